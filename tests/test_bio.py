@@ -27,28 +27,6 @@ def read(client: Client, bio_id: int) -> dict[str, Any]:
     return data
 
 
-def test_only_the_name_is_required_and_an_alias_is_generated(alice: Client) -> None:
-    answers = [alice.post("/api/bio/add", {"name": "Dana", "alias": "", "links": None}).get_json() for _ in range(2)]
-    aliases = [answer["alias"] for answer in answers]
-    assert aliases[0] != aliases[1]
-    assert read(alice, answers[0]["id"]) == {
-        "name": "Dana",
-        "alias": aliases[0],
-        "bio": "",
-        "theme": "light",
-        "links": [],
-    }
-
-
-def test_deleting_a_bio_page_frees_its_alias(alice: Client, bob: Client) -> None:
-    bio_id = alice.add("/api/bio/add", FULL)
-    answer = alice.delete(f"/api/bio/{bio_id}/delete")
-    assert answer.get_json() == {"error": 0, "message": "Bio page has been deleted successfully."}
-    assert alice.get(f"/api/bio/{bio_id}").get_json()["message"] == "There is no bio page with this id."
-    assert alice.delete(f"/api/bio/{bio_id}/delete").status_code == 404
-    assert bob.post("/api/bio/add", FULL).status_code == 200
-
-
 def test_urls_are_stored_in_ascii_and_may_be_our_own_short_links(alice: Client) -> None:
     links = [{"title": "Mine", "url": f"{BASE_URL}/abc"}, {"title": "Bücher", "url": "https://bücher.example/ä"}]
     kept = [links[0], {"title": "Bücher", "url": "https://xn--bcher-kva.example/%C3%A4"}]
@@ -96,19 +74,12 @@ def test_an_alias_that_is_taken_is_rejected(alice: Client, bob: Client, first: A
     assert ask(alice, "Wanted").status_code == 200
 
 
-@pytest.mark.parametrize("ask", [make_bio, move_bio])
-def test_a_bio_page_waits_for_the_link_that_is_being_created(
+@pytest.mark.parametrize("ask", [make_bio, move_bio, make_link, move_link])
+def test_an_alias_that_is_being_taken_is_waited_for(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
 ) -> None:
-    answer = during(raw, NEW.format("links", "url", bob.id), lambda: ask(alice, "wanted"))
-    assert status_and_message(answer) == (400, TAKEN)
-
-
-@pytest.mark.parametrize("ask", [make_link, move_link])
-def test_a_link_waits_for_the_bio_page_that_is_being_created(
-    alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
-) -> None:
-    answer = during(raw, NEW.format("bios", "name", bob.id), lambda: ask(alice, "wanted"))
+    table, column = ("links", "url") if ask in (make_bio, move_bio) else ("bios", "name")
+    answer = during(raw, NEW.format(table, column, bob.id), lambda: ask(alice, "wanted"))
     assert status_and_message(answer) == (400, TAKEN)
 
 

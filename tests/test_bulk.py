@@ -180,13 +180,6 @@ def test_an_atomic_request_stores_all_or_nothing(alice: Client, sql: Sql) -> Non
         assert sql("SELECT count(*) AS n FROM links") == [{"n": 1}]
 
 
-def test_a_refused_atomic_request_is_repeatable(alice: Client, sql: Sql) -> None:
-    failing = {"urls": [{"url": f"{PAGE}/x"}, {"url": "no"}], "atomic": True}
-    first, again = (alice.post(BULK, failing, headers={"Idempotency-Key": "two"}) for _ in range(2))
-    assert (first.status_code, first.get_json()) == (400, again.get_json())
-    assert sql("SELECT FROM links") == []
-
-
 @pytest.mark.parametrize(
     ("urls", "problem"),
     [

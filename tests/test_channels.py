@@ -100,22 +100,6 @@ def test_an_unknown_type_of_item_is_rejected(alice: Client, sql: Sql, kind: str)
     assert items(alice, channel_id) == []
 
 
-@pytest.mark.parametrize(("kind", "called"), [("links", "link"), ("bio", "bio page"), ("qr", "QR code")])
-def test_a_missing_channel_and_a_missing_item_have_different_errors(
-    alice: Client, bob: Client, sql: Sql, kind: str, called: str
-) -> None:
-    make = factories.ITEMS[kind]
-    channel_id, item_id = alice.add("/api/channel/add", CHANNEL), make(sql, alice.id)
-    foreign_channel, foreign_item = bob.add("/api/channel/add", CHANNEL), make(sql, bob.id)
-    for missing in (foreign_channel, foreign_channel + 1, 0, 2**70):
-        answer = alice.post(f"/api/channel/{missing}/assign/{kind}/{item_id}")
-        assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no channel with this id.")
-    for missing in (foreign_item, foreign_item + 1, 0, 2**70):
-        answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{missing}")
-        assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {called} with this id.")
-    assert sql("SELECT id FROM channel_items") == []
-
-
 def test_an_id_of_another_item_type_is_not_found(alice: Client, sql: Sql) -> None:
     channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
     assert alice.post(f"/api/channel/{channel_id}/assign/qr/{link_id}").status_code == 404

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import fields, get, message
+from tests.support.pages import fields, get
 
 NEW = "/console/bios/new"
 LINKS = [{"title": f"Link {letter}", "url": f"https://example.com/{letter}"} for letter in "abc"]
@@ -100,43 +100,3 @@ def test_the_preview_is_the_page_of_what_was_typed(console: FlaskClient) -> None
     empty = preview(get(console, NEW))
     assert "Your name" in empty
     assert "There are no links here yet." in empty
-
-
-@pytest.mark.parametrize(
-    ("typed", "field", "text"),
-    [
-        ({"alias": "taken"}, "alias", "This alias is already in use."),
-        ({"alias": "console"}, "alias", "is reserved: choose another alias."),
-        ({"links.title": ["A", "B"], "links.url": ["https://example.com/", "x"]}, "links", "Links number 2: url must"),
-        ({"links.title": ["", "B"], "links.url": ["https://example.com/", ""]}, "links", "number 1: title is required"),
-    ],
-)
-def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
-    *, console: FlaskClient, bob: Client, sql: Sql, typed: dict[str, Any], field: str, text: str
-) -> None:
-    bob.add("/api/url/add", {"url": "https://example.com/", "custom": "taken"})
-    sent = {"name": "Dana <b>", "bio": "Kept"} | typed
-    answer = console.post(NEW, data=sent)
-    assert answer.status_code == 400
-    assert text in unescape(message(answer.text, field))
-    kept = fields(answer.text)
-    for name, value in sent.items():
-        if name != "theme":
-            assert kept[name][: len(value)] == value if isinstance(value, list) else kept[name] == [value]
-    assert sql("SELECT 1 FROM bios") == []
-
-
-def test_a_change_by_others_in_the_meantime_shows_both_and_a_second_save_stores_it(
-    console: FlaskClient, alice: Client
-) -> None:
-    bio = alice.add("/api/bio/add", BODY)
-    path = f"/console/bios/{bio}/edit"
-    form = fields(get(console, path)) | {"name": "Mine"}
-    alice.put(f"/api/bio/{bio}/update", {"name": "Theirs", "links": LINKS[:1], "theme": "dark"})
-    answer = console.post(path, data=fields(console.post(path, data=form | {"again": "up-1"}).text))
-    assert answer.status_code == 412
-    assert "Stored now: <bdi>Theirs</bdi>" in answer.text
-    assert "Stored now: <bdi>dark" in answer.text
-    assert console.post(path, data=fields(answer.text)).status_code == 303
-    bio_page = read(alice, f"/{bio}")
-    assert (bio_page["name"], bio_page["links"][0]["title"]) == ("Mine", "Link b")

@@ -1,6 +1,5 @@
 """The console in Chromium: the first five minutes, and walks through its pages."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
@@ -14,7 +13,6 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser
 from tests.support.factories import Sql
-from tests.support.receivers import Receiver
 from tests.support.targets import FIREFOX, wait_until
 from tests.support.visited import Store, Visited
 
@@ -118,9 +116,7 @@ def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts
     assert sql("SELECT 1 FROM overlays") == []
 
 
-def test_results_follow_what_one_types_and_selected_links_are_deleted(
-    signed_in: Browser, base: str, alice: Client, sql: Sql
-) -> None:
+def test_results_follow_what_one_types(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
     browser = signed_in
     ids = [factories.link(sql, alice.id, title=title) for title in ("Summer sale", "Winter sale", "Winter coat")]
     factories.campaign(sql, alice.id)
@@ -131,14 +127,7 @@ def test_results_follow_what_one_types_and_selected_links_are_deleted(
     assert browser.driver.switch_to.active_element.get_attribute("name") == "q"
     assert not browser.find(".bulk").is_displayed()
     browser.find(f"[value='{ids[1]}']").click()
-    browser.click("Select all 2")
-    browser.find("[data-copy]").click()
-    browser.wait_for_text("Copied")
-    browser.click("Delete")
-    browser.wait_for_text("Delete 2 links?")
-    browser.click("Delete 2 links")
-    browser.wait_for_text("2 links deleted.")
-    assert [row["id"] for row in sql("SELECT id FROM links")] == ids[:1]
+    assert browser.find(".bulk").is_displayed()
 
 
 def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
@@ -238,53 +227,6 @@ def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> N
     assert browser.driver.switch_to.active_element.text == "Home"
     browser.press(Keys.ESCAPE)
     assert not browser.find("#menu").is_displayed()
-
-
-def test_without_scripts_a_webhook_is_created_tested_changed_and_deleted(
-    *,
-    signed_in: Browser,
-    base: str,
-    alice: Client,
-    receiver: Receiver,
-    deliver: Callable[[], None],
-) -> None:
-    browser = signed_in
-
-    def received(number: int) -> bool:
-        deliver()
-        return len(receiver.received) == number
-
-    browser.scripts(run=False)
-    browser.open(f"{base}/console/webhooks")
-    browser.click("Create your first webhook")
-    browser.find("#name").send_keys("Shop")
-    browser.find("#url").send_keys(receiver.url)
-    browser.click("Create webhook")
-    browser.wait_for_text("Webhook created.")
-    first = browser.find("#secret").text
-    browser.click("Replace secret")
-    browser.wait_for_text("It is shown only now.")
-    secret = browser.find("#secret").text
-    assert secret != first
-    browser.click("Send a test event")
-    browser.wait_for_text("A test event will be delivered within seconds.")
-    wait_until(lambda: received(1))
-    assert receiver.received[0].verify(secret)["type"] == "webhook.test"
-    browser.open(browser.driver.current_url)
-    browser.find(".deliveries summary").click()
-    browser.wait_for_text("webhook.test")
-    browser.click("Send again")
-    browser.wait_for_text("The delivery will be sent again within seconds.")
-    wait_until(lambda: received(2))
-    browser.click("Edit")
-    browser.find("[name=active]").send_keys(Keys.SPACE)
-    browser.click("Save changes")
-    browser.wait_for_text("This webhook is off")
-    browser.click("Delete")
-    browser.wait_for_text("Delete this webhook?")
-    browser.click("Delete webhook")
-    browser.wait_for_text("Webhook deleted.")
-    assert alice.get("/api/webhooks").get_json()["data"]["result"] == 0
 
 
 def test_the_keys_are_listed_and_an_alias_follows_the_name(signed_in: Browser, base: str) -> None:

@@ -1,7 +1,6 @@
 """Campaigns in the console: the list, the form, and the page with the links of one."""
 
 import re
-from html import unescape
 
 import pytest
 from flask.testing import FlaskClient
@@ -9,7 +8,7 @@ from flask.testing import FlaskClient
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import fields, get, message, visit, words
+from tests.support.pages import get, message, visit, words
 from tests.support.visited import Store
 
 NEW = "/console/campaigns/new"
@@ -110,23 +109,3 @@ def test_a_link_of_another_campaign_is_not_removed_from_it(console: FlaskClient,
 
 
 # --- the form
-
-
-@pytest.mark.parametrize(
-    ("typed", "field", "text"),
-    [
-        ({"name": "taken"}, "name", "You already have a campaign with that name."),
-        ({"slug": "taken"}, "slug", "This slug is already in use."),
-        ({"name": "\n\t"}, "name", "Name must not be empty."),
-    ],
-)
-def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
-    *, console: FlaskClient, alice: Client, typed: dict[str, str], field: str, text: str
-) -> None:
-    alice.add("/api/campaign/add", {"name": "taken", "slug": "taken"})
-    sent = {"name": "Kept <b>", "slug": "kept", "public": "1"} | typed
-    answer = console.post(NEW, data=sent)
-    assert answer.status_code == 400
-    assert text in unescape(message(answer.text, field))
-    assert fields(answer.text)["public"] == ["1"]
-    assert fields(answer.text)["slug"] == [sent["slug"]]

@@ -11,24 +11,9 @@ from flask.testing import FlaskClient
 from tests.conftest import Client
 from tests.support.bodies import everything
 from tests.support.factories import Sql
-from tests.support.pages import details, fields, message, signed_in
+from tests.support.pages import as_form, details, fields, message, signed_in
 
 URL = "https://example.com/page"
-
-
-def as_form(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields for a body."""
-    form: dict[str, Any] = {}
-    for name, value in body.items():
-        if isinstance(value, dict):
-            form |= {f"{name}.{part}": "1" if text is True else text for part, text in value.items()}
-        elif isinstance(value, list) and isinstance(value[0], dict):
-            for row in value:
-                for part, text in row.items():
-                    form.setdefault(f"{name}.{part}", []).append(text)
-        else:
-            form[name] = value
-    return form
 
 
 def test_the_form_creates_what_the_api_creates(console: FlaskClient, alice: Client, sql: Sql) -> None:

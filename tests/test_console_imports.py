@@ -12,9 +12,7 @@ from flask.testing import FlaskClient
 
 from linkmgr.repository import purge
 from tests.conftest import Client
-from tests.support.browser import Browser
 from tests.support.factories import Sql
-from tests.support.fit import faults
 from tests.support.imported import aliases, sale, send, shlink
 from tests.support.pages import signed_in
 from tests.support.races import during
@@ -190,33 +188,3 @@ def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Clien
     assert "theirs" not in table.text
     again = upload(console, console.get(account).data)
     assert "The columns are those of an account of this service." in console.get(again).text
-
-
-@pytest.mark.browser
-def test_a_file_is_imported_in_a_browser(
-    signed_in: Browser,
-    base: str,
-    alice: Client,
-    sql: Sql,
-    tmp_path: Path,
-) -> None:
-    browser = signed_in
-    file = tmp_path / "links.csv"
-    file.write_bytes(
-        shlink(*(sale(f"row-{n}", clicks=n) for n in range(30)), sale("x y"), sale("y", "ftp://a.example"))
-    )
-    browser.click("Import and export")
-    browser.wait_for("/console/imports")
-    browser.find("#file").send_keys(str(file))  # which sends it
-    browser.wait_for_text("These are the first rows")
-    assert faults(browser, "best-practice") == []
-    browser.click("Import all rows")
-    browser.wait_for_text("Rows that failed")
-    assert len(aliases(sql, alice)) == 30
-    assert faults(browser, "best-practice") == []
-    unknown = tmp_path / "unknown.csv"
-    unknown.write_text("Label;Where\nsummer;https://example.com/sale\n")
-    browser.open(f"{base}/console/imports")
-    browser.find("#file").send_keys(str(unknown))
-    browser.wait_for_text("Choose the column of the target.")
-    assert faults(browser, "best-practice") == []

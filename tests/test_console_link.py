@@ -144,16 +144,6 @@ def test_the_qr_code_is_an_image_of_the_short_url(console: FlaskClient, alice: C
     assert console.get(f"/console/links/{link_id}/qr?size=1").status_code == 400
 
 
-def test_a_link_is_deleted_after_a_question(console: FlaskClient, alice: Client, sql: Sql) -> None:
-    link_id = factories.link(sql, alice.id)
-    assert "Delete this link?" in get(console, f"/console/links/{link_id}/delete")
-    assert alice.get(f"/api/url/{link_id}").status_code == 200
-    answer = console.post(f"/console/links/{link_id}/delete")
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links")
-    assert "Link deleted." in get(console, "/console/links")
-    assert alice.get(f"/api/url/{link_id}").status_code == 404
-
-
 # --- the time zone
 
 

@@ -160,7 +160,20 @@ def test_the_channels_of_a_row_filter_the_list(console: FlaskClient, alice: Clie
     assert ids_of(get(console, urls[1].replace("&amp;", "&"))) == [first]
 
 
-@pytest.mark.parametrize("query", ["domain=x", "campaign=-1", "status=hidden", "expired=1", "campaign=1&campaign=2"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "domain=x",
+        "campaign=-1",
+        "status=hidden",
+        "expired=1",
+        "campaign=1&campaign=2",
+        "page=x",
+        "order=title",
+        "q=a&q=b",
+        "q=%00",
+    ],
+)
 def test_a_wrong_filter_is_an_error_with_a_sentence(console: FlaskClient, query: str) -> None:
     assert console.get(f"/console/links?{query}").status_code == 400
 

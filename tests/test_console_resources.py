@@ -12,17 +12,7 @@ from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql
 from tests.support.logos import image, put
-from tests.support.pages import fields, get, message, seen, signed_in
-
-
-def as_form(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields for a body. Objects and arrays of objects have one field for each of their members."""
-    form: dict[str, Any] = {}
-    for name, value in body.items():
-        for row in value if isinstance(value, list) and isinstance(value[0], dict) else [value]:
-            for part, text in row.items() if isinstance(row, dict) else [("", row)]:
-                form.setdefault(f"{name}.{part}" if part else name, []).append("1" if text is True else text)
-    return form
+from tests.support.pages import as_form, fields, get, message, seen, signed_in
 
 
 class Kind(NamedTuple):
@@ -172,22 +162,16 @@ def test_a_row_is_deleted_after_a_question(browser: FlaskClient, alice: Client, 
     assert alice.get(f"/api/{kind.word}/{row_id}").status_code == 404
 
 
-@pytest.mark.parametrize("kind", KINDS[4:], ids=lambda kind: kind.path)
-def test_pages_need_few_statements(*, browser: FlaskClient, alice: Client, kind: Kind, executed: list[str]) -> None:
-    row_id = add(alice, kind)
-    path = f"/console/{kind.path}"
-    limits = {path: 2, f"{path}/new": 0, f"{path}/{row_id}/edit": 2, f"{path}/{row_id}/delete": 2}
-    if kind.path == "channels":
-        limits[f"{path}/{row_id}"] = 3
-    for page, limit in limits.items():
-        executed.clear()
-        assert browser.get(page).headers["Cache-Control"] == "no-store"
-        assert len(executed) <= 1 + limit, page
-
-
 @pytest.mark.parametrize(
     ("path", "typed", "field", "text"),
     [
+        ("bios", {"alias": "taken"}, "alias", "This alias is already in use."),
+        ("bios", {"alias": "console"}, "alias", "is reserved: choose another alias."),
+        ("bios", {"links.title": ["A", "B"], "links.url": [URL, "x"]}, "links", "Links number 2: url must"),
+        ("bios", {"links.title": ["", "B"], "links.url": [URL, ""]}, "links", "number 1: title is required"),
+        ("campaigns", {"name": "taken"}, "name", "You already have a campaign with that name."),
+        ("campaigns", {"slug": "taken"}, "slug", "This slug is already in use."),
+        ("campaigns", {"name": " \t"}, "name", "Name must not be empty."),
         ("channels", {"name": "Taken"}, "name", "You already have a channel with this name."),
         ("splash", {"counter": "soon"}, "counter", "Seconds must be an integer from 1 to 60."),
         ("overlays", {"type": "image", "message": "x"}, "message", "Text must begin with the URL of an image"),
@@ -204,6 +188,8 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
     *, browser: FlaskClient, alice: Client, path: str, typed: dict[str, str], field: str, text: str
 ) -> None:
     kind = next(kind for kind in KINDS if kind.path == path)
+    alice.add("/api/url/add", {"url": URL, "custom": "taken"})
+    alice.add("/api/campaign/add", {"name": "taken", "slug": "taken"})
     alice.add("/api/channel/add", {"name": "Taken"})
     alice.add("/api/domain/add", {"domain": "https://taken.example.net"})
     answer = browser.post(f"/console/{path}/new", data=kind.form(kind.body) | typed)
@@ -212,7 +198,8 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
     sent = fields(answer.text)
     for name, value in (kind.form(kind.body) | typed).items():
         if name not in ("type", "position"):
-            assert sent[name] == [str(value) for value in (value if isinstance(value, list) else [value])]
+            expected = [str(value) for value in (value if isinstance(value, list) else [value])]
+            assert sent[name][: len(expected)] == expected
 
 
 @EACH

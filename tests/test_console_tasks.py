@@ -248,8 +248,10 @@ def test_an_import_with_wrong_rows_is_mended(
     person.click("Import and export", "/console/imports")
     person.fill("#file", str(file))
     person.browser.wait_for_text("These are the first rows")
+    assert faults(person.browser, "best-practice") == []
     person.click("Import all rows")
     person.browser.wait_for_text("Rows that failed")
+    assert faults(person.browser, "best-practice") == []
     person.click("Download all failed rows as CSV")
     failed = downloaded(person.browser, downloads, "*.csv")
     failed.write_text(failed.read_text().replace("ftp:", "https:"))
@@ -259,6 +261,11 @@ def test_an_import_with_wrong_rows_is_mended(
     person.browser.wait_until(lambda: len(aliases(sql, alice)) == 2)
     assert person.steps <= 7
     assert aliases(sql, alice) == ["right", "wrong"]
+    file.write_text("Label;Where\nsummer;https://example.com/sale\n")
+    person.click("Import and export", "/console/imports")
+    person.fill("#file", str(file))
+    person.browser.wait_for_text("Choose the column of the target.")
+    assert faults(person.browser, "best-practice") == []
 
 
 def test_a_domain(browser: Browser, serve: Callable[..., str], app: Flask, alice: Client) -> None:

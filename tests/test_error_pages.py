@@ -127,16 +127,6 @@ def test_an_invalid_host_is_unknown_without_a_query(
     assert caplog.text == ""
 
 
-@pytest.mark.parametrize("host", ["x y", "a:b:c", "[", "[::1", "\xfc..x", "-"])
-def test_an_unusual_host_is_not_served(app: Flask, alice: Client, host: str) -> None:
-    for path in ("/", "/nowhere", "/login"):
-        answer = asked(app, path, Host=host)
-        assert is_page(answer, 404, "Page not found")
-        assert "Go to" not in answer.text
-        assert "Go back" not in answer.text
-    assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
-
-
 def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
     app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -70,13 +70,6 @@ def test_an_update_has_the_etag_of_the_next_read(stage: Stage, call: Call) -> No
         before = after
 
 
-def test_a_rejected_update_keeps_the_etag(alice: Client) -> None:
-    path = f"/api/pixel/{alice.add('/api/pixel/add', {'type': 'bing', 'name': 'Shop', 'tag': '1'})}"
-    etag = alice.get(path).headers["ETag"]
-    assert alice.put(f"{path}/update", {"tag": "?"}).status_code == 400
-    assert alice.get(path, headers={"If-None-Match": etag}).status_code == 304
-
-
 @pytest.mark.parametrize("kind", ["url", "qr"])
 def test_a_visit_changes_the_etag_but_not_the_version(alice: Client, target: Target, sql: Sql, kind: str) -> None:
     link = alice.post("/api/url/add", {"url": PAGE, "custom": "sale"}).get_json()

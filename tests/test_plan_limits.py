@@ -224,7 +224,7 @@ def test_nothing_remains_of_a_deleted_user_and_others_keep_their_rows(
 
 def test_an_administrator_on_a_plan_without_features_has_no_limits(app: Flask, admin: Client, sql: Sql) -> None:
     off = {"enabled": "0", "count": "1"}
-    limits = dict.fromkeys((*COUNTED, "bundle", "api", *FEATURES), off) | {"links": 1, "clicks": 1}
+    limits = dict.fromkeys((*COUNTED, "bundle", "api", "export", *FEATURES), off) | {"links": 1, "clicks": 1}
     with app.app_context():
         plan_id = plans.add("Nothing", free=False, limits=limits, rate=1)
     assert admin.put(f"/api/plan/{plan_id}/user/{admin.id}", {"type": "monthly"}).status_code == 200
@@ -235,4 +235,5 @@ def test_an_administrator_on_a_plan_without_features_has_no_limits(app: Flask, a
     many = {"urls": [{"url": "https://example.com/", "custom": f"Summer-{number}"} for number in range(3)]}
     assert admin.post("/api/urls/bulk", many).get_json()["failed"] == 0
     assert admin.post("/api/bio/add", {"name": "Root", "alias": "Root-page"}).status_code == 200
+    assert admin.get("/api/urls/export").status_code == 200
     assert int(admin.get("/api/account").headers["X-RateLimit-Limit"]) > 1

@@ -42,14 +42,6 @@ def stored(sql: Sql, qr_id: int) -> Any:
     return sql("SELECT type, data, name, background, foreground FROM qrs WHERE id = %(id)s", id=qr_id)[0]
 
 
-def refusal(client: Client, sent: dict[str, Any]) -> str:
-    answer = client.post("/api/qr/add", sent)
-    assert answer.status_code == 400
-    assert client.get("/api/qr").get_json()["data"]["result"] == 0
-    message: str = answer.get_json()["message"]
-    return message
-
-
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kind: str) -> None:
     answer = alice.post("/api/qr/add", {"type": kind, "data": DATA[kind]}).get_json()
@@ -109,35 +101,11 @@ def test_scans_and_statistics_are_those_of_this_code(alice: Client, sql: Sql) ->
     }
 
 
-def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
-    sent = TEXT | {"name": "Poster", "background": "rgb(255, 255, 0)", "foreground": "rgb(0,0,128)"}
-    qr_id = alice.add("/api/qr/add", sent)
-    answer = alice.put(f"/api/qr/{qr_id}/update", {"data": "y", "type": "link", "id": 5})
-    record = alice.get(f"/api/qr/{qr_id}").get_json()
-    assert answer.get_json() == record | {
-        "message": "QR has been updated successfully.",
-        "warnings": ["The member 'type' cannot be changed and was ignored."],
-    }
-    expected = {
-        "type": "text",
-        "data": "y",
-        "name": "Poster",
-        "background": "rgb(255,255,0)",
-        "foreground": "rgb(0,0,128)",
-    }
-    assert stored(sql, qr_id) == expected
-    alice.put(f"/api/qr/{qr_id}/update", {"data": "z", "name": "Flyer", "foreground": "rgb(0,0,0)"})
-    assert stored(sql, qr_id) == expected | {"data": "z", "name": "Flyer", "foreground": "rgb(0,0,0)"}
-
-
-def test_deleting_a_code_deletes_its_image(alice: Client) -> None:
+def test_the_image_of_a_deleted_code_is_deleted(alice: Client) -> None:
     made = alice.post("/api/qr/add", TEXT).get_json()
     image_path = made["link"].removeprefix(BASE_URL)
     assert alice.http.get(image_path).status_code == 200
-    answer = alice.delete(f"/api/qr/{made['id']}/delete")
-    assert answer.get_json() == {"error": 0, "message": "QR Code has been deleted successfully."}
-    assert alice.get("/api/qr").get_json()["data"]["result"] == 0
-    assert alice.delete(f"/api/qr/{made['id']}/delete").status_code == 404
+    assert alice.delete(f"/api/qr/{made['id']}/delete").status_code == 200
     assert alice.http.get(image_path).status_code == 404
 
 
@@ -158,7 +126,8 @@ COLOUR = "must be a color such as rgb(255,128,0)."
 def test_colors_that_cannot_be_scanned_are_rejected(
     alice: Client, colors: dict[str, str], better: tuple[str, str]
 ) -> None:
-    assert refusal(alice, TEXT | colors) == TOO_CLOSE(*better)
+    answer = alice.post("/api/qr/add", TEXT | colors)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE(*better))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +207,8 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
     ],
 )  # fmt: skip
 def test_data_that_does_not_match_its_type_is_rejected(alice: Client, kind: str, data: Any, message: str) -> None:
-    assert refusal(alice, {"type": kind, "data": data}) == message
+    answer = alice.post("/api/qr/add", {"type": kind, "data": data})
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import psycopg2
 import pytest
 from flask import Flask
 from redis import Redis
@@ -252,13 +251,3 @@ def test_while_the_database_is_unavailable_the_response_is_503_with_all_headers(
     assert answer.headers["Retry-After"] == "2"
     assert answer.get_json()["message"] == "The service cannot reach its database. Try again in 2 seconds."
     assert lost.test_client().get("/healthz").status_code == 503
-
-
-def test_after_the_database_closed_the_connections_the_next_requests_succeed(
-    alice: Client, raw: psycopg2.extensions.connection
-) -> None:
-    assert alice.get("/api/account").status_code == 200
-    with raw.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'linkmgr'")
-    assert alice.get("/api/account").status_code == 200
-    assert alice.post("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"}).status_code == 200

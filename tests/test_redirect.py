@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.db import statements
-from tests.conftest import BASE_URL, Client
+from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.shortlinks import BRANDED, FACEBOOK, TARGET, Make, Short
@@ -104,12 +103,6 @@ def test_a_bio_page_is_shown_on_our_host_only(app: Flask, alice: Client, sql: Sq
     assert app.test_client().get(f"/{alias}", headers={"Host": BRANDED}).status_code == 404
 
 
-def test_a_private_link_redirects_as_well(short: Make) -> None:
-    link = short(public=False)
-    assert link.redirect_target() == TARGET
-    assert link.clicks == 1
-
-
 def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.MonkeyPatch, executed: list[str]) -> None:
     link = short()
     monkeypatch.setattr(link.app.extensions["linkmgr_visit_queue"], "flush", lambda: True)
@@ -133,16 +126,6 @@ def test_crawlers_are_redirected_and_not_counted(short: Make) -> None:
     for agent in (FACEBOOK, "Googlebot/2.1 (+http://www.google.com/bot.html)"):
         assert link.redirect_target(agent=agent) == TARGET
     assert link.clicks == 0
-
-
-def test_our_own_pages_are_not_recorded_as_referrers(short: Make, alice: Client) -> None:
-    link = short()
-    link.ask(Referer=f"{BASE_URL}/u/alice/list-1")
-    link.ask(Referer="https://t.co/x")
-    with link.app.app_context():
-        found = statements.row("SELECT count(*) AS n FROM visits WHERE referrer = 't.co'")
-    assert found == {"n": 1}
-    assert link.clicks == 2
 
 
 def test_an_unknown_alias_is_a_404_page(app: Flask, make_app: Callable[..., Flask]) -> None:

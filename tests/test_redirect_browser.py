@@ -1,15 +1,14 @@
 """Short links in a Chromium that identifies as a phone, uses French or identifies as a crawler."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 
 from linkmgr.web import passwords
-from tests.support import foreign, geoip
+from tests.support import foreign
 from tests.support.browser import PHONE, Browser
-from tests.support.shortlinks import ANDROID, FACEBOOK, Make
+from tests.support.shortlinks import Make
 from tests.support.targets import FIREFOX, IPHONE
 
 pytestmark = pytest.mark.browser
@@ -42,47 +41,6 @@ def person(browser: Browser) -> Iterator[Browser]:
     emulate(browser, agent)
 
 
-def test_a_phone_and_a_desktop_get_their_own_targets(person: Browser, base: str, site: str, short: Make) -> None:
-    link = short(url=f"{site}/desktop", devices={"iphone": f"{site}/phone", "android": f"{site}/robot"})
-    for agent, expected in ((FIREFOX, "/desktop"), (IPHONE, "/phone"), (ANDROID, "/robot")):
-        emulate(person, agent)
-        person.open(base + link.path)
-        person.wait_for_text(f"You are at {expected}")
-    link.wait_for_clicks(3)
-
-
-def test_visitors_get_the_page_in_their_language(person: Browser, base: str, site: str, short: Make) -> None:
-    link = short(url=f"{site}/other", languages={"fr": f"{site}/fr", "pt-br": f"{site}/br"}, parameters=[["a", "b c"]])
-    for language, expected in (("fr-CH,fr", "/fr"), ("pt-BR", "/br"), ("de,en", "/other")):
-        emulate(person, FIREFOX, language)
-        person.open(base + link.path)
-        person.wait_for_text(f"You are at {expected}?a=b%20c")
-
-
-def test_device_precedes_country_and_country_precedes_language(
-    person: Browser, serve: Callable[..., str], site: str, short: Make, tmp_path: Path
-) -> None:
-    base = serve("--workers", "1", trusted_proxies="1", geoip_database=geoip.write(tmp_path / "test.mmdb"))
-    link = short(
-        url=f"{site}/other",
-        devices={"iphone": f"{site}/phone"},
-        locations={"peru": f"{site}/peru"},
-        languages={"fr": f"{site}/fr"},
-    )
-    for agent, address, language, expected in (
-        (IPHONE, geoip.PERU, "fr", "/phone"),
-        (FIREFOX, geoip.PERU, "fr", "/peru"),
-        (FIREFOX, geoip.CHILE, "fr", "/fr"),
-        (FIREFOX, geoip.CHILE, "de", "/other"),
-    ):
-        emulate(person, agent, language)
-        person.driver.execute_cdp_cmd("Network.enable", {})
-        person.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {"X-Forwarded-For": address}})
-        person.open(base + link.path)
-        person.wait_for_text(f"You are at {expected}")
-    person.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {}})
-
-
 @pytest.mark.parametrize("name", ["127.0.0.1", "branded.test"])
 def test_a_mistyped_password_is_reported_and_the_correct_one_redirects(
     person: Browser, base: str, site: str, short: Make, name: str
@@ -100,23 +58,6 @@ def test_a_mistyped_password_is_reported_and_the_correct_one_redirects(
     person.click("Continue")
     person.wait_for_text("You are at /inside")
     locked.wait_for_clicks(1)
-
-
-def test_an_expired_link_shows_the_expiry_page(browser: Browser, base: str, short: Make) -> None:
-    browser.open(base + short(expires="2020-01-01 00:00:00+00").path)
-    assert "This link has expired" in browser.text
-    assert browser.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 410
-
-
-def test_a_crawler_reads_the_preview(person: Browser, base: str, short: Make) -> None:
-    link = short(title="Summer sale", metadescription="Half of everything")
-    emulate(person, FACEBOOK)
-    person.open(base + link.path)
-    assert person.path == link.path
-    content = "return document.querySelector(`meta[property='${arguments[0]}']`).content"
-    assert person.driver.execute_script(content, "og:title") == "Summer sale"
-    assert person.driver.execute_script(content, "og:description") == "Half of everything"
-    assert person.driver.execute_script(content, "og:url") == base + link.path
 
 
 @pytest.mark.parametrize("scripts", [True, False])

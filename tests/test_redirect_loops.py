@@ -72,12 +72,6 @@ def test_moved_links_that_form_a_loop_are_not_redirected(site: Site, moved: tupl
     assert [site.clicks(link) for link in moved] == [0, 0]
 
 
-@pytest.mark.usefixtures("moved")
-def test_programs_get_the_error_as_json(site: Site) -> None:
-    answer = site.ask("/there", ONE, Accept="application/json")
-    assert (answer.status_code, answer.get_json()["code"]) == (508, "redirect_loop")
-
-
 @pytest.mark.parametrize("kind", ["direct", "splash", "frame"])
 def test_a_domain_that_is_added_later_closes_a_loop(site: Site, kind: str) -> None:
     link = site.link("round", f"https://{ONE}/round", type=kind)

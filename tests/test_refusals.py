@@ -55,7 +55,7 @@ BY_TYPE: dict[str, Callable[[Any], Wrong]] = {
     "LinkPassword": lambda _: [("x" * 1025, "must be 1 to 1024 characters")],
     "Alias": lambda _: [
         *same(ALIAS, "x" * 51, "a b", "a.b", "a/b", "../x", "äöü", "abc\n", " abc", "a%20b", " "),
-        *((word, f"'{word}' is reserved: choose another alias") for word in ("api", "Login", "admin")),
+        *((word, f"'{word}' is reserved: choose another alias") for word in ("api", "Login", "admin", "QR", "robots")),
     ],
     "Password": lambda _: same("must be 5 to 1024 characters", "1234", "x" * 1025),
     "Email": lambda _: [

@@ -10,7 +10,7 @@ from linkmgr.repository import urls
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.races import at_once, during
+from tests.support.races import during
 from tests.support.shortlinks import PAGE, add
 
 
@@ -84,11 +84,6 @@ def test_the_same_url_with_no_other_members_returns_the_same_link(alice: Client,
     assert add(alice, description="more")["id"] != first["id"]
     assert add(bob)["id"] != first["id"]
     assert alice.get("/api/urls").get_json()["data"]["result"] == 2
-
-
-def test_concurrent_requests_with_the_same_url_make_one_link(alice: Client) -> None:
-    answers = at_once(40, lambda n: add(alice, url=f"{PAGE}/{n % 2}"))
-    assert len({answer["id"] for answer in answers}) == 2
 
 
 def test_the_url_of_a_link_that_is_being_deleted_becomes_a_new_link(

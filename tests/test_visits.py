@@ -37,13 +37,6 @@ def test_statistics_include_country_referrer_browser_system_network_and_visitors
     }
 
 
-def test_the_api_returns_the_statistics_of_a_scanned_code(target: Target, alice: Client) -> None:
-    target.visit(address=geoip.PERU)
-    answer = alice.get(f"/api/qr/{target.id}").get_json()
-    assert answer["data"] == target.statistics()
-    assert answer["details"]["scans"] == 1
-
-
 def test_labels_are_sorted_by_count_and_limited_to_ten(target: Target) -> None:
     for number in range(12):
         for _ in range(1 + (number == 7)):
@@ -122,12 +115,6 @@ def test_no_referrer_and_our_own_pages_count_as_direct(target: Target, referrer:
 @pytest.mark.parametrize("address", ["192.0.2.1", "127.0.0.1", "2001:db8::1", "unix:", ""])
 def test_an_address_without_a_country_is_unknown(target: Target, address: str) -> None:
     target.visit(address=address)
-    assert target.statistics()["topCountries"] == {"Unknown": "1"}
-
-
-def test_without_a_geoip_file_countries_are_unknown(app: Flask, sql: Sql, alice: Client) -> None:
-    target = Target(app, sql, alice.id)
-    target.visit(address=geoip.PERU)
     assert target.statistics()["topCountries"] == {"Unknown": "1"}
 
 

@@ -154,28 +154,18 @@ def test_months_that_no_plan_retains_are_dropped_as_partitions(
     assert target.clicks == 3
 
 
+@pytest.mark.parametrize(("days", "bot"), [(0, False), (100, True)])
 def test_the_purge_deletes_visits_that_arrived_during_the_delete_of_their_target(
-    target: Target, sql: Sql, alice: Client
+    *, target: Target, sql: Sql, alice: Client, register: Callable[..., Client], past_months: None, days: int, bot: bool
 ) -> None:
+    register("carol", plan="Free")
     recorder: VisitQueue = target.app.extensions["linkmgr_visit_queue"]
-    recorder.add(Visit(2**40, alice.id, time.time(), "00", "Peru", DIRECT, "Firefox", "Linux", "twitter"))
+    at = time.time() - timedelta(days=days).total_seconds()
+    recorder.add(Visit(2**40, alice.id, at, "00", "Peru", DIRECT, "Firefox", "Linux", None, bot=bot))
     assert recorder.flush()
     assert rows_of(sql, 2**40)["visits"] == 1
     purge(target.app)
     assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "rollups": 0}
-
-
-def test_the_purge_deletes_visits_of_bots_that_arrived_during_the_delete_of_their_target(
-    target: Target, sql: Sql, alice: Client, register: Callable[..., Client], past_months: None
-) -> None:
-    register("carol", plan="Free")
-    recorder: VisitQueue = target.app.extensions["linkmgr_visit_queue"]
-    at = time.time() - timedelta(days=100).total_seconds()
-    recorder.add(Visit(2**40, alice.id, at, "", "Peru", DIRECT, "curl", "Linux", None, bot=True))
-    assert recorder.flush()
-    assert rows_of(sql, 2**40)["visits"] == 1
-    purge(target.app)
-    assert rows_of(sql, 2**40)["visits"] == 0
 
 
 def test_the_purge_deletes_the_counters_of_past_months(target: Target, sql: Sql) -> None:

@@ -112,13 +112,6 @@ def test_of_200_concurrent_requests_postgresql_admits_exactly_30(base: str, on_p
     assert read_account(base, str(on_plan(rate=30).key), 200) == {(200, True): 30, (429, True): 170}
 
 
-def test_of_200_concurrent_requests_redis_admits_exactly_30(
-    serve: Callable[..., str], on_plan: Callable[..., Client], redis_url: str
-) -> None:
-    base = serve("--workers", "2", rate_limit_storage=redis_url)
-    assert read_account(base, str(on_plan(rate=30).key), 200) == {(200, True): 30, (429, True): 170}
-
-
 def test_processes_that_count_in_advance_admit_no_request_more_and_few_less(
     base: str, on_plan: Callable[..., Client]
 ) -> None:

@@ -103,6 +103,16 @@ def fields(page: str) -> dict[str, list[str]]:
     return sent
 
 
+def as_form(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields for a body. Objects and arrays of objects have one field for each of their members."""
+    form: dict[str, Any] = {}
+    for name, value in body.items():
+        for row in value if isinstance(value, list) else [value]:
+            for part, text in row.items() if isinstance(row, dict) else [("", row)]:
+                form.setdefault(f"{name}.{part}" if part else name, []).append("1" if text is True else text)
+    return form
+
+
 def names(page: str) -> set[str]:
     form = page.split('<form method="post" class="form"')[1]
     return {name.split(".")[0] for name in re.findall(r'\bname="([^"]+)"', form)}
