@@ -17,7 +17,7 @@ from linkmgr.errors import AppError
 from linkmgr.pages.interstitial import pixel_page, respond
 from linkmgr.repository import overlay as overlays
 from linkmgr.repository import splash as splash_pages
-from tests.support.factories import Sql
+from tests.support.factories import Sql, row
 from tests.support.servers import free_port
 
 TARGET = "https://shop.example.com/sale?a=1&b='2'"
@@ -34,31 +34,11 @@ OVERLAY = {
 
 def splash(sql: Sql, user_id: int, **members: Any) -> int:
     given = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""} | members
-    added = sql(
-        """
-        INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
-        VALUES (%(user_id)s, 'Splash', %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
-        RETURNING id
-        """,
-        user_id=user_id,
-        **given,
-    )
-    return int(added[0]["id"])
+    return row(sql, "splash_pages", user_id=user_id, name="Splash", **given)
 
 
 def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
-    added = sql(
-        """
-        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
-        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
-                %(background)s)
-        RETURNING id
-        """,
-        user_id=user_id,
-        type=kind,
-        **(OVERLAY | members),
-    )
-    return int(added[0]["id"])
+    return row(sql, "overlays", user_id=user_id, type=kind, **(OVERLAY | members))
 
 
 @contextmanager
@@ -78,30 +58,13 @@ def run_service(make_app: Callable[..., Flask]) -> Iterator[str]:
 def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
     """Add a link with its pixels, given as pairs of type and tag, and return its alias."""
     alias = "visited"
-    [made] = sql(
-        """
-        INSERT INTO links (user_id, alias, url, type, splash_id, overlay_id)
-        VALUES (%(user_id)s, %(alias)s, %(url)s, %(type)s, %(splash_id)s, %(overlay_id)s)
-        RETURNING id
-        """,
-        user_id=user_id,
-        alias=alias,
-        url=url,
-        type=kind,
-        **({"splash_id": None, "overlay_id": None} | ids),
-    )
+    link_id = row(sql, "links", user_id=user_id, alias=alias, url=url, type=kind, **ids)
     for type_, tag in pixels:
+        pixel_id = row(sql, "pixels", user_id=user_id, type=type_, name="Shop", tag=tag)
         sql(
-            """
-            WITH pixel AS (
-                INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, %(type)s, 'Shop', %(tag)s)
-                RETURNING id)
-            UPDATE links SET pixel_ids = pixel_ids || pixel.id FROM pixel WHERE links.id = %(link_id)s RETURNING 1
-            """,
-            user_id=user_id,
-            link_id=made["id"],
-            type=type_,
-            tag=tag,
+            "UPDATE links SET pixel_ids = pixel_ids || %(pixel)s::bigint WHERE id = %(id)s RETURNING 1",
+            pixel=pixel_id,
+            id=link_id,
         )
     return alias
 

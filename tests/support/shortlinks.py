@@ -57,21 +57,9 @@ class Short:
 
     def brand(self, host: str = BRANDED, *, scheme: str = "https") -> None:
         """Move the link to a new domain of its owner."""
-        self.sql(
-            """
-            INSERT INTO domains (user_id, scheme, host)
-            SELECT user_id, %(scheme)s, %(host)s FROM links WHERE id = %(id)s
-            RETURNING id
-            """,
-            scheme=scheme,
-            host=host,
-            id=self.id,
-        )
-        self.sql(
-            "UPDATE links SET domain_id = d.id FROM domains d WHERE links.id = %(id)s AND host = %(host)s RETURNING 1",
-            host=host,
-            id=self.id,
-        )
+        [owner] = self.sql("SELECT user_id FROM links WHERE id = %(id)s", id=self.id)
+        domain = factories.row(self.sql, "domains", **owner, scheme=scheme, host=host)
+        self.sql("UPDATE links SET domain_id = %(domain)s WHERE id = %(id)s RETURNING 1", domain=domain, id=self.id)
 
     @property
     def clicks(self) -> int:
