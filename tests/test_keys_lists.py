@@ -58,8 +58,10 @@ def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make
     assert {record["shorturl"] for record in records} | {item["link"]} == {f"{domain}/mine"}
 
 
-@pytest.mark.parametrize("limit", ["own_only", "domains"])
-@pytest.mark.parametrize("path", ["/api/urls", "/api/urls?after=1000000", "/api/urls?order=click"])
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [("/api/urls", "own_only"), ("/api/urls?after=1000000", "domains"), ("/api/urls?order=click", "domains")],
+)
 def test_a_list_reads_no_links_of_other_keys(
     *, make_app: Callable[..., Flask], alice: Client, make_key: Make, raw: psycopg2.extensions.connection, dsn: str,
     path: str, limit: str, monkeypatch: pytest.MonkeyPatch, sql: Sql,

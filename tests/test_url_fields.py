@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from encodings import punycode
+from itertools import cycle
 from unittest.mock import Mock
 
 import pytest
@@ -45,8 +46,10 @@ LOOPBACK = ["localhost", "app.LOCALHOST", "localhost.", "127.0.0.1", "127.0.0.2"
 LOOPBACK += ["[0:0::1]", "[::ffff:127.0.0.1]", "\uff4cocalhost"]
 
 
-@pytest.mark.parametrize("host", LOOPBACK)
-@pytest.mark.parametrize("base_url", ["http://127.0.0.1:5000", "http://localhost:5000", "http://[::1]:5000"])
+BASE_URLS = cycle(["http://127.0.0.1:5000", "http://localhost:5000", "http://[::1]:5000"])
+
+
+@pytest.mark.parametrize(("host", "base_url"), list(zip(LOOPBACK, BASE_URLS, strict=False)))
 def test_while_the_base_url_is_a_loopback_address_all_of_them_are_rejected(
     app_with: Callable[..., Flask], register: Callable[..., Client], host: str, base_url: str
 ) -> None:

@@ -5,7 +5,7 @@ from itertools import cycle
 from tests.support import axe
 from tests.support.browser import DESKTOP, Browser
 
-WIDTHS = (320, 390, 768, 1280, 2560)
+WIDTHS = (320, 768, 2560)  # besides that of the look
 LOOKS = cycle(((390, "light"), (1280, "dark")))  # one for each page, since all pages have the same components
 # The width of a phone's window grows with the page, so it is not compared.
 MEASURE = """
@@ -37,13 +37,12 @@ def faults(browser: Browser, *more: str, closed: bool = False) -> list[str]:
         browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
     # With this attribute, browsers discard the page of an error. Content-Disposition makes them save a file.
     found = [f"{path} has a link with the attribute download"] if browser.all("a[download]") else []
-    for width in WIDTHS:
+    look, scheme = next(LOOKS)
+    for width in (*WIDTHS, look):
         browser.size(width, 900)
         found += [f"{path} is {at} pixels wide at {width}" for at in browser.run(MEASURE) if at > width]
-    width, scheme = next(LOOKS)
-    browser.size(width, 900)
     style(browser, scheme)
     browser.run(UNSTICK)
-    found += [f"{path}, {width}, {scheme}: {violation}" for violation in axe.violations(browser, *more)]
+    found += [f"{path}, {look}, {scheme}: {violation}" for violation in axe.violations(browser, *more)]
     browser.size(*DESKTOP)
     return found
