@@ -57,13 +57,14 @@ def test_a_key_expires_after_its_lifetime(
 
 
 def test_a_plan_without_the_api_refuses_every_call(
-    alice: Client, admin: Client, sql: Callable[..., list[statements.Row]]
+    alice: Client, admin: Client, make_key: Make, sql: Callable[..., list[statements.Row]]
 ) -> None:
+    scoped = make_key(alice)
     sql("""INSERT INTO plans (name, free, limits) VALUES ('Web', false, '{"api": {"enabled": "0"}}') RETURNING 1""")
     sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Web') RETURNING 1")
-    answer = alice.get("/api/account")
-    assert answer.status_code == 403
-    assert answer.get_json()["message"] == "Your plan does not include the API. Ask an administrator for another plan."
+    for answer in (alice.get("/api/account"), scoped.get("/api/account")):
+        message = "Your plan does not include the API. Ask an administrator for another plan."
+        assert (answer.status_code, answer.get_json()["message"]) == (403, message)
     assert admin.get("/api/account").status_code == 200, "an administrator is bound by no plan"
 
 

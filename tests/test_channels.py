@@ -18,19 +18,6 @@ def items(client: Client, channel_id: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_names_are_unique_per_user(alice: Client, bob: Client) -> None:
-    alice.add("/api/channel/add", {"name": "Shop"})
-    other = alice.add("/api/channel/add", {"name": "Blog"})
-    taken = [
-        alice.post("/api/channel/add", {"name": "Shop"}),
-        alice.put(f"/api/channel/{other}/update", {"name": "Shop"}),
-    ]
-    for answer in taken:
-        assert answer.status_code == 400
-        assert answer.get_json()["message"] == "You already have a channel with this name."
-    assert bob.post("/api/channel/add", {"name": "Shop"}).status_code == 200
-
-
 def test_items_of_the_three_types_are_listed_the_last_assigned_first(alice: Client, sql: Sql) -> None:
     channel_id = alice.add("/api/channel/add", CHANNEL)
     assigned = {
@@ -103,28 +90,6 @@ def test_an_unknown_type_of_item_is_rejected(alice: Client, sql: Sql, kind: str)
 def test_an_id_of_another_item_type_is_not_found(alice: Client, sql: Sql) -> None:
     channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
     assert alice.post(f"/api/channel/{channel_id}/assign/qr/{link_id}").status_code == 404
-
-
-def test_deleting_a_channel_unassigns_its_items_and_keeps_them(alice: Client, sql: Sql) -> None:
-    channel_id, other_id = alice.add("/api/channel/add", CHANNEL), alice.add("/api/channel/add", {"name": "Other"})
-    for kind, make in factories.ITEMS.items():
-        item_id = make(sql, alice.id)
-        for each in (channel_id, other_id):
-            alice.post(f"/api/channel/{each}/assign/{kind}/{item_id}")
-    answer = alice.delete(f"/api/channel/{channel_id}/delete")
-    assert answer.get_json() == {"error": 0, "message": "Channel has been deleted successfully."}
-    assert alice.get(f"/api/channel/{channel_id}").status_code == 404
-    assert len(items(alice, other_id)) == 3
-    kept = "SELECT (SELECT count(*) FROM links) + (SELECT count(*) FROM bios) + (SELECT count(*) FROM qrs) AS kept"
-    assert sql(kept) == [{"kept": 3}]
-    assert alice.delete(f"/api/channel/{channel_id}/delete").status_code == 404
-
-
-def test_a_deleted_item_leaves_its_channels(alice: Client, sql: Sql) -> None:
-    channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
-    alice.post(f"/api/channel/{channel_id}/assign/links/{link_id}")
-    sql("DELETE FROM links")
-    assert alice.get(f"/api/channel/{channel_id}").get_json()["data"]["result"] == 0
 
 
 @pytest.mark.parametrize(("statement", "what"), [("DELETE FROM channels", "channel"), ("DELETE FROM links", "link")])

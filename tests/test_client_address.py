@@ -9,7 +9,6 @@ from linkmgr.web import client_address
 from tests.conftest import Client
 from tests.support import geoip
 from tests.support.factories import Sql
-from tests.support.shortlinks import Make
 from tests.support.targets import Target
 
 WRITTEN = [
@@ -66,8 +65,3 @@ def test_a_visitor_is_counted_once_whatever_port_the_proxy_adds(target: Target) 
         target.visit(address=written)
     assert target.statistics()["uniqueClicks"] == 1
     assert target.statistics()["topCountries"] == {"Peru": "4"}
-
-
-def test_a_target_by_country_is_selected_whatever_port_the_proxy_adds(short: Make) -> None:
-    link = short(locations={"peru": "https://example.com/peru"})
-    assert link.redirect_target(address=f"{geoip.PERU}:4711") == "https://example.com/peru"

@@ -6,7 +6,6 @@ from io import BytesIO
 from pathlib import Path
 
 import psycopg2
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -14,20 +13,10 @@ from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.imported import aliases, sale, send, shlink
-from tests.support.pages import signed_in
+from tests.support.pages import seen
 from tests.support.races import during
 
 FILES = Path(__file__).parent / "import_files"
-
-
-def words(page: str) -> str:
-    """Return the text of a page."""
-    return " ".join(re.sub("<[^>]+>", " ", page).split())
-
-
-@pytest.fixture
-def console(app: Flask, alice: Client) -> FlaskClient:
-    return signed_in(app)
 
 
 def upload(console: FlaskClient, file: bytes) -> str:
@@ -43,7 +32,7 @@ def test_a_file_is_shown_before_it_is_imported(
     path = upload(console, shlink(sale("summer", clicks=7), sale("b b")))
     page = console.get(path).text
     assert "The columns are those of Shlink." in page
-    assert re.search(r"1 summer https://example.com/sale Sale 2024-01-31 7", words(page))
+    assert re.search(r"1 summer https://example.com/sale Sale 2024-01-31 7", seen(page))
     assert "custom must be 1 to 50 letters" in page
     assert aliases(sql, alice) == []
     begun = console.post(path, data={"on_conflict": "rename"})
@@ -51,12 +40,12 @@ def test_a_file_is_shown_before_it_is_imported(
     assert '<progress id="progress"' in console.get(path).text
     run_jobs()
     assert aliases(sql, alice) == ["summer"]
-    page = words(console.get(path).text)
+    page = seen(console.get(path).text)
     assert "Links created 1" in page
     assert "Failed 1" in page
     assert "2 custom must be 1 to 50 letters" in page
     assert console.get(f"{path}/errors").mimetype == "text/csv"
-    assert "my links.csv done 1 1" in words(console.get("/console/imports").text)
+    assert "my links.csv done 1 1" in seen(console.get("/console/imports").text)
     assert "This list has fewer pages." in console.get("/console/imports?page=2").text
 
 
@@ -136,7 +125,7 @@ def test_a_draft_begins_within_the_limit_of_unfinished_imports(
     for number in range(3):
         assert send(alice, shlink(sale(f"row-{number}"))).status_code == 200
     assert console.post(path).headers["Location"] == path
-    page = words(console.get(path).text)
+    page = seen(console.get(path).text)
     assert "You have 3 unfinished imports. Wait until one ends, or cancel one." in page
     assert "Import all rows" in page
     run_jobs()
@@ -172,7 +161,7 @@ def test_a_service_is_read_and_cancelled(console: FlaskClient, alice: Client) ->
     path = console.post("/console/imports/new", data=form).headers["Location"]
     assert "Cancel the import" in console.get(path).text
     console.post(f"{path}/delete")
-    assert "cancelled" in words(console.get(path).text)
+    assert "cancelled" in seen(console.get(path).text)
     [listed] = alice.get("/api/imports").get_json()["data"]["imports"]
     assert (listed["state"], listed["on_conflict"]) == ("cancelled", "update")
 

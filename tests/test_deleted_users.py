@@ -71,34 +71,19 @@ def test_a_deleted_users_public_paths_stop_working_at_once(
     assert sql("SELECT FROM jobs") == []
 
 
+@pytest.mark.parametrize("limited", [False, True])
 def test_the_names_of_a_deleted_user_are_free_at_once(
-    *, app: Flask, admin: Client, alice: Client, bob: Client, carol: Client, run_jobs: Callable[[], None]
+    *,
+    app: Flask,
+    admin: Client,
+    alice: Client,
+    carol: Client,
+    make_restricted: Make,
+    run_jobs: Callable[[], None],
+    limited: bool,
 ) -> None:
-    admin.delete(f"/api/user/{carol.id}/delete")
-    user = {"username": "carol", "email": "carol@example.com", "password": PASSWORD}
-    assert admin.post("/api/user/add", user).status_code == 200
+    client = make_restricted(alice, own_only=True) if limited else alice
     url = {"url": "https://example.com/new"}
-    assert alice.post("/api/url/add", url | {"custom": "carol"}).status_code == 200
-    assert alice.post("/api/bio/add", {"name": "Alice", "alias": "mine"}).status_code == 200
-    assert alice.post("/api/domain/add", {"domain": f"https://{HOST}"}).status_code == 200
-    assert alice.post("/api/campaign/add", {"name": "Sale", "slug": "sale"}).status_code == 200
-    assert alice.post("/api/url/add", url | {"custom": "branded", "domain": HOST}).status_code == 200
-    run_jobs()
-    assert go(app, "/branded", HOST).headers["Location"] == "https://example.com/new"
-    assert go(app, "/carol").headers["Location"] == "https://example.com/new"
-    for path, sent in {
-        "url": url | {"custom": "mine"},
-        "bio": {"name": "b", "alias": "carol"},
-        "domain": {"domain": f"https://{HOST}"},
-        "campaign": {"name": "s", "slug": "sale"},
-    }.items():
-        assert bob.post(f"/api/{path}/add", sent).status_code == 400, "the name of an existing user was accepted"
-
-
-def test_a_limited_key_gets_the_names_of_a_deleted_user_too(
-    *, app: Flask, admin: Client, alice: Client, carol: Client, make_restricted: Make, run_jobs: Callable[[], None]
-) -> None:
-    client, url = make_restricted(alice, own_only=True), {"url": "https://example.com/new"}
     adds = {
         "url": url | {"custom": "carol"},
         "bio": {"name": "Alice", "alias": "mine"},
@@ -109,6 +94,8 @@ def test_a_limited_key_gets_the_names_of_a_deleted_user_too(
         assert code(client.post(f"/api/{word}/add", body))[0] == 400, "the name of an existing user was accepted"
     link = client.add("/api/url/add", url | {"custom": "own"})
     admin.delete(f"/api/user/{carol.id}/delete")
+    user = {"username": "carol", "email": "carol@example.com", "password": PASSWORD}
+    assert admin.post("/api/user/add", user).status_code == 200
     for word, body in adds.items():
         assert client.post(f"/api/{word}/add", body).status_code == 200, word
     moved = {"domain": HOST, "custom": "branded"}

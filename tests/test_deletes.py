@@ -83,7 +83,7 @@ def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
     raw: Connection,
     monkeypatch: pytest.MonkeyPatch,
     parent: Add,
-    one_batch: Callable[[], bool],
+    run_jobs: Callable[[], None],
     kind: str,
 ) -> None:
     made = parent(kind)
@@ -96,33 +96,13 @@ def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
     [listed] = alice.get("/api/urls?limit=1").get_json()["data"]["urls"]
     assert (listed["campaign"] or 0, listed["channel"]) == (0, [])
 
-    batches = 0
-    while one_batch():
-        batches += 1
-    assert batches > MANY / 500
-    assert sql(PARENTS[kind][1], id=made) == []
-    assert sql("SELECT FROM jobs") == []
-    assert len(sql("SELECT FROM links")) == MANY
-
-
-@pytest.mark.parametrize("kind", PARENTS)
-def test_a_batch_is_small_and_skips_rows_that_others_use(
-    *,
-    app: Flask,
-    alice: Client,
-    sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    parent: Add,
-    run_jobs: Callable[[], None],
-    kind: str,
-) -> None:
-    made = parent(kind)
-    alice.delete(f"/api/{kind}/{made}/delete")
     spent = costs(monkeypatch, raw, run_jobs)
     assert len(spent) > MANY / 500
     assert max(cost.rows for cost in spent) < BATCH
     assert not any(cost.exclusive for cost in spent)
+    assert sql(PARENTS[kind][1], id=made) == []
+    assert sql("SELECT FROM jobs") == []
+    assert len(sql("SELECT FROM links")) == MANY
 
 
 def test_a_batch_skips_a_locked_link_and_returns_to_it(

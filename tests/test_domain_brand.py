@@ -111,15 +111,6 @@ def test_a_brand_costs_redirects_no_statement(ours: Flask, domain_id: int, alice
         assert sum("brandname" in statement for statement in executed) == readings
 
 
-def test_a_branded_domain_of_a_deleted_user_has_no_brand(
-    ours: Flask, domain_id: int, alice: Client, admin: Client
-) -> None:
-    admin.delete(f"/api/user/{alice.id}/delete")
-    for path in ("/", "/gone", "/static/brand/logo"):
-        answer = fetch(ours, path, BRANDED)
-        assert (answer.status_code, "Ost" in answer.text) == (404, False)
-
-
 @pytest.mark.parametrize(
     ("url", "problem"),
     [

@@ -216,13 +216,6 @@ def test_rename_adds_the_smallest_free_number(alice: Client, bob: Client, run_im
     assert set(aliases(sql, alice)) == made
 
 
-def test_failed_rows_can_be_corrected_and_sent_again(alice: Client, run_import: Import) -> None:
-    found = run_import(alice, shlink("2024-01-31T10:00:00+00:00,formula,,gone,,=SUM(1),0"))
-    file = alice.get(f"/api/imports/{found['id']}/errors").get_data()
-    assert counts(run_import(alice, file.replace(b"gone", b"https://example.com"))) == ("done", 1, 1, 0, 0, 0)
-    assert details(alice, "formula")["metatitle"] == "=SUM(1)"
-
-
 def test_update_writes_the_members_of_the_row(alice: Client, bob: Client, run_import: Import, sql: Sql) -> None:
     old = {"url": "https://example.com/old", "custom": "mine", "description": "kept"}
     link_id = alice.add("/api/url/add", old)

@@ -152,20 +152,6 @@ def test_an_answer_is_sent_from_the_overlay_above_the_frame(
     assert [row["answer"] for row in answers] == [{"name": "Jo", "email": "jo@example.com", "message": "Hello"}]
 
 
-def test_without_scripts_an_answer_is_sent_as_well(
-    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
-) -> None:
-    browser.scripts(run=False)
-    made = overlay(sql, alice.id, "poll", message="Tea?\nBlack\nGreen")
-    browser.open(links("overlay", overlay_id=made))
-    browser.find("input[value=Green]").click()
-    browser.click("Vote")
-    browser.wait_for("/o/answer")
-    assert [row["answer"] for row in sql("SELECT answer FROM overlay_answers")] == [{"choice": "Green"}]
-    browser.click(f"Continue to {SITE}")
-    arrive(browser)
-
-
 @pytest.mark.parametrize("run", [True, False])
 def test_an_overlay_is_hidden_and_shown_with_the_keyboard(
     browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, run: bool

@@ -170,11 +170,13 @@ def test_other_pixels_are_another_version_of_a_link(alice: Client, sql: Sql, man
     assert len(set(versions)) == 3
 
 
-def test_checks_and_deliveries_leave_the_versions_of_their_rows(alice: Client, sql: Sql, stage: Stage) -> None:
-    ids = {table: stage.ids[kind] for table, kind in (("domains", "domain"), ("webhooks", "webhook"))}
+def test_checks_deliveries_and_uses_leave_the_versions_of_their_rows(alice: Client, sql: Sql, stage: Stage) -> None:
+    kinds = {"domains": "domain", "webhooks": "webhook", "api_keys": "key"}
+    ids = {table: stage.ids[kind] for table, kind in kinds.items()}
     before = {table: version(sql, table, row_id) for table, row_id in ids.items()}
     sql("UPDATE domains SET checked = now(), problem = 'none' RETURNING 1")
     sql("UPDATE webhooks SET failures = 3, paused_until = now() RETURNING 1")
+    sql("UPDATE api_keys SET last_used = now(), last_address = '192.0.2.1' RETURNING 1")
     assert {table: version(sql, table, row_id) for table, row_id in ids.items()} == before
 
 

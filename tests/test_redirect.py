@@ -145,15 +145,3 @@ def test_an_interstitial_page_counts_once(short: Make, kind: str) -> None:
     assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
     assert TARGET in page.text
     assert link.clicks == 1
-
-
-def test_pixels_fire_before_the_redirect(short: Make, alice: Client, sql: Sql) -> None:
-    link = short()
-    pixel_id = factories.pixel(sql, alice.id)
-    sql("UPDATE links SET pixel_ids = %(ids)s WHERE id = %(link_id)s RETURNING 1", link_id=link.id, ids=[pixel_id])
-    page = link.ask()
-    assert page.status_code == 200
-    assert f'src="{link.path}/pixels"' in page.text
-    assert "bat.bing.com" in link.ask(path="/pixels").text
-    assert TARGET in page.text
-    assert link.clicks == 1

@@ -13,10 +13,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.qr.vcard import vcard
 from tests.conftest import Client
-from tests.support import geoip
 from tests.support.browser import PHONE, Browser
-from tests.support.codes import decoded, encoded_path, pixels
-from tests.support.targets import IPHONE
+from tests.support.codes import encoded_path
 
 VCARD = {
     "fname": "Zoë",
@@ -232,27 +230,6 @@ def test_search_engines_do_not_list_the_page_of_a_code(scan: Scan, kind: str) ->
 def test_an_unknown_code_is_a_404(app: Flask, path: str) -> None:
     answer = app.test_client().get(path)
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
-
-
-def test_an_image_opens_the_target_and_the_statistics_include_the_scan(located: Flask, alice: Client) -> None:
-    answer = alice.post("/api/qr/add", {"type": "link", "data": "https://example.com/menu"}).get_json()
-    browser = located.test_client()
-    payload = decoded(pixels(browser.get(urlsplit(answer["link"]).path).data, "png")).text
-    scanned = browser.get(
-        urlsplit(payload).path,
-        headers={"User-Agent": IPHONE, "Referer": "https://l.instagram.com/"},
-        environ_base={"REMOTE_ADDR": geoip.PERU},
-    )
-    assert (scanned.status_code, scanned.headers["Location"]) == (302, "https://example.com/menu")
-    assert alice.get(f"/api/qr/{answer['id']}").get_json()["data"] == {
-        "clicks": 1,
-        "uniqueClicks": 1,
-        "topCountries": {"Peru": "1"},
-        "topReferrers": {"l.instagram.com": "1"},
-        "topBrowsers": {"Mobile Safari": "1"},
-        "topOs": {"iOS": "1"},
-        "socialCount": {"facebook": 0, "twitter": 0, "instagram": 1},
-    }
 
 
 SHOWN = {

@@ -9,13 +9,9 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.bodies import Members
 from tests.support.factories import Sql
+from tests.support.pages import details
 
 PAGE = "https://example.com/page"
-
-
-def details(client: Client, link_id: int) -> Members:
-    found: Members = client.get(f"/api/url/{link_id}").get_json()["details"]
-    return found
 
 
 def write_back(client: Client, link_id: int) -> Members:

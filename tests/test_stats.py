@@ -8,7 +8,6 @@ from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.reports import TODAY, date, report, rows
-from tests.support.targets import FIREFOX, IPHONE, Target
 from tests.support.visited import Store, Visited
 
 # --- rows and totals
@@ -76,23 +75,6 @@ def test_visits_of_bots_are_counted_only_on_request(alice: Client, visited: list
     for selection in ("", f"&ids={link}", f"&ids={link}&metrics=clicks,visitors", "&by=country,os"):
         found = [report(alice, f"bots={bots}{selection}") for bots in ("exclude", "include", "only")]
         assert [answer["data"]["totals"]["clicks"] for answer in found] == [3, 4, 1]
-
-
-def test_the_totals_are_those_of_the_statistics_object_and_of_the_visits(
-    alice: Client, sql: Sql, target: Target
-) -> None:
-    for number in range(12):
-        target.visit(agent=(FIREFOX, IPHONE)[number % 2], Referer=f"https://site{number % 3}.example.com/")
-    target.visit(agent="curl/8.5.0")
-    statistics = alice.get(f"/api/qr/{target.id}").get_json()["data"]
-    for query in ("", f"ids={target.id}&"):
-        totals = report(alice, f"{query}metrics=clicks,visitors")["data"]["totals"]
-        assert totals == {"clicks": statistics["clicks"], "visitors": statistics["uniqueClicks"]}
-        for name, member in {"country": "topCountries", "referrer": "topReferrers", "browser": "topBrowsers"}.items():
-            counted = {row[name]: str(row["clicks"]) for row in rows(alice, f"{query}by={name}")}
-            assert counted == statistics[member]
-    assert report(alice, "device=phone")["data"]["totals"] == {"clicks": 6}
-    assert sql("SELECT count(*) AS n FROM visits WHERE NOT bot") == [{"n": 12}]
 
 
 # --- selections

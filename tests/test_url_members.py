@@ -4,41 +4,10 @@ from typing import Any
 
 import pytest
 
-from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.shortlinks import PAGE, refused, stored
-
-
-def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -> None:
-    overlay, campaign, channel = (
-        make(sql, alice.id) for make in (factories.overlay, factories.campaign, factories.channel)
-    )
-    image = "https://www.mozilla.org/media/protocol/img/logos/mozilla/og.4e0d1d5d9d2c.png"
-    kept: dict[str, Any] = {
-        "url": "https://google.com", "status": "private", "custom": "google", "expiry": "2020-11-11 12:00:00",
-        "type": f"overlay-{overlay}", "metatitle": "Not Google", "metadescription": "Not Google description",
-        "metaimage": image, "description": "For facebook", "campaign": campaign,
-        "pixels": [factories.pixel(sql, alice.id) for _ in range(4)],
-        "deeplink": {"auto": True, "apple": "https://apps.apple.com/us/app/google/id284815942",
-                     "google": "https://play.google.com/store/apps/details?id=com.google"},
-        "languagetarget": [{"language": "en", "link": "https://google.com"},
-                           {"language": "fr", "link": "https://google.ca"}],
-    }  # fmt: skip
-    normalized = {
-        "geotarget": [{"location": "Canada", "link": "https://google.ca"},
-                      {"location": "United States", "link": "https://google.us"}],
-        "devicetarget": [{"device": "iPhone", "link": "https://google.com"},
-                         {"device": "Android", "link": {"link": "https://google.com"}}],
-        "parameters": [{"name": "aff", "value": "3"}, {"device": "gtm_source", "link": "api"}],
-    }  # fmt: skip
-    link = stored(sql, alice, **kept, **normalized, channel=channel, password="mypass")
-    assert passwords.matches("mypass", link["password_hash"])
-    details = alice.get(f"/api/url/{link['id']}").get_json()["details"]
-    assert details == details | kept | {"channel": [channel], "parameters": [{"name": "aff", "value": "3"}]}
-    assert details["location"] == {"canada": "https://google.ca", "united states": "https://google.us"}
-    assert details["device"] == {"iphone": "https://google.com"}
+from tests.support.shortlinks import PAGE, refused
 
 
 @pytest.mark.parametrize(

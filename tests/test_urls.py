@@ -10,13 +10,9 @@ from linkmgr.repository import urls
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
+from tests.support.pages import details
 from tests.support.races import during
 from tests.support.shortlinks import PAGE, add
-
-
-def details(client: Client, link_id: int) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]
-    return found
 
 
 def listed(client: Client, query: str = "") -> list[dict[str, Any]]:

@@ -58,31 +58,6 @@ def test_a_filter_selects_visits_and_not_only_events(
     assert len(set(received)) == len(received)
 
 
-def test_visits_with_long_values_are_sent_in_several_events(
-    alice: Client, sql: Sql, store: Store, receiver: Receiver, deliver: Deliver
-) -> None:
-    [domain] = sql(
-        "INSERT INTO domains (user_id, scheme, host) VALUES (%(id)s, 'https', %(host)s) RETURNING id",
-        id=alice.id,
-        host=f"{'.'.join(['h' * 57] * 4)}.com",
-    )
-    [link] = sql(
-        "INSERT INTO links (user_id, alias, url, domain_id) VALUES (%(id)s, %(alias)s, %(url)s, %(domain)s)"
-        " RETURNING id",
-        id=alice.id,
-        alias="a" * 50,
-        url=URL,
-        domain=domain["id"],
-    )
-    subscribe(alice, receiver.url, "visit")
-    store([Visited(link["id"], datetime.now(UTC), referrer="é" * 250, city=f"city {n}") for n in range(40)])
-    deliver()
-    assert len(receiver.received) > 1
-    assert all(len(delivery.body) < 20_000 for delivery in receiver.received)
-    cities = [visit["city"] for delivery in receiver.received for visit in delivery.json["data"]["visits"]]
-    assert sorted(cities) == sorted(f"city {n}" for n in range(40))
-
-
 def test_an_unreadable_secret_delays_no_other_webhook(
     alice: Client, bob: Client, sql: Sql, receiver: Receiver, deliver: Deliver
 ) -> None:
@@ -136,21 +111,6 @@ def test_a_test_and_a_repetition_do_not_wait_for_a_failing_receiver(
     assert alice.post(path).status_code == 200
     deliver()
     assert len(receiver.received) == 2
-
-
-def test_deliveries_of_others_are_neither_read_nor_repeated(
-    alice: Client, bob: Client, receiver: Receiver, deliver: Deliver, sql: Sql
-) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
-    [delivery] = deliveries(alice, webhook_id)
-    for path in (f"/api/delivery/{delivery['id']}/retry", f"/api/webhook/{webhook_id}/test"):
-        assert bob.post(path).status_code == 404
-    assert bob.post(f"/api/webhook/{webhook_id}/rotate", {}).status_code == 404
-    assert bob.get(f"/api/webhook/{webhook_id}/deliveries").status_code == 404
-    assert bob.delete(f"/api/webhook/{webhook_id}/delete").status_code == 404
-    assert sql("SELECT FROM outbox UNION ALL SELECT FROM deliveries WHERE state = 'waiting'") == []
 
 
 def test_a_webhook_with_many_deliveries_is_deleted_at_once_and_its_deliveries_later(
@@ -218,17 +178,6 @@ def test_secrets_are_not_cached(alice: Client) -> None:
     added = alice.post("/api/webhooks", {"name": "Hook", "events": ["*"]})
     rotated = alice.post(f"/api/webhook/{added.get_json()['id']}/rotate", {})
     assert [answer.headers.get("Cache-Control") for answer in (added, rotated)] == ["no-store", "no-store"]
-
-
-def test_a_delivery_that_fails_does_not_change_the_version(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    read = alice.get(f"/api/webhook/{webhook_id}")
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
-    path, version = f"/api/webhook/{webhook_id}/update", {"If-Match": read.headers["ETag"]}
-    assert alice.put(path, {"name": "New"}, headers=version).status_code == 200
-    assert alice.put(path, {"name": "Newer"}, headers=version).status_code == 412
 
 
 def test_fields_with_very_large_numbers_are_refused(alice: Client, app: Flask, sql: Sql) -> None:
