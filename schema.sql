@@ -554,19 +554,22 @@ BEGIN
 END $$;
 CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
 
--- Reject QR codes that link to a branded domain, where the URL could lead back to the same code. Links do not lead back,
--- so short URLs are allowed. An update that keeps the URL is accepted: its host may have become a branded domain since.
-CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    url text := NEW.data #>> '{}';
+-- Return true if a URL is on a branded domain, where it could lead back to the same QR code. Links do not lead back, so
+-- their short URLs are allowed.
+CREATE FUNCTION is_branded(url text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    IF (NEW.data::text = OLD.data::text) IS NOT TRUE AND EXISTS (
+    RETURN EXISTS (
         SELECT FROM live_domains d
          WHERE host = host_of(url)
            AND NOT EXISTS (SELECT FROM aliases a
                             WHERE a.domain_id = d.id
-                              AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
-    THEN
+                              AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')));
+END $$;
+
+-- An update that keeps the URL is accepted: its host may have become a branded domain since.
+CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (NEW.data::text = OLD.data::text) IS NOT TRUE AND is_branded(NEW.data #>> '{}') THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'link_branded', MESSAGE = 'branded';
     END IF;
     RETURN NULL;
@@ -853,6 +856,7 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 -- `size` is that of the file in bytes, or null for a service. `missing` are links that a service counts and has not
 -- sent, `cut` those whose title was cut, `failures` the requests in a row that a service did not answer, and
 -- `failing_since` the time of the first one, or of the first that it asked to repeat later.
+-- `part` is the part that is done, from 0 to 1: reading is half of it, and it is unknown for a service.
 -- `visits_refused` are those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links
 -- that the import makes. `problem` is the reason for which reading ended early. `error_bytes` is the size of the rows
 -- that failed and are kept.
@@ -892,16 +896,13 @@ CREATE TABLE imports (
     finished    timestamptz,
     visits_refused bigint   NOT NULL DEFAULT 0,
     first_id    bigint      NOT NULL DEFAULT nextval('tracked_ids'),
+    part        numeric     GENERATED ALWAYS AS (
+                CASE WHEN state = 'done' AND size > 0 THEN 1
+                     WHEN stage = 'read' THEN 0.5 * bytes_read / nullif(size, 0)
+                     WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED,
     version     bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
--- The part of an import that is done, from 0 to 1: reading is half of it. It is unknown for a service.
-CREATE FUNCTION import_part(i imports) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN i.size IS NULL OR i.size = 0 THEN NULL
-                WHEN i.state = 'done' THEN 1
-                WHEN i.stage = 'read' THEN 0.5 * i.bytes_read / i.size
-                ELSE 0.5 + 0.5 * i.rows_read / greatest(i.found, i.rows_read, 1) END
-$$;
 
 -- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
 -- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`. A row that
@@ -1330,7 +1331,7 @@ BEGIN
     FOR name, ignored IN VALUES
         ('users', '{detailed_since}'), ('api_keys', '{last_used,last_address}'), ('links', '{}'), ('bios', '{}'), ('qrs', '{logo_hash}'),
         ('campaigns', '{}'), ('channels', '{}'), ('overlays', '{}'), ('pixels', '{}'), ('splash_pages', '{}'),
-        ('imports', '{}'), ('domains', '{checked,problem,logo_digest}'),
+        ('imports', '{part}'), ('domains', '{checked,problem,logo_digest}'),
         ('webhooks', '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until}')
     LOOP
         EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW

@@ -50,10 +50,13 @@ def test_an_upgraded_database_equals_a_new_one(
     assert execute(empty, DEFINITIONS) == upgraded
 
 
+@pytest.mark.parametrize(
+    "older", ["CREATE TABLE schema_version (version integer NOT NULL)", "CREATE TABLE import_chunks (); {schema}"]
+)
 def test_a_database_from_before_the_first_release_is_refused_with_one_sentence(
-    empty: str, fresh: Flask, flask: Callable[..., Result]
+    empty: str, fresh: Flask, flask: Callable[..., Result], older: str
 ) -> None:
-    execute(empty, "CREATE TABLE schema_version (version integer NOT NULL); INSERT INTO schema_version VALUES (32)")
+    execute(empty, older.replace("{schema}", (ROOT / "schema.sql").read_text()))
     for command in ("check", "create", "upgrade"):
         refused = flask("database", command)
         assert refused.exit_code == 1

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import session
-from linkmgr.repository import stats
+from linkmgr.visits import stats
 from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read

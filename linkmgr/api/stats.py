@@ -8,11 +8,12 @@ from linkmgr.fields import stats as queries
 from linkmgr.fields.periods import MAX_HOURLY_DAYS
 from linkmgr.fields.query import page_limit, parameters
 from linkmgr.fields.stats import MAX_ROWS
-from linkmgr.repository import stats, visit_list
-from linkmgr.repository.stats import ACCOUNT, MAX_SUM_DAYS, MAX_VISIT_DAYS, Report
+from linkmgr.repository import visit_list
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.repository.visits import DETAILED_DAYS, MAX_LABELS, OTHER
 from linkmgr.settings import settings
+from linkmgr.visits import stats
+from linkmgr.visits.stats import ACCOUNT, MAX_SUM_DAYS, MAX_VISIT_DAYS, Report
 from linkmgr.web import auth, csv
 from linkmgr.web.responses import Json, ok
 

@@ -7,7 +7,7 @@ import psycopg2
 import psycopg2.extensions
 from psycopg2 import errors as pg
 
-UNRELEASED = -1  # the version of a database whose table of the version has no release
+UNRELEASED = -1  # the version of a database that has a table of versions before release 1.0.0
 _BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
 # A server that rejects writes has become a standby: a new connection may reach the new primary. pgbouncer reports the
 # loss of its server as a protocol violation.
@@ -64,10 +64,17 @@ def register_types(connection: psycopg2.extensions.connection) -> psycopg2.exten
 def schema_version(connection: psycopg2.extensions.connection) -> int:
     """Return the schema version, 0 for an empty database, or UNRELEASED for one from before release 1.0.0."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass('service') IS NOT NULL, to_regclass('schema_version') IS NOT NULL")
+        cursor.execute(
+            """
+            SELECT to_regclass('service') IS NOT NULL,
+                   num_nonnulls(to_regclass('schema_version'), to_regclass('import_chunks')) > 0
+            """
+        )
         has_schema, is_unreleased = cursor.fetchone() or (False, False)
+        if is_unreleased:
+            return UNRELEASED
         if not has_schema:
-            return UNRELEASED if is_unreleased else 0
+            return 0
         cursor.execute("SELECT version FROM service")
         [version] = cursor.fetchone() or (0,)
         return int(version)

@@ -19,17 +19,6 @@ def find(user_id: int, key: str) -> str | None:
     return None if stored is None else str(stored["answer"])
 
 
-def lock(user_id: int, key: str) -> bool:
-    """Lock a key until the transaction ends. Return False if another transaction has locked it."""
-    result = run(
-        "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, %(user_id)s::bigint)) AS locked",
-        user_id=user_id,
-        key=key,
-    )
-    assert result is not None
-    return bool(result["locked"])
-
-
 def store(user_id: int, key: str, answer: str) -> None:
     """Store an answer under a locked key, in place of an expired one."""
     run(

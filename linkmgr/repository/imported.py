@@ -149,17 +149,6 @@ _OWN_IDS = {
 }
 
 
-def try_lock(user_id: int) -> bool:
-    """Lock the rows of the user against other imports of an account until the transaction ends, so that none of them
-    makes the same row. Return False if another import has the lock."""
-    locked = run(
-        "SELECT pg_try_advisory_xact_lock(hashtextextended('import ' || %(user_id)s::bigint, 0)) AS locked",
-        user_id=user_id,
-    )
-    assert locked
-    return bool(locked["locked"])
-
-
 def set_created(user_id: int, kind: str, row_id: int, created: str) -> None:
     """Store the time at which a row was created. Domains have none."""
     if kind in _SET_CREATED:

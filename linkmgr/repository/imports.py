@@ -18,9 +18,9 @@ _IMPORTS = Table(
     columns="""
     id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
     greatest(visits - visits_refused, 0) AS visits,
-    CASE WHEN state = 'running' AND import_part(imports) > 0
-         THEN ceil(extract(epoch FROM now() - started) * (1 / import_part(imports) - 1))::bigint END AS seconds_left,
-    (100 * import_part(imports))::integer AS percent, message, created, started, finished, version::text
+    CASE WHEN state = 'running' AND part > 0
+         THEN ceil(extract(epoch FROM now() - started) * (1 / part - 1))::bigint END AS seconds_left,
+    (100 * part)::integer AS percent, message, created, started, finished, version::text
     """,
 )
 index, read, delete = _IMPORTS.index, _IMPORTS.read, _IMPORTS.delete

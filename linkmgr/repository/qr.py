@@ -216,14 +216,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
                    CASE WHEN contrast(foreground, background) < 1.5 THEN 'colours_too_close'
                         WHEN own_alias IS NOT NULL AND NOT EXISTS (
                              SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
-                        WHEN type = 'link' AND EXISTS (
-                             SELECT FROM live_domains d
-                              WHERE host = host_of(data #>> '{}')
-                                AND NOT EXISTS (SELECT FROM aliases a
-                                                 WHERE a.domain_id = d.id
-                                                   AND a.alias = substring(data #>> '{}' FROM
-                                                           '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
-                             THEN 'link_branded' END AS refusal
+                        WHEN type = 'link' AND is_branded(data #>> '{}') THEN 'link_branded' END AS refusal
               FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (
                    code text, type text, data json, name text, background text, foreground text, own_alias text,
                    logo_source text, image integer)) WITH ORDINALITY

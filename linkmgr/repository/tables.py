@@ -212,3 +212,15 @@ def lock_version(user_id: int, blueprint: str, ids: dict[str, int]) -> str | Non
     elif blueprint in _OF_USERS:
         stored = run(_USER, user_id=ids.get("user_id", user_id))
     return None if stored is None else str(stored["version"])
+
+
+def try_lock(user_id: int, name: str) -> bool:
+    """Lock what a user does under a name until the transaction ends. Return False if another transaction has the
+    lock."""
+    result = run(
+        "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, %(user_id)s::bigint)) AS locked",
+        user_id=user_id,
+        name=name,
+    )
+    assert result is not None
+    return bool(result["locked"])

@@ -16,6 +16,7 @@ from flask import Response
 from linkmgr import keys
 from linkmgr.errors import AppError
 from linkmgr.repository import idempotency
+from linkmgr.repository.tables import try_lock
 from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import caller, user_id
@@ -60,7 +61,7 @@ class IdempotencyKey:
 
     def begin(self) -> None:
         """Lock the key until the transaction ends, and check again that there is no answer."""
-        if not idempotency.lock(user_id(), self.text):
+        if not try_lock(user_id(), self.text):
             raise AppError("idempotency_key_in_use")
         self.replay()
 

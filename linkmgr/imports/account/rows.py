@@ -23,7 +23,7 @@ from linkmgr.imports.links import Outcome, Sent, failure
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr
-from linkmgr.repository.tables import in_batches
+from linkmgr.repository.tables import in_batches, try_lock
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.qr import QrCode
@@ -31,6 +31,7 @@ from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 
 LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
+_LOCK = "\nimport"  # which no Idempotency-Key can be
 # Members that refer to rows of other files. So does the type of a link.
 _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "answers": {"overlay": ("overlays",)},
@@ -64,7 +65,7 @@ class Lines(Batch):
             self._check = error
 
     def store(self) -> None:
-        if not imported.try_lock(self.user_id):
+        if not try_lock(self.user_id, _LOCK):  # so that no other import of an account makes the same row
             raise jobs.Later(LOCKED_SECONDS)
         for line in self.rows:
             if line.problem:

@@ -19,7 +19,7 @@ from linkmgr.openapi.schemas import (
     ref,
     success,
 )
-from linkmgr.repository.stats import LIVE_MINUTES
+from linkmgr.visits.stats import LIVE_MINUTES
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = map_of("DE,-US", "country")

@@ -12,10 +12,9 @@ from flask import g, render_template
 from linkmgr.pages import charts, signed_in
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.repository import service as repository
-from linkmgr.repository import stats
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import PREFIX, RELEASE, settings
-from linkmgr.visits import spool
+from linkmgr.visits import spool, stats
 
 _README = Path(__file__).parents[3] / "README.md"
 _SECRET = ("url", "secret", "token", "storage")  # parts of the names of settings whose values are not shown

@@ -17,8 +17,8 @@ from linkmgr.pages import charts
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import Chip, bp
 from linkmgr.pages.console.periods import DIMENSIONS
-from linkmgr.repository import stats
 from linkmgr.repository.stats_scope import Owner
+from linkmgr.visits import stats
 from linkmgr.web import csv
 
 PER_PAGE, MAX_LABELS = 50, 1000
