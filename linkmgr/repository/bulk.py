@@ -51,10 +51,7 @@ def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
     """Store links. Release the aliases of deleted users, which background jobs have not deleted yet."""
 
     def add(some: list[Row]) -> list[Row]:
-        stored = _insert(user_id, some, atomic)
-        if some and not (stored["accepted"] or stored["refused"]):  # the user has been deleted
-            raise AppError("key_unknown")
-        return _to_results(some, stored)
+        return _to_results(some, _insert(user_id, some, atomic))
 
     results = in_halves(links, add, atomic)
     orphaned = [n for n, result in enumerate(results) if result.pop("orphaned", False)]

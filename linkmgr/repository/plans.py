@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.db.statements import Row, row, rows, run, run_unsynced
 from linkmgr.errors import AppError, existing, not_found
 
 
@@ -104,6 +104,35 @@ def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
         limits=None if limits is None else json.dumps(limits),
     )
     existing(edited, "plan")
+
+
+def note_retention(after: int, limit: int) -> int | None:
+    """Store the start of the retention period of the next users with older visits, which the purge deletes: they do not
+    come back with a longer one. The rollups by day know the days that have visits. Return the id of the last user, or
+    None if there are no more."""
+    noted = run_unsynced(
+        """
+        WITH batch AS MATERIALIZED (
+            SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(limit)s),
+        retained AS (
+            SELECT id, now() - make_interval(days => (limits ->> 'retention')::int) AS since
+              FROM accounts
+             WHERE id = ANY (ARRAY(SELECT id FROM batch)) AND (limits ->> 'retention')::int > 0),
+        noted AS (
+            UPDATE users SET detailed_since = greatest(detailed_since, since)
+              FROM retained
+             WHERE users.id = retained.id
+               AND (SELECT true FROM account_rollups
+                     WHERE user_id = retained.id AND dimension = '' AND unit = 'day' AND at < since
+                       AND at >= coalesce(date_trunc('day', detailed_since, 'UTC'), '-infinity')
+                     LIMIT 1))
+        SELECT max(id) AS last FROM batch
+        """,
+        after=after,
+        limit=limit,
+    )
+    assert noted is not None
+    return None if noted["last"] is None else int(noted["last"])
 
 
 def require_exports(user_id: int) -> None:

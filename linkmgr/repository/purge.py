@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import cleanup, import_rows, imports, outbox
+from linkmgr.repository import cleanup, import_rows, imports, outbox, plans
 from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
 MAX_ROWS = 5000
-MAX_TARGETS = 1000
+MAX_TARGETS = 1000  # or users
 _TRIES = 5
 # New visits wait while a partition is dropped.
 _SHORT_TIMEOUTS = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "
@@ -32,7 +32,9 @@ class Purged(NamedTuple):
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
     retains. The totals of links and the rollups by day remain."""
-    _note_start()
+    after: int | None = 0
+    while after is not None:
+        after = plans.note_retention(after, MAX_TARGETS)
     months = visits = 0
     for month in _expired_months():
         if month["whole"]:
@@ -55,38 +57,6 @@ def purge() -> Purged:
 
 def _rows(sql: str, **params: Any) -> list[Row]:
     return database().execute(sql, params, idempotent=True, prelude=_NO_TIMEOUT)
-
-
-# --- the retention period of users
-
-
-def _note_start() -> None:
-    """Store the start of the retention period of each user with older visits, which are deleted next: they do not come
-    back with a longer one. The rollups by day know the days that have visits."""
-    after: int | None = 0
-    while after is not None:
-        [batch] = database().execute(
-            """
-            WITH batch AS MATERIALIZED (
-                SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(limit)s),
-            retained AS (
-                SELECT id, now() - make_interval(days => (limits ->> 'retention')::int) AS since
-                  FROM accounts
-                 WHERE id IN (SELECT id FROM batch) AND (limits ->> 'retention')::int > 0),
-            noted AS (
-                UPDATE users SET detailed_since = greatest(detailed_since, since)
-                  FROM retained
-                 WHERE users.id = retained.id
-                   AND EXISTS (SELECT FROM account_rollups
-                                WHERE user_id = retained.id AND dimension = '' AND unit = 'day' AND at < since
-                                  AND at >= coalesce(date_trunc('day', detailed_since, 'UTC'), '-infinity')))
-            SELECT max(id) AS last FROM batch
-            """,
-            {"after": after, "limit": MAX_TARGETS},
-            idempotent=True,
-            prelude=_BY_INDEX,
-        )
-        after = batch["last"]
 
 
 # --- months

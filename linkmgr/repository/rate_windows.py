@@ -2,21 +2,18 @@
 
 from linkmgr.db.statements import Row, rows, run, run_unsynced
 
+_COUNT = """
+    SELECT count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+      FROM count_in_window(%(bucket)s, %(by)s, %(window)s, %(limit)s)
+"""
+
 
 def count(bucket: str, *, window: int, by: int = 1) -> Row:
     """Add `by` to a counter. Return its `count` and the `seconds` until its window ends.
 
     `by=0` adds nothing but still locks the row, so that concurrent requests are counted one after another.
     """
-    counter = run(
-        """
-        SELECT count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
-          FROM count_in_window(%(bucket)s, %(by)s, %(window)s)
-        """,
-        bucket=bucket,
-        by=by,
-        window=window,
-    )
+    counter = run(_COUNT, bucket=bucket, by=by, window=window, limit=None)
     assert counter is not None
     return counter
 
@@ -38,13 +35,4 @@ def counts(buckets: list[str], *, window: int) -> list[Row]:
 def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
     """Add `amount` to a counter and return its `count` and the `seconds` until its window ends. If the count would
     exceed `limit`, add nothing and return None. The count does not depend on the transaction of the request."""
-    return run_unsynced(
-        """
-        SELECT count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
-          FROM count_in_window(%(bucket)s, %(amount)s, %(window)s, %(limit)s)
-        """,
-        bucket=bucket,
-        amount=amount,
-        limit=limit,
-        window=window,
-    )
+    return run_unsynced(_COUNT, bucket=bucket, by=amount, window=window, limit=limit)
