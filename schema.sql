@@ -400,10 +400,6 @@ CREATE TABLE campaigns (
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
 
--- Return the restricted key of the request, or null.
-CREATE FUNCTION current_key() RETURNS bigint LANGUAGE sql STABLE
-RETURN nullif(current_setting('linkmgr.key_id', true), '')::bigint;
-
 -- Short links. `plain` is true if the link was created from a URL alone: the same URL then returns the same link, to the
 -- restricted key that created it, or to all other callers.
 -- `custom` is true if the user chose the alias. `public` links appear in the lists of campaigns. `locations`, `devices`

@@ -146,7 +146,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
                                WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain
-                                 AND o.key_id IS NOT DISTINCT FROM current_key() LIMIT 1)
+                                 AND o.key_id IS NULL LIMIT 1)
                         END AS existing,
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use

@@ -10,14 +10,8 @@ MAX_SESSIONS = 100  # of a user; the next sign-in with a password ends the oldes
 
 
 def new_link(user_id: int) -> str:
-    """Create a sign-in link and return its URL."""
+    """Create a sign-in link and return its URL. Delete expired ones."""
     token = keys.new_token()
-    add_link(user_id, digest=keys.digest(token))
-    return f"{settings().base_url}/login/{token}"
-
-
-def add_link(user_id: int, *, digest: bytes) -> None:
-    """Store a sign-in link, and delete expired ones."""
     added = run(
         """
         WITH expired AS (DELETE FROM sessions WHERE is_link AND created < now() - interval '1 hour')
@@ -26,9 +20,10 @@ def add_link(user_id: int, *, digest: bytes) -> None:
         RETURNING user_id
         """,
         user_id=user_id,
-        digest=digest,
+        digest=keys.digest(token),
     )
     existing(added, "user")
+    return f"{settings().base_url}/login/{token}"
 
 
 def is_usable(digest: bytes) -> bool:

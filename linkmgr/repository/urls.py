@@ -163,7 +163,7 @@ def _find_plain(user_id: int, url: str, hosts: list[str]) -> Row | None:
           FROM (SELECT CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
                             THEN 'link_branded' END AS refusal) checked
           LEFT JOIN links l ON user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND plain
-                           AND key_id IS NOT DISTINCT FROM current_key()
+                           AND key_id IS NOT DISTINCT FROM nullif(current_setting('linkmgr.key_id', true), '')::bigint
          WHERE refusal IS NOT NULL OR l.id IS NOT NULL
         """,
         user_id=user_id,
