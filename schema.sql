@@ -316,29 +316,6 @@ CREATE TABLE splash_pages (
     UNIQUE (user_id, id)
 );
 
--- Red, green and blue of '#rgb', '#rrggbb' or 'rgb(r,g,b)', from 0 to 255.
-CREATE FUNCTION color_parts(color text) RETURNS double precision[] LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN color LIKE '#%'
-            THEN (SELECT ARRAY[get_byte(bytes, 0), get_byte(bytes, 1), get_byte(bytes, 2)]::double precision[]
-                    FROM decode(regexp_replace(substr(color, 2), '^(.)(.)(.)$', '\1\1\2\2\3\3'), 'hex') AS bytes)
-            ELSE string_to_array(btrim(color, 'rgb()'), ',')::double precision[] END;
-
--- Relative luminance of a color, from 0 to 1, and contrast ratio of two colors, from 1 to 21 (WCAG 2).
-CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
-RETURN (SELECT sum(weight * CASE WHEN part <= 10 THEN part / 255 / 12.92 ELSE ((part / 255 + 0.055) / 1.055) ^ 2.4 END)
-          FROM unnest(color_parts(colour), ARRAY[0.2126, 0.7152, 0.0722]) AS parts (part, weight));
-
-CREATE FUNCTION contrast(one text, other text) RETURNS double precision LANGUAGE sql IMMUTABLE
-RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(one), luminance(other)) + 0.05);
-
--- Reject a row whose colors are too similar. The detail has both colors, so that the error message can name better ones.
--- Arguments: the name of the constraint, and the columns of the color in front and of the one behind it.
-CREATE FUNCTION refuse_close_colors() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[0], MESSAGE = 'contrast',
-        DETAIL = (to_jsonb(NEW) ->> TG_ARGV[1]) || ' ' || (to_jsonb(NEW) ->> TG_ARGV[2]);
-END $$;
-
 -- Overlays: calls to action shown on top of the target page.
 CREATE TABLE overlays (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -356,9 +333,6 @@ CREATE TABLE overlays (
     version    bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON overlays FOR EACH ROW
-    WHEN (contrast(NEW.color, NEW.background) < 3)
-    EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
 
 -- Answers that visitors gave in the form of an overlay.
 CREATE TABLE overlay_answers (
@@ -535,9 +509,6 @@ CREATE TABLE qrs (
     version     bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON qrs FOR EACH ROW
-    WHEN (contrast(NEW.foreground, NEW.background) < 1.5)
-    EXECUTE FUNCTION refuse_close_colors('colours_too_close', 'foreground', 'background');
 
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

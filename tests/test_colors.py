@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import psycopg2
 import pytest
 
 from tests.conftest import Client
 from tests.support.factories import Sql
+from tests.support.races import during
 
 OVERLAY = {"type": "message", "name": "Sale"}
 CLOSE = (
@@ -47,3 +49,13 @@ def test_an_update_is_refused_if_the_resulting_colors_are_too_similar(alice: Cli
         {"name": "Sale", "color": "#ffffff", "background": "#1d4ed8"}
     ]
     assert alice.put(path, {"color": "#000", "background": "#fff"}).status_code == 200
+
+
+def test_two_concurrent_updates_cannot_make_the_colors_too_similar(
+    alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    """Update both colors, each of which has enough contrast with the previous value of the other."""
+    overlay_id = alice.add("/api/overlay/add", OVERLAY)
+    other = f"UPDATE overlays SET background = '#eeeeee' WHERE id = {overlay_id}"
+    answer = during(raw, other, lambda: alice.put(f"/api/overlay/{overlay_id}/update", {"color": "#dddddd"}))
+    assert (answer.status_code, answer.get_json()["code"]) == (400, "overlay_colours_too_close")

@@ -51,7 +51,11 @@ def test_an_upgraded_database_equals_a_new_one(
 
 
 @pytest.mark.parametrize(
-    "older", ["CREATE TABLE schema_version (version integer NOT NULL)", "CREATE TABLE import_chunks (); {schema}"]
+    "older",
+    [
+        "CREATE TABLE schema_version (version integer NOT NULL)",
+        "CREATE FUNCTION refuse_close_colors() RETURNS void LANGUAGE sql AS ''; {schema}",
+    ],
 )
 def test_a_database_from_before_the_first_release_is_refused_with_one_sentence(
     empty: str, fresh: Flask, flask: Callable[..., Result], older: str

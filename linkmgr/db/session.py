@@ -7,7 +7,7 @@ import psycopg2
 import psycopg2.extensions
 from psycopg2 import errors as pg
 
-UNRELEASED = -1  # the version of a database that has a table of versions before release 1.0.0
+UNRELEASED = -1  # the version of a database that has what was removed before release 1.0.0
 _BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
 # A server that rejects writes has become a standby: a new connection may reach the new primary. pgbouncer reports the
 # loss of its server as a protocol violation.
@@ -67,7 +67,7 @@ def schema_version(connection: psycopg2.extensions.connection) -> int:
         cursor.execute(
             """
             SELECT to_regclass('service') IS NOT NULL,
-                   num_nonnulls(to_regclass('schema_version'), to_regclass('import_chunks')) > 0
+                   num_nonnulls(to_regclass('schema_version'), to_regproc('refuse_close_colors')) > 0
             """
         )
         has_schema, is_unreleased = cursor.fetchone() or (False, False)

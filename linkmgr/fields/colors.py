@@ -1,16 +1,18 @@
 """Contrast of colors (WCAG 2).
 
-The database refuses colors of QR codes and overlays that are too close; this module finds better ones.
+Colors of QR codes and overlays that are too close are refused, with better ones.
 """
 
 import re
 from contextlib import suppress
 from typing import Any
 
+from linkmgr.errors import AppError
+
 Parts = tuple[int, ...]
 
 MIN_CONTRAST = 3
-MIN_SCANNED = 1.5  # of a QR code, as in schema.sql: cameras do not tell closer colors apart
+MIN_SCANNED = 1.5  # of a QR code: cameras do not tell closer colors apart
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 _BLACK, _WHITE = 0, 255
 
@@ -54,9 +56,15 @@ def better(color: str, background: str) -> dict[str, str]:
     return {"color": readable(color, background), "background": readable(background, color)}
 
 
+def check(code: str, minimum: float, color: str, background: str) -> None:
+    """Raise an error that names better colors if the contrast is below the minimum."""
+    if contrast(parts_of(color), parts_of(background)) < minimum:
+        raise AppError(code, **better(color, background))
+
+
 def is_close(color: str, background: str) -> bool:
-    """Return True if a QR code in these colors can be scanned, but not by all cameras."""
-    return MIN_SCANNED <= contrast(parts_of(color), parts_of(background)) < MIN_CONTRAST
+    """Return True if a QR code in these colors cannot be scanned by all cameras."""
+    return contrast(parts_of(color), parts_of(background)) < MIN_CONTRAST
 
 
 def rating(color: str, background: str) -> dict[str, Any]:

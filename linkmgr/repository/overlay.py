@@ -4,15 +4,15 @@ from typing import Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.errors import AppError
-from linkmgr.repository.tables import Table, run_with_colors
+from linkmgr.repository.tables import Table
 
-# An update with `checked_type` and `checked_message` finds no row unless they are still those of the row.
+# An update that was checked with stored members finds no row unless they are still those of the row.
+CHECKED = ("type", "message", "color", "background")
 OVERLAYS = Table(
     "overlays",
     "overlay",
     "type name message link label position color background",
-    condition="(type, message) = (coalesce(%(checked_type)s, type), coalesce(%(checked_message)s, message))",
-    write=run_with_colors,
+    condition=" AND ".join(f"{name} = coalesce(%(checked_{name})s, {name})" for name in CHECKED),
 )
 MAX_ANSWERS = 100_000  # per overlay
 index, batch, read, delete = OVERLAYS.index, OVERLAYS.batch, OVERLAYS.read, OVERLAYS.delete

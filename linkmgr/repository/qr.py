@@ -8,11 +8,10 @@ import psycopg2
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing, not_found
-from linkmgr.fields.colors import better
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.tables import BATCH, Table, run_with_colors
+from linkmgr.repository.tables import BATCH, Table
 from linkmgr.settings import settings
 
 delete = Table("qrs", "QR code").delete
@@ -83,7 +82,7 @@ def _params(members: Row) -> Row:
 
 def add(user_id: int, members: Row) -> Row:
     """Store a QR code and return its `id` and `link`. `own_alias` must be in use if it is not None."""
-    added = run_with_colors(
+    added = run(
         """
         INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
         SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
@@ -101,11 +100,11 @@ def add(user_id: int, members: Row) -> Row:
     return added
 
 
-def update(user_id: int, qr_id: int, members: Row) -> None:
-    """Change the members that are not None. An empty logo removes the logo. A name that is still `old_name` becomes
-    `new_name`. A trigger checks the contrast of the resulting colors. `own_alias` must be in use if the data changes
-    and it is not None."""
-    updated = run_with_colors(
+def update(user_id: int, qr_id: int, members: Row) -> bool:
+    """Change the members that are not None, and return False if a color is not `checked_background` or
+    `checked_foreground` any more. An empty logo removes the logo. A name that is still `old_name` becomes `new_name`.
+    `own_alias` must be in use if the data changes and it is not None."""
+    updated = run(
         """
         UPDATE qrs
            SET data = %(data)s::json,
@@ -115,6 +114,8 @@ def update(user_id: int, qr_id: int, members: Row) -> None:
                logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
                logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
+           AND background = coalesce(%(checked_background)s, background)
+           AND foreground = coalesce(%(checked_foreground)s, foreground)
            AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
                 OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
         RETURNING id
@@ -124,8 +125,10 @@ def update(user_id: int, qr_id: int, members: Row) -> None:
         **_params(members),
     )
     if updated is None:
-        find_fixed(user_id, qr_id)  # raises not_found
-        raise AppError("short_link_unknown")
+        stored = find_fixed(user_id, qr_id)  # raises not_found
+        if all(members[f"checked_{name}"] in (None, stored[name]) for name in ("background", "foreground")):
+            raise AppError("short_link_unknown")
+    return updated is not None
 
 
 def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
@@ -196,8 +199,7 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
     for number, code_id, link in stored["added"] or ():
         results[number - 1] = {"id": code_id, "link": link}
     for number, code in stored["refused"] or ():
-        sent = codes[number - 1]
-        results[number - 1] = failure(AppError(code, **better(sent["foreground"], sent["background"])))
+        results[number - 1] = failure(AppError(code))
     return results
 
 
@@ -213,8 +215,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
         """
         WITH checked AS MATERIALIZED (
             SELECT q.*,
-                   CASE WHEN contrast(foreground, background) < 1.5 THEN 'colours_too_close'
-                        WHEN own_alias IS NOT NULL AND NOT EXISTS (
+                   CASE WHEN own_alias IS NOT NULL AND NOT EXISTS (
                              SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
                         WHEN type = 'link' AND is_branded(data #>> '{}') THEN 'link_branded' END AS refusal
               FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (

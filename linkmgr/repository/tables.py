@@ -1,15 +1,14 @@
 """The statements that resources share, which differ only by the table and its columns, and what a statement raises if a
-name is taken or colors are too similar."""
+name is taken."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
-from psycopg2.errors import CheckViolation, UniqueViolation
+from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
 from linkmgr.db.transaction import undoable
-from linkmgr.errors import AppError, existing
-from linkmgr.fields.colors import better
+from linkmgr.errors import existing
 from linkmgr.settings import settings
 
 
@@ -97,20 +96,6 @@ def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]
     while records := batch(user_id, after):
         after = records[-1]["id"]
         yield records
-
-
-_COLOR_CODES = ("colours_too_close", "overlay_colours_too_close")
-
-
-def run_with_colors(sql: str, **params: Any) -> Row | None:
-    """Run a statement and return its first row. If the colors are too similar, name some that are not."""
-    try:
-        return run(sql, **params)
-    except CheckViolation as error:
-        if error.diag.constraint_name not in _COLOR_CODES:
-            raise
-        pair = (error.diag.message_detail or "").split()
-        raise AppError(error.diag.constraint_name, **better(*pair)) from None
 
 
 # --- names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted user are available

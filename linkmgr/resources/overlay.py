@@ -6,7 +6,7 @@ from marshmallow import ValidationError, validates_schema
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import RETRY_SECONDS, AppError
-from linkmgr.fields import overlays
+from linkmgr.fields import colors, overlays
 from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
@@ -16,7 +16,8 @@ from linkmgr.resources.resource import DETAIL, Resource, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
-_TRIES = 5  # while concurrent requests change the type or the message
+_TRIES = 5  # while concurrent requests change what the members were checked with
+_PAIRS = (("type", "message"), ("color", "background"))
 
 
 class Overlay(Resource):
@@ -83,20 +84,32 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
         overlays.check_message(data.get("type"), data.get("message"))
 
     @classmethod
+    def create(cls, user_id: int, members: Row) -> Row:
+        _check_colors(members)
+        return super().create(user_id, members)
+
+    @classmethod
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        """If only a type or only a message was sent, write it to the overlay that it was checked with."""
-        is_partial = ("type" in members) != ("message" in members)
+        """If only a type or only a message was sent, or only one of the colors, write it to the overlay that it was
+        checked with."""
+        is_partial = any((one in members) != (other in members) for one, other in _PAIRS)
         for _ in range(_TRIES):
             stored = cls.read(user_id, row_id) if is_partial else None
             if stored:
                 _check_with_stored(members, stored)
-            checked = {f"checked_{name}": stored and stored[name] for name in ("type", "message")}
+            if {"color", "background"} & members.keys():
+                _check_colors((stored or {}) | members)
+            checked = {f"checked_{name}": stored and stored[name] for name in overlay.CHECKED}
             try:
                 return cls.record(overlay.update(user_id, row_id, cls.complete(members) | checked))
             except AppError as error:
                 if stored is None or error.code != "missing":
                     raise
         raise AppError("busy", seconds=RETRY_SECONDS)
+
+
+def _check_colors(members: Row) -> None:
+    colors.check("overlay_colours_too_close", colors.MIN_CONTRAST, members["color"], members["background"])
 
 
 def _check_with_stored(changes: Row, stored: Row) -> None:

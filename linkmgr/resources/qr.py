@@ -6,7 +6,7 @@ from marshmallow import fields
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError
+from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Choice, Matching, Shown, Text
@@ -23,6 +23,7 @@ from linkmgr.web.request import warn
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
 _COUNT = {"type": "integer", "minimum": 0}
+_TRIES = 5  # while concurrent requests change the colors
 
 
 class Rgb(Matching):
@@ -134,22 +135,28 @@ The form of `data` depends on the type:
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
-        stored = qr.find_fixed(user_id, row_id)
-        if members.get("logo") == stored["logo"]:
-            members.pop("logo", None)  # keep the image instead of fetching it again
-        row = _prepare(stored["type"], members, image)
-        if members.keys() & {"foreground", "background"}:
-            _warn_of_colors(stored | members)
-        old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
-        qr.update(user_id, row_id, row | {"old_name": old, "new_name": new})
-        return qr.read_current(user_id, row_id)
+        """If a color was sent, write it to the code that it was checked with."""
+        row: Row = {}
+        for _ in range(_TRIES):
+            stored = qr.find_fixed(user_id, row_id)
+            if members.get("logo") == stored["logo"]:
+                members.pop("logo", None)  # keep the image instead of fetching it again
+            row = row or _prepare(stored["type"], members, image)
+            checked = dict.fromkeys(("checked_background", "checked_foreground"))
+            if members.keys() & {"foreground", "background"}:
+                _check_colors(stored | members)
+                checked = {name: stored[name.removeprefix("checked_")] for name in checked}
+            old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
+            if qr.update(user_id, row_id, row | checked | {"old_name": old, "new_name": new}):
+                return qr.read_current(user_id, row_id)
+        raise AppError("busy", seconds=RETRY_SECONDS)
 
     @classmethod
     def to_row(cls, new: Row, image: bytes | AppError | None = None) -> Row:
         """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was not loaded."""
         sent = {name: value for name, value in new.items() if name != "logo" or value}
         row = _prepare(new["type"], sent, image)
-        _warn_of_colors(row)
+        _check_colors(row)
         return {"name": qr_data.default_name(new["type"], row["data"])} | row
 
 
@@ -173,7 +180,8 @@ def _logo(source: str, image: bytes | AppError | None) -> Row:
         return {}
 
 
-def _warn_of_colors(code: Row) -> None:
+def _check_colors(code: Row) -> None:
     pair = code["foreground"], code["background"]
+    colors.check("colours_too_close", MIN_SCANNED, *pair)
     if colors.is_close(*pair):
         warn(AppError("colours_too_close", **colors.better(*pair)).message)
