@@ -23,6 +23,7 @@ Changes = dict[str, Any]
 tenants = st.sampled_from(["alice", "bob"])
 intrusions = st.sampled_from([False, False, False, True])  # True if the other tenant tries the call
 texts = st.text(st.characters(codec="utf-8", min_codepoint=0x20, exclude_characters="\x7f"), min_size=1, max_size=20)
+DATA = "Data of a code: "  # a name that is the data would change with it
 # Few names, so that they collide.
 names = st.sampled_from(["Shop", "shop", "Blog", "été"]) | texts.filter(lambda text: text.strip() != "")
 slugs = st.sampled_from(["spring", "Spring", "a", "_-_"])
@@ -140,7 +141,7 @@ class TwoTenants(RuleBasedStateMachine):
     @rule(target=qrs, owner=tenants, name=names, data=names)
     def add_qr(self, owner: str, name: str, data: str) -> Thing:
         tenant = self.tenants[owner]
-        qr_id = tenant.client.add("/api/qr/add", {"type": "text", "name": name, "data": data})
+        qr_id = tenant.client.add("/api/qr/add", {"type": "text", "name": name, "data": DATA + data})
         tenant.qrs[qr_id] = {"name": name}
         return Thing("qrs", owner, qr_id)
 
@@ -179,7 +180,7 @@ class TwoTenants(RuleBasedStateMachine):
     @rule(qr=qrs, intrudes=intrusions, data=names, changes=st.fixed_dictionaries({}, optional={"name": names}))
     def update_qr(self, qr: Thing, intrudes: bool, data: str, changes: Changes) -> None:
         tenant = self.actor(qr, intrudes)
-        answer = tenant.client.put(f"/api/qr/{qr.id}/update", changes | {"data": data})
+        answer = tenant.client.put(f"/api/qr/{qr.id}/update", changes | {"data": DATA + data})
         if self.expect(answer, owned=qr.id in tenant.qrs):
             tenant.qrs[qr.id] |= changes
 
@@ -257,8 +258,8 @@ def test_two_tenants_agree_with_a_plain_model(
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=30,
-            stateful_step_count=50,
+            max_examples=12,
+            stateful_step_count=40,
             deadline=None,
             derandomize=True,
             database=None,
