@@ -32,6 +32,7 @@ class Purged(NamedTuple):
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
     retains. The totals of links and the rollups by day remain."""
+    create_partitions()
     after: int | None = 0
     while after is not None:
         after = plans.note_retention(after, MAX_TARGETS)
