@@ -1124,6 +1124,25 @@ BEGIN
     RETURN NEW;
 END $$;
 
+-- Channels of many items are looked up once, because a bulk request may send 20,000.
+CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    owner  bigint;
+    ids    bigint[];
+    number bigint;
+BEGIN
+    FOR owner, ids IN SELECT user_id, array_agg(DISTINCT channel_id) FROM inserted GROUP BY user_id LOOP
+        SELECT count(*) INTO number
+          FROM (SELECT FROM channels WHERE user_id = owner AND id = ANY (ids) FOR KEY SHARE) existing;
+        IF number < cardinality(ids) THEN
+            RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'no such row', CONSTRAINT = 'channel_unknown';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION require_channels();
+
 -- The features of links and bio pages that the plan of a user lacks, by their names in error messages.
 CREATE FUNCTION lacking_features(owner bigint) RETURNS text[] LANGUAGE sql STABLE
 RETURN ARRAY(SELECT label
@@ -1307,7 +1326,6 @@ BEGIN
     FOR name, columns, tables IN VALUES
         ('links', 'campaign_id, splash_id, overlay_id, pixel_ids', 'campaigns, splash_pages, overlays, pixels'),
         ('webhooks', 'campaign_id, channel_id, domain_id', 'campaigns, channels, domains'),
-        ('channel_items', 'channel_id', 'channels'),
         ('overlay_answers', 'overlay_id', 'overlays')
     LOOP
         EXECUTE format('CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF %1$s ON %2$I FOR EACH ROW

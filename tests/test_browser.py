@@ -66,7 +66,7 @@ def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: C
     browser.open(f"{base}/console/links")
     browser.press(Keys.TAB)
     assert browser.driver.switch_to.active_element.text == "Skip to content"
-    for _ in browser.all("header a, header button"):
+    for _ in browser.all("header a, header button, header summary"):
         browser.press(Keys.TAB)
         focused = browser.driver.switch_to.active_element
         if focused.text == "Sign out":
@@ -101,7 +101,7 @@ def test_the_key_is_shown_and_replaced_with_the_keyboard_and_stays_visible(
     browser.press(PASSWORD, Keys.ENTER)
     browser.wait_for("/account/key")
     assert browser.find("#api-key").text == alice.key
-    browser.run("document.querySelector('summary').focus()")
+    browser.run("document.querySelector('main summary').focus()")
     browser.press(Keys.ENTER, Keys.TAB, PASSWORD, Keys.ENTER)
     browser.wait_for("/account/key/replace")
     for selector in ("[role=status]", "#api-key"):

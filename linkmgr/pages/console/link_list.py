@@ -145,7 +145,7 @@ def links() -> str:
 
 
 class Change(NamedTuple):
-    """What a button does with links: its verb, what it did, the statement, and the member with the id of a row."""
+    """A change of links by a button: its verb, its past, the statement, and the member with the id of a row."""
 
     verb: str
     done: str
