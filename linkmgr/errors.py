@@ -119,7 +119,8 @@ _LINES = {
     "delete_self": "400 You cannot delete your own account. Ask another administrator.",
     "demote_self": "400 You cannot take administration from yourself. Ask another administrator.",
     "last_administrator": "400 There is no other administrator. Appoint one first.",
-    "administrator_suspended": "400 An administrator cannot be suspended. Take administration from the user first.",
+    "administrator_suspended": "400 An administrator cannot be suspended, nor a suspended user be one. Change "
+    "one of them first.",
     "delete_last_administrator": "400 You cannot delete the last administrator. Add another administrator first.",
     # domains
     "domain_taken": "400 This domain is already in use.",

@@ -307,8 +307,8 @@ def test_all_links_that_match_get_a_campaign_and_a_channel(
     page = select(console, "campaign", [], "?channel={channel}".format(**rows), all=1, campaign=0).text
     assert "Move 4 links out of their campaigns ?" in seen(page)
     other = factories.campaign(sql, bob.id)
-    page = select(console, "campaign", [], all=1, campaign=other).text
-    assert select(console, "campaign", [], "", **hidden(page)).status_code == 400
+    refused = select(console, "campaign", [], all=1, campaign=other, below=2**40)
+    assert (refused.status_code, refused.headers["Location"]) == (303, "/console/links")
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -353,3 +353,11 @@ def test_a_form_without_a_selection_says_what_to_do(
     assert console.post("/console/links/selected", data=fields).status_code == 303
     assert message in get(console, "/console/links")
     assert console.post("/console/links/selected", data={"action": "burn", "id": "1"}).status_code == 400
+
+
+def test_the_url_of_the_question_leads_to_the_list_and_its_numbers_are_checked(console: FlaskClient) -> None:
+    url = "/console/links/selected?q=example"
+    assert console.get(url).headers["Location"] == "/console/links?q=example"
+    for name in ("below", "number", "done"):
+        refused = console.post(url, data={"all": "1", "action": "delete", name: "x"})
+        assert (refused.status_code, f"{name} must be an integer" in refused.text) == (400, True)

@@ -50,6 +50,9 @@ def test_the_keys_and_sessions_of_a_suspended_user_are_refused_until_the_user_is
             answer = refused.get(path)
             assert (answer.status_code, SENTENCE in answer.text) == (403, True)
     assert "Sign in" in get(alices, "/login")  # for another account
+    assert 'href="/login"' in alices.get("/console").text
+    assert alices.post("/account/sign-out").headers["Location"] == "/login"
+    alices = signed_in(app)
     assert re.search("alice</a>.*suspended", get(browser, ROOT), re.DOTALL)
     assert "suspended" not in change(browser, alice, suspended="no")
     assert alices.get("/console").status_code == 200
@@ -106,7 +109,7 @@ def test_an_administrator_is_appointed_and_dismissed(
     own = change(alices, alice, admin="")
     assert message(own, "admin") == "You cannot take administration from yourself. Ask another administrator."
     both = change(browser, alice, suspended="access")
-    assert message(both, "suspended").startswith("An administrator cannot be suspended.")
+    assert message(both, "suspended").startswith("An administrator cannot be suspended,")
     change(browser, alice, admin="")
     assert alices.get(ROOT).status_code == alice.get("/api/users").status_code == 403
     assert message(change(browser, alice, admin="1", current_password="wrong"), "current_password")
@@ -140,7 +143,7 @@ def test_the_command_line_appoints_suspends_and_reinstates(app: Flask, alice: Cl
     assert edit("admin", "--no-admin").exit_code == 0
     for arguments, sentence in (
         (["alice", "--no-admin"], "There is no other administrator. Appoint one first."),
-        (["alice", "--suspended", "all"], "An administrator cannot be suspended."),
+        (["alice", "--suspended", "all"], "An administrator cannot be suspended,"),
         (["alice"], "Nothing to change: use at least one option."),
         (["nobody", "--admin"], "There is no user named 'nobody'."),
     ):

@@ -41,9 +41,8 @@ def _short(link: Json) -> Json:
     return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
 
 
-def _list_links() -> Page:
+def _list_links(q: str | None, *, by_clicks: bool) -> Page:
     page = paging()
-    q, by_clicks = query_search(), query_text("order") == "click"
     if by_clicks and page["after"]:
         raise invalid("after requires order=date. Use page to list links by clicks")
     if q or by_clicks:
@@ -53,6 +52,7 @@ def _list_links() -> Page:
 
 @bp.get("/urls")
 def index() -> Json:
+    q, by_clicks = query_search(), query_text("order") == "click"
     if short := query_text("short", MAX_URL):
         return _find(short)
     alias, domain = query_text("alias"), (query_text("domain", MAX_URL) or "").removesuffix("/")
@@ -60,7 +60,7 @@ def index() -> Json:
         return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
     if domain:
         warn("domain was ignored: it goes with alias.")
-    return listing("urls", _list_links())
+    return listing("urls", _list_links(q, by_clicks=by_clicks))
 
 
 @bp.get("/url/<id:link_id>")

@@ -45,10 +45,11 @@ def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
 @group.command("list")
 def list_users() -> None:
     """Print all users, newest first, one per line."""
-    click.echo(f"{'id':>6}  {'name':<20}  {'e-mail':<32}  {'status':<6}  {'plan':<12}  registered")
+    click.echo(f"{'id':>6}  {'name':<20}  {'e-mail':<32}  {'status':<9}  {'plan':<12}  registered")
     for user in users.summaries():
+        status = user["status"] if user["suspended"] == "no" else "suspended"
         click.echo(
-            f"{user['id']:>6}  {user['username']:<20}  {user['email']:<32}  {user['status']:<6}  {user['plan']:<12}  "
+            f"{user['id']:>6}  {user['username']:<20}  {user['email']:<32}  {status:<9}  {user['plan']:<12}  "
             f"{user['registered'][:10]}"
         )
 

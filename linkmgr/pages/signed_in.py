@@ -3,13 +3,14 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from flask import Flask, g, redirect, url_for
+from flask import Flask, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.errors import AppError
 from linkmgr.fields.periods import parse_zone
 from linkmgr.web import rate_limit, sessions
 
+SIGN_OUT = "account_page.sign_out"  # what a suspended user can do
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
@@ -19,7 +20,8 @@ def require_session() -> Response | None:
     if current is None:
         return redirect(url_for("login.form"), code=303)
     rate_limit.enforce_pages(current)
-    if current["suspended"]:
+    if current["suspended"] and request.endpoint != SIGN_OUT:
+        g.is_suspended = True
         raise AppError("account_suspended")
     g.account = current  # with the limits of the plan and what is used of them
     g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from linkmgr.db.statements import Row, row, rows, run, run_unsynced
+from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run
 from linkmgr.errors import AppError, existing, not_found
 
 
@@ -110,7 +110,7 @@ def note_retention(after: int, limit: int) -> int | None:
     """Store the start of the retention period of the next users with older visits, which the purge deletes: they do not
     come back with a longer one. The rollups by day know the days that have visits. Return the id of the last user, or
     None if there are no more."""
-    noted = run_unsynced(
+    [noted] = database().execute(
         """
         WITH batch AS MATERIALIZED (
             SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(limit)s),
@@ -128,10 +128,10 @@ def note_retention(after: int, limit: int) -> int | None:
                      LIMIT 1))
         SELECT max(id) AS last FROM batch
         """,
-        after=after,
-        limit=limit,
+        {"after": after, "limit": limit},
+        idempotent=True,
+        prelude=f"{UNSYNCED}SET LOCAL statement_timeout = 0; ",
     )
-    assert noted is not None
     return None if noted["last"] is None else int(noted["last"])
 
 

@@ -33,6 +33,8 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
         headers["WWW-Authenticate"] = "Bearer"
     if error.scope is not None:  # RFC 6750
         headers["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{error.scope}"'
+    if error.status == HTTPStatus.GONE:  # caches may keep it otherwise, also after a link is turned on again
+        headers["Cache-Control"] = "no-store"
     if not error_pages.prefers_html():
         body = as_json(error.code, error.message) | ({"errors": error.errors} if error.errors else {})
         return body, error.status, headers

@@ -63,7 +63,8 @@ class ManagedUser(User):
     admin = member(Boolean(), "Manages the service, all users and plans.", True, label="Administrator")
     suspended = member(
         Choice(tuple(_SUSPENDED)),
-        "The API keys and browser sessions of a suspended user are refused.",
+        "The API keys and browser sessions of a suspended user are refused. Webhooks and imports "
+        "that have begun go on.",
         "access",
         label="Suspended",
         options=_SUSPENDED,

@@ -199,6 +199,14 @@ def _matched(user_id: int, filters: Row) -> Generator[list[Row]]:
         yield console_queries.selected(user_id, ids)
 
 
+def _position(name: str) -> int:
+    """Return a number of the form that says how far a change is."""
+    number = to_number(request.form.get(name) or "0")
+    if not isinstance(number, int):
+        raise AppError("invalid", problems=f"{name} must be an integer")
+    return number
+
+
 def _change_all(action: str) -> ResponseReturnValue:
     """Ask before all links that match the filters are changed, or change a bounded number of them and ask to continue.
 
@@ -211,9 +219,9 @@ def _change_all(action: str) -> ResponseReturnValue:
         return _to_csv(_CSV, _matched(g.user_id, filters))
     change = CHANGES[name]
     row_id, sent = change.row_id(), request.form.get("below", "")
-    numbers: list[Any] = [to_number(request.form.get(field, "0")) for field in ("below", "number", "done")]
-    below, number, done = numbers
-    if not all(isinstance(value, int) for value in (row_id, *numbers)):
+    below, number, done = map(_position, ("below", "number", "done"))
+    rows = {row["id"]: row for row in choices.get(change.member, ())} | {0: {"id": 0}}
+    if row_id not in rows:
         return _refuse(f"Choose a {change.member} first.")
     if action == "ask" or not sent:
         number, below = url_records.matched(g.user_id, filters).values()
@@ -232,9 +240,15 @@ def _change_all(action: str) -> ResponseReturnValue:
         action=name,
         number=number,
         chips=_chips(query, choices),
-        row=next((row for row in choices.get(change.member, ()) if row["id"] == row_id), {"id": row_id}),
+        row=rows[row_id],
         query=query,
     )
+
+
+@bp.get("/links/selected")
+def links_selected() -> Response:
+    """Redirect browsers that open the URL of the question."""
+    return _back()
 
 
 @bp.post("/links/selected")
