@@ -52,7 +52,8 @@ _OPTIONS = {
     "log_error_verbosity": "terse",
     "log_checkpoints": "off",
 }
-_TEMPORARY_OPTIONS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# The tests make hundreds of services in one process, whose connections stay open until their memory is freed.
+_TEMPORARY_OPTIONS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "400"}
 
 
 def _dsn(data: Path, database: str = DATABASE) -> str:
