@@ -51,6 +51,12 @@ def test_the_document_is_valid() -> None:
     assert document()["openapi"].startswith("3.1")
 
 
+def test_bodies_are_in_the_order_of_their_operations() -> None:
+    """The document is the same in all processes, so that they send the same ETag."""
+    names = [schema.__name__ for operation in WITH_BODY if operation.body for schema in with_nested(operation.body)]
+    assert [name for name in document()["components"]["schemas"] if name in names] == list(dict.fromkeys(names))
+
+
 @over_operations
 def test_an_operation_describes_everything_that_a_client_needs(
     path: str, method: str, operation: dict[str, Any]

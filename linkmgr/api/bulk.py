@@ -16,7 +16,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, Target
 from linkmgr.fields.bodies import New, body
-from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element, number_warnings
+from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
 from linkmgr.fields.links import hosts_of
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid, problems_of
@@ -41,34 +41,6 @@ web_request.BODY_LIMITS |= dict.fromkeys(
     ("/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"), (MAX_BODY, "bulk_too_large")
 )
 _URL = Target(MAX_URL)
-
-ABOUT = f"""\
-One request for up to {MAX_ELEMENTS:,} rows. The elements of `urls` and `qrs` are the bodies of the single operations;
-`results` has one result for each element, in the order of the request. An element that fails has `error` 1 with a
-`message` and a `code`, as the single operation would return them, and does not stop the others: the status is 200.
-Warnings begin with the element that caused them, such as `urls[3]`.
-
-With `atomic`, either all elements are carried out or none. If one fails, the status is 400, the code is `bulk_refused`,
-and `results` has the elements that failed. If some are not valid, only these are in `results`: correct them to learn
-whether the others can be stored.
-
-- **Size.** Bodies have up to 2 MiB here, instead of 64 KiB. An empty array, and one with more than {MAX_ELEMENTS:,}
-  elements, is a 400.
-- **Limits.** A bulk request counts as one request. Its elements also count in a budget of rows, 5,000 per minute unless
-  the operator changes it. The headers `X-RateLimit-Rows-Limit`, `X-RateLimit-Rows-Remaining` and
-  `X-RateLimit-Rows-Reset` (an epoch second) report it, and so does the second policy of `RateLimit-Policy` and
-  `RateLimit`: `"rows";q=5000;w=60` and `"rows";r=4998;t=42`. A request that exceeds it is a 429, changes nothing
-  and is not counted.
-- **Plan.** If the plan allows three more links, the first three that can be stored are stored.
-- **Order.** Within a request, an alias belongs to the first link that can have it. The same URL twice, without other
-  members, is one link.
-- **Slow members.** A request may have at most {MAX_PASSWORDS} different passwords, {MAX_LOGOS} different
-  logos, and {MAX_LOGO_URLS} different URLs of logos.
-- **Channels and pixels.** Together, the links of a request may have at most {MAX_ASSIGNED:,}: for example 1,000
-  links with 20 each. More is a 400 and changes nothing.
-- **Ids** may be repeated and may be strings. An id that is not yours has the code `missing`.
-- **If-Match** is the version of one record, so bulk requests do not support it.
-- **Safe to repeat.** As with all writes, `Idempotency-Key` makes it safe to send a request again."""
 
 Answer = Json | tuple[Json, int]
 

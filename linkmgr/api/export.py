@@ -22,19 +22,6 @@ from linkmgr.web.responses import Json
 
 bp = Blueprint("export", __name__)
 
-ABOUT = """\
-All rows of a kind, oldest first, as CSV (RFC 4180), JSON or JSON lines. The response is streamed, however many rows
-there are. It is complete if it ends as HTTP requires: after an error in between, the connection is closed early. Rows
-that are added or changed meanwhile may be exported in either state.
-
-In a CSV, a cell that a spreadsheet would take for a formula begins with `'`, and arrays and objects are JSON. No export
-has passwords, except that of the account. The first columns of the CSV of links, `Long URL` to `Tags`, are those that
-Shlink imports.
-
-Exports need the plan feature `export`. At most two run at the same time in a process of the service, and one of each
-user; others are a 503 with `Retry-After`. A client that reads more slowly than 20 KiB per second is disconnected. Rows
-are in the order of their ids: continue an interrupted export with the last id that you have as `after`."""
-
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 _SECRET = ("password_hash", "plain")
 

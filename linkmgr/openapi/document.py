@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterator
-from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -14,7 +13,7 @@ from linkmgr.fields.query import Parameter
 from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
 from linkmgr.openapi.bodies import body_of, with_nested
-from linkmgr.openapi.model import Access, Operation, Section
+from linkmgr.openapi.model import Access, Operation, Section, prose
 from linkmgr.openapi.operations import OPERATIONS, RECORDS, SECTIONS
 from linkmgr.openapi.schemas import ID, JsonSchema, record, ref, text
 from linkmgr.repository.channels import ITEMS
@@ -204,15 +203,16 @@ def _paths(app: Flask) -> JsonSchema:
 
 
 def _schemas() -> JsonSchema:
-    bodies = {schema for operation in OPERATIONS if operation.body for schema in with_nested(operation.body)}
-    return RECORDS | _payloads() | responses.errors() | {schema.__name__: body_of(schema) for schema in bodies}
+    """Return all schemas. Their order is the same in all processes, which have the same ETag."""
+    bodies = [schema for operation in OPERATIONS if operation.body for schema in with_nested(operation.body)]
+    shapes = {schema.__name__: body_of(schema) for schema in dict.fromkeys(bodies)}
+    return RECORDS | _payloads() | responses.errors() | shapes
 
 
 def _introduction() -> str:
-    text = Path(__file__).with_name("introduction.md").read_text().strip()
     problems = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
     limits = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS}
-    return text.format(**limits, OTHER=OTHER, PROBLEMS=problems)
+    return prose("introduction", **limits, OTHER=OTHER, PROBLEMS=problems)
 
 
 def build(app: Flask, base_url: str) -> JsonSchema:

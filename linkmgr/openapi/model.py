@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from marshmallow import Schema
@@ -17,6 +18,11 @@ class Access(Enum):
     USER = "any user, on the user's own rows"
     ADMINISTRATOR = "administrators, on all rows"
     PUBLIC = "any client, without a key"
+
+
+def prose(name: str, **values: Any) -> str:
+    """Return a text of the folder `prose`. Names in braces are values, or members of them."""
+    return (Path(__file__).parent / f"prose/{name}.md").read_text().strip().format(**values)
 
 
 def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:

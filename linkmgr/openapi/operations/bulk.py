@@ -3,7 +3,8 @@
 from marshmallow import Schema
 
 from linkmgr.api import bulk
-from linkmgr.openapi.model import Operation, Section
+from linkmgr.fields.bulk import MAX_ELEMENTS
+from linkmgr.openapi.model import Operation, Section, prose
 from linkmgr.openapi.schemas import ERRORS, ID, JsonSchema, array_of, example_of, number, own_url, record, success
 
 _INDEX = number(0) | {"description": "The position of the element in the request, from 0."}
@@ -34,7 +35,7 @@ def _operation(route: str, summary: str, body: type[Schema], done: str, **member
 
 SECTION = Section(
     name="Bulk",
-    description=bulk.ABOUT,
+    description=prose("bulk", bulk=bulk, rows=MAX_ELEMENTS),
     records={"BulkFailure": _FAILURE},
     operations=(
         _operation("POST /api/urls/bulk", "Shorten many URLs", bulk.LinksCreate, "created", shorturl=_SHORT),

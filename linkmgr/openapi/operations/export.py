@@ -3,7 +3,7 @@
 from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.query import Parameter
-from linkmgr.openapi.model import Operation, Section
+from linkmgr.openapi.model import Operation, Section, prose
 from linkmgr.openapi.schemas import ID, TIMESTAMP, array_of, record, ref, success
 from linkmgr.openapi.usual import name_of
 from linkmgr.web import csv
@@ -41,7 +41,7 @@ def _export(path: str, summary: str, name: str, columns: export.Columns, **query
 
 SECTION = Section(
     name="Exports",
-    description=export.ABOUT,
+    description=prose("exports"),
     records={"AnswerExported": _ANSWER},
     operations=(
         *(
@@ -62,14 +62,7 @@ SECTION = Section(
             "Export an account",
             success(),
             codes=_CODES,
-            description="""\
-A zip of JSON lines with everything that the account owns: `links.jsonl`, `qr.jsonl`, `logos.jsonl`, `bio.jsonl`,
-`campaigns.jsonl`, `channels.jsonl`, `domains.jsonl`, `splash.jsonl`, `overlays.jsonl`, `answers.jsonl`, `pixels.jsonl`
-and `visits.jsonl`. `manifest.json` has the version of the format and the number of lines in each file.
-
-Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links have the argon2id hash of
-their password, so that an import restores it. API keys, webhooks, sessions and the password of the account are not
-exported. Create new keys and webhooks after an import: only digests of keys are stored.""",
+            description=prose("account_export"),
             file="application/zip",
         ),
     ),

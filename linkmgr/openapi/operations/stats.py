@@ -1,9 +1,9 @@
 """/api/stats, and the visits of links and QR codes"""
 
-from linkmgr.api import stats
-from linkmgr.fields.periods import PERIODS
+from linkmgr.fields import periods
+from linkmgr.fields import stats as queries
 from linkmgr.fields.stats import BOTS, BY, DIMENSIONS, LIVE, METRICS, QUERY, VISITS
-from linkmgr.openapi.model import Operation, Section
+from linkmgr.openapi.model import Operation, Section, prose
 from linkmgr.openapi.schemas import (
     DAY,
     ID,
@@ -19,7 +19,8 @@ from linkmgr.openapi.schemas import (
     ref,
     success,
 )
-from linkmgr.visits.stats import LIVE_MINUTES
+from linkmgr.repository import visits
+from linkmgr.visits import stats
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = map_of("DE,-US", "country")
@@ -33,7 +34,7 @@ def _some_of(example: JsonSchema, **members: Shape) -> JsonSchema:
 
 SECTION = Section(
     name="Statistics",
-    description=stats.ABOUT,
+    description=prose("statistics", periods=periods, queries=queries, stats=stats, visits=visits),
     records={
         "StatsRow": _some_of(
             {"time": "2026-10-24", "country": "Germany", "clicks": 12},
@@ -50,7 +51,7 @@ SECTION = Section(
             channel={"type": ["integer", "null"], "examples": [None]},
             domain={"type": ["string", "null"], "examples": [None]},
             **{"from": _TIME, "to": "2026-10-31T00:00:00+01:00"},
-            period=or_null(choice(*PERIODS)),
+            period=or_null(choice(*periods.PERIODS)),
             timezone="Europe/Berlin",
             filters=_NAMES,
             bots=choice(*BOTS),
@@ -99,7 +100,7 @@ SECTION = Section(
             query=LIVE,
             codes=("administrators_only", "missing", "too_slow"),
             csv="time,clicks\r\n2026-11-21 09:30:00,3\r\n",
-            description=f"A row for each of the last {LIVE_MINUTES} minutes, in UTC, the current one included.",
+            description=f"A row for each of the last {stats.LIVE_MINUTES} minutes, in UTC, the current one included.",
         ),
     ),
 )
