@@ -8,7 +8,7 @@ from linkmgr.db.statements import Page
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import body, changes_of
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import paging, query_search, query_text
+from linkmgr.fields.query import SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records, urls
@@ -19,6 +19,23 @@ from linkmgr.web.request import warn
 from linkmgr.web.responses import Json, created, listing, ok, updated, versioned
 
 bp = Blueprint("urls", __name__)
+
+QUERY = {
+    "order": Parameter(
+        "`click` lists the most clicked links first, without `next` and `after`. Any other value means "
+        "`date`: newest first.",
+        default="date",
+        examples=["click"],
+    ),
+    "q": SEARCH,
+    "alias": Parameter("The alias of one link, as with `short`.", type="string", examples=["summer"]),
+    "domain": Parameter("The branded domain of `alias`.", maxLength=MAX_URL),
+    "short": Parameter(
+        "The short URL of one link. The scheme can be omitted, and for this service also the host.",
+        maxLength=MAX_URL,
+        examples=["https://go.example.org/summer"],
+    ),
+}
 
 
 def _find(short: str) -> Json:
@@ -52,15 +69,15 @@ def _list_links(q: str | None, *, by_clicks: bool) -> Page:
 
 @bp.get("/urls")
 def index() -> Json:
-    q, by_clicks = query_search(), query_text("order") == "click"
-    if short := query_text("short", MAX_URL):
+    sent = values_of(QUERY)
+    if short := sent["short"]:
         return _find(short)
-    alias, domain = query_text("alias"), (query_text("domain", MAX_URL) or "").removesuffix("/")
+    alias, domain = sent["alias"], (sent["domain"] or "").removesuffix("/")
     if alias:
         return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
     if domain:
         warn("domain was ignored: it goes with alias.")
-    return listing("urls", _list_links(q, by_clicks=by_clicks))
+    return listing("urls", _list_links(sent["q"], by_clicks=sent["order"] == "click"))
 
 
 @bp.get("/url/<id:link_id>")

@@ -4,7 +4,7 @@ from flask import Blueprint, Response
 
 from linkmgr.db import transaction
 from linkmgr.fields.bodies import body
-from linkmgr.fields.query import query_choice, query_text
+from linkmgr.fields.query import Parameter, chosen, values_of
 from linkmgr.repository import login, users
 from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import User
@@ -14,10 +14,21 @@ from linkmgr.web.responses import Json, created, ok, versioned
 
 bp = Blueprint("users", __name__)
 
+QUERY = {
+    "filter": Parameter(
+        "Only users with this status.",
+        lambda name, text: chosen(name, text, STATUSES),
+        type="string",
+        enum=list(STATUSES),
+    ),
+    "email": Parameter("A part of the e-mail address."),
+}
+
 
 @bp.get("/users")
 def index() -> Response:
-    return web_export.streamed(users.search(status=query_choice("filter", STATUSES), email=query_text("email")))
+    sent = values_of(QUERY)
+    return web_export.streamed(users.search(status=sent["filter"], email=sent["email"]))
 
 
 @bp.get("/user/<id:user_id>")

@@ -16,6 +16,34 @@ MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client ove
 _TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
 
+class Parameter:
+    """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
+    Schema, with the `default` that a parameter has if it was not sent."""
+
+    def __init__(self, about: str, parse: Callable[[str, str], Any] = lambda _name, text: text, **json: Any) -> None:
+        self.about, self.parse, self.json = about, parse, json if "type" in json else _TEXT | json
+
+
+# Line breaks, which no member of a link has, separate the members in the text that is searched.
+SEARCH = Parameter(
+    "A part of the URL, the alias or the title.", lambda _name, text: text.replace("\n", "\r"), maxLength=MAX_URL
+)
+PAGING = {
+    "limit": Parameter(
+        f"The number of rows on a page. A number above {MAX_LIMIT} means {MAX_LIMIT}.",
+        type="integer",
+        minimum=1,
+        default=DEFAULT_LIMIT,
+    ),
+    "page": Parameter("The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
+    "after": Parameter(
+        "The `next` of the previous response, instead of `page`. Takes equally long anywhere in the list.",
+        type="string",
+        pattern="^[1-9][0-9]{0,18}$",
+    ),
+}
+
+
 def paging(first: int = 1) -> Paging:
     """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`. `first` is the
     smallest `after`."""
@@ -80,12 +108,6 @@ def query_text(name: str, max_length: int = 255) -> str | None:
     return text
 
 
-def query_search() -> str | None:
-    """Return `q`. Line breaks, which no member of a link has, separate the members in the text that is searched."""
-    text = query_text("q", MAX_URL)
-    return text and text.replace("\n", "\r")
-
-
 def query_choice(name: str, choices: tuple[str, ...]) -> str | None:
     text = query_text(name)
     return text and chosen(name, text, choices)
@@ -97,20 +119,17 @@ def chosen(name: str, text: str, choices: Collection[str]) -> str:
     return text
 
 
-class Parameter:
-    """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
-    Schema, with the `default` that a parameter has if it was not sent."""
-
-    def __init__(self, about: str, parse: Callable[[str, str], Any] = lambda _name, text: text, **json: Any) -> None:
-        self.about, self.parse, self.json = about, parse, json if "type" in json else _TEXT | json
-
-
 def parameters(declared: dict[str, Parameter]) -> dict[str, Any]:
     """Return the values of the parameters. Any other in the query is an error that lists them."""
     for name in current().args:
         if name not in declared:
             unknown, names = name[:50] if strict_json.is_storable(name) else "a parameter", ", ".join(declared)
             raise invalid(f"{unknown} is not a parameter of this operation; these are: {names}", field=unknown)
+    return values_of(declared)
+
+
+def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:
+    """Return the values of the parameters."""
     values = {name: parameter.json.get("default") for name, parameter in declared.items()}
     for name, parameter in declared.items():
         if text := query_text(name, parameter.json.get("maxLength", MAX_URL)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE, Parameter
+from linkmgr.fields.query import Parameter
 from linkmgr.openapi.schemas import JsonSchema
 
 
@@ -84,21 +84,6 @@ class Section:
     records: dict[str, JsonSchema] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
 
-
-PAGING = {
-    "limit": Parameter(
-        f"The number of rows on a page. A number above {MAX_LIMIT} means {MAX_LIMIT}.",
-        type="integer",
-        minimum=1,
-        default=DEFAULT_LIMIT,
-    ),
-    "page": Parameter("The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
-    "after": Parameter(
-        "The `next` of the previous response, instead of `page`. Takes equally long anywhere in the list.",
-        type="string",
-        pattern="^[1-9][0-9]{0,18}$",
-    ),
-}
 
 # Error codes of resources whose number a plan limits
 COUNTED = ("plan_feature", "plan_limit")

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from linkmgr.fields.query import Parameter
+from linkmgr.api import users
 from linkmgr.openapi.model import Access, Operation, Section
 from linkmgr.openapi.schemas import all_of, changed, done, own_url, reading, ref, success
 from linkmgr.openapi.usual import record_of
-from linkmgr.resources.account import STATUSES, Account
+from linkmgr.resources.account import Account
 from linkmgr.resources.plans import Plan, Subscription
 from linkmgr.resources.users import User
 
@@ -58,10 +58,7 @@ USERS = Section(
             "GET /api/users",
             "List users",
             all_of("User"),
-            query={
-                "filter": Parameter("Only users with this status.", type="string", enum=list(STATUSES)),
-                "email": Parameter("A part of the e-mail address."),
-            },
+            query=users.QUERY,
             codes=("other_secret",),
             access=_ADMINISTRATOR,
             description=f"All users {_ALL}",

@@ -5,12 +5,12 @@ from typing import Any
 from marshmallow import fields
 
 from linkmgr.api import imports
-from linkmgr.fields.query import Parameter
+from linkmgr.fields.query import PAGING, Parameter
 from linkmgr.imports import cells, links, requests
 from linkmgr.imports.files import text
 from linkmgr.imports.job import MAX_FAILING_HOURS
 from linkmgr.openapi.bodies import json_of
-from linkmgr.openapi.model import PAGING, Operation, Section, prose
+from linkmgr.openapi.model import Operation, Section, prose
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,

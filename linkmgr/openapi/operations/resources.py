@@ -2,7 +2,8 @@
 others."""
 
 from linkmgr.fields.qr import OBJECTS
-from linkmgr.openapi.model import COUNTED, PAGING, Operation
+from linkmgr.fields.query import PAGING
+from linkmgr.openapi.model import COUNTED, Operation
 from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     DAY,

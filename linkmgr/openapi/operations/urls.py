@@ -1,8 +1,8 @@
 """/api/urls and /api/url"""
 
-from linkmgr.fields.query import Parameter
-from linkmgr.fields.urls import MAX_URL
-from linkmgr.openapi.model import PAGING, Operation
+from linkmgr.api import urls
+from linkmgr.fields.query import PAGING
+from linkmgr.openapi.model import Operation
 from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     ID,
@@ -48,23 +48,6 @@ _LIST = success(
 _LIST["properties"]["error"] = number(0)
 _LIST["examples"] = [example_of(listing("urls", "LinkListed"), RECORDS | records_of(Link))]
 
-_QUERY = {
-    "order": Parameter(
-        "`click` lists the most clicked links first, without `next` and `after`. Any other value means "
-        "`date`: newest first.",
-        default="date",
-        examples=["click"],
-    ),
-    "q": Parameter("A part of the URL, the alias or the title.", maxLength=MAX_URL),
-    "alias": Parameter("The alias of one link, as with `short`.", type="string", examples=["summer"]),
-    "domain": Parameter("The branded domain of `alias`.", maxLength=MAX_URL),
-    "short": Parameter(
-        "The short URL of one link. The scheme can be omitted, and for this service also the host.",
-        maxLength=MAX_URL,
-        examples=["https://go.example.org/summer"],
-    ),
-    **PAGING,
-}
 _RECORD = {"details": ref("Link"), "data": ref("Statistics")}
 
 SECTION = section(
@@ -86,7 +69,14 @@ SECTION = section(
         "update": success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     },
     others=(
-        Operation("GET /api/urls", "List links", _LIST, query=_QUERY, codes=("address_too_long",), description=_LOOKUP),
+        Operation(
+            "GET /api/urls",
+            "List links",
+            _LIST,
+            query=urls.QUERY | PAGING,
+            codes=("address_too_long",),
+            description=_LOOKUP,
+        ),
         visits_of("/api/url/{link_id}/visits", "link"),
     ),
 )

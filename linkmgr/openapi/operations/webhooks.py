@@ -1,9 +1,9 @@
 """/api/webhooks, /api/webhook, /api/delivery and /api/events"""
 
 from linkmgr.api import webhooks
-from linkmgr.fields.query import Parameter
+from linkmgr.fields.query import PAGING, Parameter
 from linkmgr.fields.webhooks import TEST, TYPES
-from linkmgr.openapi.model import PAGING, Operation
+from linkmgr.openapi.model import Operation
 from linkmgr.openapi.schemas import (
     CURSOR,
     ID,

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 from linkmgr.api import export
 from linkmgr.db.statements import MAX_BIGINT, Page, Row
 from linkmgr.errors import AppError
-from linkmgr.fields.query import page_number, query_choice, query_id, query_search
+from linkmgr.fields.query import SEARCH, page_number, query_choice, query_id, values_of
 from linkmgr.pages import charts
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.controls import to_number
@@ -76,7 +76,7 @@ def _choices() -> dict[str, list[Row]]:
 def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
     """Return the filters and the order, which are None by default."""
     query: dict[str, Any] = (
-        {"q": query_search()}
+        values_of({"q": SEARCH})
         | {name: query_id(name) for name in _ROWS}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
         | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
