@@ -248,11 +248,10 @@ def test_a_user_is_deleted_after_confirmation(app: Flask, flask: Flaskline, admi
     assert alice.get("/api/account").status_code == 401
 
 
-def test_yes_deletes_a_user_without_a_question(flask: Flaskline, admin: Client, alice: Client) -> None:
+def test_yes_deletes_a_user_without_a_question_but_not_the_last_administrator(
+    flask: Flaskline, admin: Client, alice: Client
+) -> None:
     assert flask("users", "delete", "alice", "--yes").output == "alice has been deleted.\n"
     assert alice.get("/api/account").status_code == 401
-
-
-def test_the_last_administrator_cannot_be_deleted(flask: Flaskline, admin: Client, alice: Client) -> None:
     refused(flask("users", "delete", "admin", "--yes"), "You cannot delete the last administrator.")
     assert admin.get("/api/account").status_code == 200
