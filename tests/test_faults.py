@@ -9,7 +9,7 @@ from tests.faults import attacks, deployment, injection
 from tests.faults.deployment import Database, Deployment
 from tests.faults.run import run
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 
 @pytest.fixture(scope="module")
@@ -39,5 +39,6 @@ def test_a_write_whose_response_is_lost_is_replayed_to_clients_that_repeat_it(pl
     assert row.replayed > 0
 
 
+@pytest.mark.alone
 def test_requests_for_large_images_do_not_delay_other_clients(direct: Deployment) -> None:
     assert attacks.run(direct, attacks.IMAGES).problems == []
