@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from tests.conftest import Client
 from tests.support.pages import PASSWORD, send, signed_in, words
 
 
@@ -59,8 +60,14 @@ def test_a_very_long_address_is_refused_like_any_other(console: FlaskClient) -> 
 
 
 @pytest.mark.parametrize(("path", "name"), [("key", "key-password"), ("key/replace", "replace-password")])
-def test_a_wrong_password_for_the_key_is_explained_beside_its_field(console: FlaskClient, path: str, name: str) -> None:
-    page = console.post(f"/account/{path}", data={"current_password": "x"}).text
-    assert "Your current password is wrong." in field_of(page, name)
-    assert page.count('role="alert"') == page.count("aria-invalid") == 1
-    assert ("<details open>" in page) == (path == "key/replace")
+@pytest.mark.parametrize("fields", [{}, {"current_password": "x"}])
+def test_an_unattended_browser_does_not_reveal_the_key(
+    *, console: FlaskClient, alice: Client, path: str, name: str, fields: dict[str, str]
+) -> None:
+    answer = console.post(f"/account/{path}", data=fields)
+    assert answer.status_code == 400
+    assert "Your current password is wrong." in field_of(answer.text, name)
+    assert answer.text.count('role="alert"') == answer.text.count("aria-invalid") == 1
+    assert ("<details open>" in answer.text) == (path == "key/replace")
+    assert str(alice.key) not in answer.text
+    assert alice.get("/api/account").status_code == 200

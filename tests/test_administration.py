@@ -125,24 +125,6 @@ def test_an_unattended_browser_of_an_administrator_grants_no_access(
     assert "/login/" in page.text
 
 
-@pytest.mark.parametrize(
-    ("typed", "field", "text"),
-    [
-        ({"username": "ALICE"}, "username", "already in use"),
-        ({"email": "alice@example.com"}, "email", "already in use"),
-        ({"planid": "99"}, "planid", "planid must be the id of a premium plan."),
-        ({"planid": "9" * 5000}, "planid", "Plan must be an integer."),
-    ],
-)
-def test_a_refused_user_has_the_message_beside_the_field(
-    *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, str], field: str, text: str
-) -> None:
-    answer = browser.post(f"{ROOT}/users/new", data=CAROL | typed)
-    assert answer.status_code == 400
-    assert text in message(answer.text, field)
-    assert len(sql("SELECT 1 FROM users")) == 2
-
-
 def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     plans = {row["name"]: row["id"] for row in sql("SELECT id, name FROM plans")}
     path = f"{ROOT}/users/{alice.id}"
@@ -157,28 +139,6 @@ def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql:
         assert shown in get(browser, path)
     assert browser.post(f"{path}/plan", data=form | {"expiration": "2001-01-01T00:00:00"}).status_code == 303
     assert "expiration is in the past, so the user has the free plan." in get(browser, path)
-
-
-@pytest.mark.parametrize(
-    ("typed", "field", "text"),
-    [
-        ({"plan": "99"}, "plan", "New plan must be one of the plans."),
-        ({"plan": "9" * 5000}, "plan", "New plan must be one of the plans."),
-        ({"type": "weekly"}, "type", "Duration must be one of monthly, yearly, lifetime."),
-    ],
-)
-def test_a_refused_change_of_a_plan_has_the_message_beside_the_field(
-    *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, str], field: str, text: str
-) -> None:
-    before = sql("SELECT * FROM users ORDER BY id")
-    [plan] = sql("SELECT id FROM plans WHERE name = 'Pro'")
-    form = {"plan": str(plan["id"]), "type": "monthly", "expiration": ""} | typed
-    answer = browser.post(f"{ROOT}/users/{alice.id}/plan", data=form)
-    assert answer.status_code == 400
-    assert text in message(answer.text, field)
-    selected = [typed.get("type", "monthly")] if field != "type" else []
-    assert re.findall(r'value="(\w+ly)" selected', answer.text) == selected
-    assert sql("SELECT * FROM users ORDER BY id") == before
 
 
 def test_a_user_is_deleted_only_after_the_name_was_typed(
@@ -250,25 +210,42 @@ def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: An
     assert (float(row["monthly"]), row["rate"], row["limits"]["links"]) == (0, None, 0)
 
 
-@pytest.mark.parametrize(
-    ("typed", "field", "text"),
-    [
-        ({"name": ""}, "name", "Name is required."),
-        ({"name": "Pro"}, "name", "A plan with this name already exists."),
-        ({"monthly": "1,5"}, "monthly", "Price per month must be a price such as"),
-        ({"rate": "many"}, "rate", "API requests per minute must be a number"),
-        ({"retention": "9" * 5000}, "retention", "Retention in days must be an integer"),
-        ({"pixels.count": "x"}, "pixels", "Pixels count must be"),
-        ({"free": "1", "yearly": "5"}, "free", "A free plan has no prices."),
-    ],
-)
-def test_a_refused_plan_has_the_message_beside_the_field(
-    *, browser: FlaskClient, sql: Sql, plans: Any, typed: dict[str, str], field: str, text: str
+REFUSED: list[tuple[str, dict[str, str], str, str]] = [  # the path and typed text, the field and its message
+    ("users/new", {"username": "ALICE"}, "username", "already in use"),
+    ("users/new", {"email": "alice@example.com"}, "email", "already in use"),
+    ("users/new", {"planid": "99"}, "planid", "planid must be the id of a premium plan."),
+    ("users/new", {"planid": "9" * 5000}, "planid", "Plan must be an integer."),
+    ("users/{}/plan", {"plan": "99"}, "plan", "New plan must be one of the plans."),
+    ("users/{}/plan", {"plan": "9" * 5000}, "plan", "New plan must be one of the plans."),
+    ("users/{}/plan", {"type": "weekly"}, "type", "Duration must be one of monthly, yearly, lifetime."),
+    ("plans/new", {"name": ""}, "name", "Name is required."),
+    ("plans/new", {"name": "Pro"}, "name", "A plan with this name already exists."),
+    ("plans/new", {"monthly": "1,5"}, "monthly", "Price per month must be a price such as"),
+    ("plans/new", {"rate": "many"}, "rate", "API requests per minute must be a number"),
+    ("plans/new", {"retention": "9" * 5000}, "retention", "Retention in days must be an integer"),
+    ("plans/new", {"pixels.count": "x"}, "pixels", "Pixels count must be"),
+    ("plans/new", {"free": "1", "yearly": "5"}, "free", "A free plan has no prices."),
+]
+
+
+@pytest.mark.parametrize(("path", "typed", "field", "text"), REFUSED)
+def test_a_refused_form_changes_nothing_and_has_the_message_beside_the_field(
+    *, browser: FlaskClient, alice: Client, sql: Sql, path: str, typed: dict[str, str], field: str, text: str
 ) -> None:
-    answer = browser.post(f"{ROOT}/plans/new", data={"name": "Team"} | as_form(UNLIMITED) | typed)
+    [pro] = sql("SELECT id FROM plans WHERE name = 'Pro'")
+    form = {
+        "users/new": CAROL,
+        "users/{}/plan": {"plan": str(pro["id"]), "type": "monthly", "expiration": ""},
+        "plans/new": {"name": "Team"} | as_form(UNLIMITED),
+    }[path]
+    before = sql("SELECT * FROM users ORDER BY id"), sql("SELECT * FROM plans ORDER BY id")
+    answer = browser.post(f"{ROOT}/{path.format(alice.id)}", data=form | typed)
     assert answer.status_code == 400
     assert text in message(answer.text, field)
-    assert len(sql("SELECT 1 FROM plans")) == len(plans)
+    if path == "users/{}/plan":
+        selected = [] if field == "type" else ["monthly"]
+        assert re.findall(r'value="(\w+ly)" selected', answer.text) == selected
+    assert (sql("SELECT * FROM users ORDER BY id"), sql("SELECT * FROM plans ORDER BY id")) == before
 
 
 def test_an_unchanged_form_changes_no_plan(browser: FlaskClient, sql: Sql, plans: Any) -> None:

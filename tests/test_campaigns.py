@@ -2,14 +2,11 @@ import re
 from collections import Counter
 from typing import Any
 
-import psycopg2
 import pytest
 from flask import Flask
 
 from tests.conftest import BASE_URL, Client
-from tests.support import factories
-from tests.support.factories import Sql
-from tests.support.races import at_once, during
+from tests.support.races import at_once
 
 
 def test_a_campaign_is_returned_and_listed_with_its_urls(alice: Client) -> None:
@@ -71,12 +68,3 @@ def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Cli
 
     assert Counter(at_once(16, create)) == {200: 1, 400: 15}
     assert alice.get("/api/campaigns").get_json()["data"]["result"] == 1
-
-
-@pytest.mark.parametrize(("statement", "what"), [("DELETE FROM campaigns", "campaign"), ("DELETE FROM links", "link")])
-def test_rows_deleted_during_the_assignment_are_not_found(
-    alice: Client, sql: Sql, raw: psycopg2.extensions.connection, statement: str, what: str
-) -> None:
-    path = f"/api/campaign/{alice.add('/api/campaign/add')}/assign/{factories.link(sql, alice.id)}"
-    answer = during(raw, statement, lambda: alice.post(path))
-    assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")

@@ -1,14 +1,13 @@
 from collections import Counter
 from typing import Any
 
-import psycopg2
 import pytest
 from flask import Flask
 
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.races import at_once, during
+from tests.support.races import at_once
 
 CHANNEL = {"name": "Shop", "description": "What we\nsell", "color": "#Ff5500", "starred": True}
 
@@ -90,15 +89,6 @@ def test_an_unknown_type_of_item_is_rejected(alice: Client, sql: Sql, kind: str)
 def test_an_id_of_another_item_type_is_not_found(alice: Client, sql: Sql) -> None:
     channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
     assert alice.post(f"/api/channel/{channel_id}/assign/qr/{link_id}").status_code == 404
-
-
-@pytest.mark.parametrize(("statement", "what"), [("DELETE FROM channels", "channel"), ("DELETE FROM links", "link")])
-def test_rows_deleted_during_the_assignment_are_not_found(
-    alice: Client, sql: Sql, raw: psycopg2.extensions.connection, statement: str, what: str
-) -> None:
-    path = f"/api/channel/{alice.add('/api/channel/add', CHANNEL)}/assign/links/{factories.link(sql, alice.id)}"
-    answer = during(raw, statement, lambda: alice.post(path))
-    assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")
 
 
 def test_a_link_on_a_branded_domain_is_listed_with_its_url_there(alice: Client) -> None:

@@ -1,4 +1,4 @@
-"""A user or an API key that is deleted during its own requests."""
+"""Users, API keys and rows that are deleted during a request that needs them."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +10,8 @@ from flask import Flask
 
 from linkmgr.repository import users
 from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
 from tests.support.keyring import Make, code
 from tests.support.races import during
 
@@ -67,6 +69,18 @@ def test_a_login_link_for_a_user_who_is_being_deleted_is_invalid(
     client = Client(app.test_client(), admin.key)
     answer = during(raw, f"DELETE FROM users WHERE id = {alice.id}", lambda: client.get(f"/api/user/login/{alice.id}"))
     assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no user with this id.")
+
+
+@pytest.mark.parametrize("parent", ["campaign", "channel"])
+@pytest.mark.parametrize("deleted", ["parent", "link"])
+def test_a_row_that_is_deleted_during_its_assignment_is_not_found(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection, parent: str, deleted: str
+) -> None:
+    parent_id, link_id = factories.ALL[parent](sql, alice.id), factories.link(sql, alice.id)
+    path = f"/api/{parent}/{parent_id}/assign/{'links/' * (parent == 'channel')}{link_id}"
+    kind = parent if deleted == "parent" else "link"
+    answer = during(raw, f"DELETE FROM {kind}s", lambda: alice.post(path))
+    assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {kind} with this id.")
 
 
 def test_writes_around_the_delete_of_their_user_succeed_or_are_refused(
