@@ -28,7 +28,7 @@ QUERY = {
         examples=["click"],
     ),
     "q": SEARCH,
-    "alias": Parameter("The alias of one link, as with `short`.", type="string", examples=["summer"]),
+    "alias": Parameter("The alias of one link, as with `short`.", examples=["summer"]),
     "domain": Parameter("The branded domain of `alias`.", maxLength=MAX_URL),
     "short": Parameter(
         "The short URL of one link. The scheme can be omitted, and for this service also the host.",
