@@ -27,8 +27,8 @@ BATCH = 500  # links of a statement
 MAX_BATCHES = 10  # of a request that changes all links that the filters match
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
-ORDERS = {"date": "Newest first", "click": "Most clicks first", "visitor": "Most visitors first",
-          "visit": "Last visited first"}  # fmt: skip
+ORDERS = {"date": "Last added first", "created": "Last created first", "click": "Most clicks first",
+          "visitor": "Most visitors first", "visit": "Last visited first"}  # fmt: skip
 _ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
 # By filter with fixed values: its label, and the labels of its values.
 FILTERS = {
