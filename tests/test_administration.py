@@ -89,7 +89,7 @@ def test_users_are_found_by_a_part_of_their_name_or_address(
     assert "No user has this text" in get(browser, f"{ROOT}/users?q=nobody")
 
 
-def test_a_user_is_created_and_let_in_with_a_link_that_is_shown_once(app: Flask, browser: FlaskClient) -> None:
+def test_a_user_is_created_and_let_in_with_a_link_to_set_a_password(app: Flask, browser: FlaskClient, sql: Sql) -> None:
     page = browser.post(f"{ROOT}/users/new", data=CAROL)
     assert "User created." in page.text
     [link] = re.findall(r'id="login-link">([^<]+)<', page.text)
@@ -98,7 +98,17 @@ def test_a_user_is_created_and_let_in_with_a_link_that_is_shown_once(app: Flask,
     token = link.rsplit("/", 1)[1]
     carols = app.test_client()
     assert carols.post(f"/login/{token}").headers["Location"].endswith("/console")
+    assert carols.get("/console").headers["Location"] == "/account"
+    sql("UPDATE sessions SET created = now() - interval '2 days' WHERE by_link RETURNING 1")
+    assert carols.get("/console/links").headers["Location"] == "/account"
+    assert "Set a password first" in get(carols, "/account")
+    for password in ("", "nothing"):
+        assert app.test_client().post("/login", data={"email": "carol", "password": password}).status_code == 401
+    answer = carols.post("/account/password", data={"password": "correct horse"})
+    assert answer.headers["Location"] == "/console"
     assert carols.get("/console").status_code == 200
+    assert carols.post("/account/password", data={"password": "another horse"}).status_code == 400
+    signed_in(app, "carol@example.com")
 
 
 def test_a_user_who_is_created_with_a_password_gets_no_link(app: Flask, browser: FlaskClient) -> None:

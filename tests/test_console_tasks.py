@@ -176,6 +176,9 @@ def test_a_user_is_created_and_signed_in(browser: Browser, base: str, app: Flask
     link = browser.find("#login-link").text
     browser.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     browser.open(link)
+    browser.wait_for("/account")
+    browser.wait_for_focus("password")
+    browser.press("correct horse", Keys.ENTER)
     browser.wait_for("/console")
 
 

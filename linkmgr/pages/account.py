@@ -94,7 +94,7 @@ def _form(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseRet
         if form in _KEY_FORMS:
             return _page(success=message, with_key=True)
         flash(str(message), "success")
-        return redirect(url_for("account_page.show"), code=303)
+        return redirect(url_for("console.home" if g.lacks_password else "account_page.show"), code=303)
 
     return wrapper
 

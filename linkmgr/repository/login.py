@@ -76,13 +76,14 @@ def add_session(user_id: int, *, session: bytes, browser: str = "", system: str 
 
 def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
-    the sign-in link that created the session. `count` is the number of pages of the user in the current window, with
-    this one, and `seconds` the time until the window ends. `used` has the number of rows of each kind."""
+    the sign-in link that created the session, and `lacks_password` until the user sets a first password. `count` is the
+    number of pages of the user in the current window, with this one, and `seconds` the time until the window ends.
+    `used` has the number of rows of each kind."""
     return run_repeatable(
         """
         WITH session AS (
             SELECT user_id, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
-                   by_link AND created > now() - interval '1 hour' AS by_link,
+                   by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
                    (SELECT coalesce(json_object_agg(kind, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND kind NOT LIKE 'visits %%') AS used
               FROM sessions

@@ -189,7 +189,8 @@ def _ordered(links: str, is_listed: str) -> str:
     would read the totals of all users.
     """
     return f"""
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, clicks, uniqueclicks, date
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, clicks, uniqueclicks,
+               date
           FROM unnest(ARRAY(
                SELECT id
                  FROM (SELECT id, NULL AS visited FROM ({links} ORDER BY id DESC LIMIT %(most)s) newest
@@ -226,9 +227,8 @@ _MATCHES_ORDERED = _ordered("SELECT id FROM matches", "id IN (SELECT id FROM mat
 
 
 def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
-    """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`, which imports
-    set. Filters read all links of the user. An order compares the MAX_COMPARED newest links, and those with as many
-    latest visits."""
+    """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`. Filters read
+    all links of the user. An order compares the MAX_COMPARED newest links, and those with as many latest visits."""
     is_filtered = any(value is not None for value in filters.values())
     shared: Any = {"user_id": user_id, "base": settings().base_url, **paging}
     if is_filtered:

@@ -35,6 +35,8 @@ class User(Account):
 
     @staticmethod
     def register(members: Row, *, admin: bool = False) -> Row:
-        """Store a user with a new API key and return the id, e-mail address and name."""
-        password_hash, user_id = passwords.hashed(members.pop("password")), users.next_id()
+        """Store a user with a new API key and return the id, e-mail address and name. One without a password has an
+        empty hash, which no password matches, and sets one at the first sign-in with a link."""
+        password, user_id = members.pop("password", None), users.next_id()
+        password_hash = passwords.hashed(password) if password else ""
         return users.add(user_id, **keys.new_key(user_id), **members, password_hash=password_hash, admin=admin)

@@ -5,7 +5,6 @@ from typing import Any
 from flask import g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Boolean, Choice, Password
@@ -41,8 +40,9 @@ def _show_list(form: Form) -> str:
 def _add(_: int, members: Row) -> Row:
     """Add a user. One without a password gets a sign-in link, which is shown once."""
     admin = members.pop("admin")
-    row = User.register({"password": keys.new_token()} | members, admin=admin)
-    return row if "password" in members else row | {"secret": login.new_link(row["id"])}
+    has_password = "password" in members
+    row = User.register(members, admin=admin)
+    return row if has_password else row | {"secret": login.new_link(row["id"])}
 
 
 def _options() -> dict[str, dict[str, str]]:
