@@ -137,11 +137,13 @@ class Worker(base.Worker):  # type: ignore[misc]
     alive: bool
 
     def run(self) -> None:
-        from linkmgr.web import malformed  # noqa: PLC0415 - not in the master, which would keep the old code on reload
+        # Imported here, because the master would keep the old code on reload.
+        from linkmgr.web import middleware, request  # noqa: PLC0415
 
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
-        self.malformed, self.epoll, self.lock, self.held = malformed, select.epoll(), threading.Lock(), 0
+        self.malformed, self.body_limit = middleware.malformed, request.body_limit
+        self.epoll, self.lock, self.held = select.epoll(), threading.Lock(), 0
         self.connections: dict[int, Connection] = {}
         self.waiting: dict[Connection, bool] = {}  # those in it are armed; the thread that removes one owns it
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
@@ -247,7 +249,7 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.head -= len(connection.received)
                 response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
                 connection.flush()  # 100 Continue
-                yield from connection.read_body(dict(request.headers), self.malformed.body_limit(environ["PATH_INFO"]))
+                yield from connection.read_body(dict(request.headers), self.body_limit(environ["PATH_INFO"])[0])
                 keep = self._serve(connection, parser, response, environ)
                 connection.limit(_SEND_SECONDS)
                 while connection.unsent:
@@ -307,7 +309,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         return False
 
     def _refuse(self, connection: Connection, status: int) -> None:
-        data, environ = self.malformed.response(status)
+        data, environ = self.malformed(status)
         connection.sendall(data)
         connection.flush()
         self.log.access(SimpleNamespace(status_code=status), None, environ, timedelta())

@@ -1,11 +1,7 @@
 """linkmgr, a self-hosted link-management service. create_app() is the table of contents."""
 
-from collections.abc import Callable
-from typing import Any
-
-from flask import Flask, Request
+from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, keys, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
@@ -19,32 +15,15 @@ from linkmgr.web import (
     error_handlers,
     metrics,
     middleware,
-    origins,
     rate_limit,
     responses,
     scopes,
     security_headers,
     sessions,
 )
-from linkmgr.web import request as web_request
+from linkmgr.web.request import IdConverter, Service
 
 __version__ = settings.RELEASE
-
-
-class Service(Flask):
-    request_class = web_request.Request
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function. No view or hook is asynchronous, and Flask would inspect each on every request."""
-        return func
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
-        if request is None:
-            return None
-        adapter = self.url_map.bind_to_environ(request.environ, server_name="localhost", subdomain="")
-        adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
-        return adapter
 
 
 def create_app(**overrides: str) -> Flask:
@@ -53,6 +32,7 @@ def create_app(**overrides: str) -> Flask:
     settings.init_app(app, **overrides)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.json = responses.OrjsonProvider(app)
+    app.url_map.converters["id"] = IdConverter
     app.url_map.merge_slashes = False  # "//" is a 404, not a redirect
     app.url_map.strict_slashes = False
     with app.app_context():
@@ -66,7 +46,6 @@ def create_app(**overrides: str) -> Flask:
         branded.init_app(app)
         brand.init_app(app)
         error_handlers.init_app(app)
-        origins.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app)
         rate_limit.init_app(app)

@@ -21,7 +21,7 @@ from linkmgr import create_app, keys
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.errors import CATALOGUE
 from linkmgr.repository import users
-from linkmgr.web import passwords, recent_callers
+from linkmgr.web import auth, passwords
 from tests.support import document
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
@@ -176,7 +176,7 @@ class CommandRunner(FlaskCliRunner):
         try:
             return super().invoke(*arguments, **options)
         finally:
-            recent_callers.forget()
+            auth.forget()
 
 
 @pytest.fixture(scope="session")
@@ -222,7 +222,7 @@ def sql(app: Flask) -> Callable[..., list[statements.Row]]:
             try:
                 return statements.database().execute(statement, params, idempotent=True, prelude=_NO_TIMEOUT)
             finally:
-                recent_callers.forget()  # the statement may have changed one
+                auth.forget()  # the statement may have changed one
 
     return run
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.web import client_address
+from linkmgr.web import request
 from tests.conftest import Client
 from tests.support import geoip
 from tests.support.factories import Sql
@@ -37,7 +37,7 @@ def test_an_ip_address_is_parsed_in_each_form_that_proxies_send(
     app: Flask, written: str, address: str, network: str
 ) -> None:
     with app.test_request_context(environ_base={"REMOTE_ADDR": written}):
-        assert (client_address.address(), client_address.network()) == (address, network)
+        assert (request.address(), request.network()) == (address, network)
 
 
 @pytest.mark.parametrize("written", [written for written, *_ in WRITTEN])

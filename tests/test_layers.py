@@ -17,7 +17,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("web.metrics",),
     ("keys",),
     ("db",),
-    ("web.caller",),
     ("web.request",),
     ("web.rate_limit", "web.scopes", "web.slots"),
     ("fields",),

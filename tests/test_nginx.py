@@ -15,7 +15,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.web import origins
+from linkmgr.web import middleware
 from tests.conftest import BASE_URL, MANY, Client, check, structured_list
 from tests.support import nginx
 from tests.support.clusters import eventually
@@ -77,7 +77,7 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
         refused = front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls)
         failed(refused, 413, "too_large")
         assert refused.headers.get("Access-Control-Allow-Origin") == ("*" if name == OWN else None)
-        assert refused.headers.get("Access-Control-Expose-Headers") == (origins.HEADERS[1][1] if name == OWN else None)
+        assert refused.headers.get("Access-Control-Expose-Headers") == (middleware.CORS[1][1] if name == OWN else None)
         failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "address_too_long")
         failed(front.ask("/api/urls", name, headers={"X-Long": long}, tls=tls), 400, "bad_request")
         failed(front.ask("/api/urls", name, method="TRACE", tls=tls), 405, "bad_request")

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from argon2 import PasswordHasher
 
-from linkmgr.web import recent_callers
+from linkmgr.web import auth
 from tests.conftest import MANY, Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD
@@ -123,7 +123,7 @@ def test_a_revoked_key_is_refused_by_every_process_after_a_second(base: str, ali
     assert set(read_account(base, key["key"], 40)) == {(200, True)}
     assert alice.delete(f"/api/key/{key['id']}/delete").status_code == 200
     deleted = time.monotonic()
-    while time.monotonic() < deleted + recent_callers.KEEP_SECONDS:
+    while time.monotonic() < deleted + auth.KEEP_SECONDS:
         read_account(base, key["key"], 40)
     assert set(read_account(base, key["key"], 40)) == {(401, True)}
 

@@ -1,7 +1,6 @@
 """The API: blueprints and schemas, one module per word after /api/."""
 
 from flask import Flask
-from werkzeug.routing import BaseConverter
 
 from linkmgr.api import (
     account,
@@ -23,7 +22,6 @@ from linkmgr.api import (
     users,
     webhooks,
 )
-from linkmgr.fields.base import MAX_ID
 
 BLUEPRINTS = (
     account.bp,
@@ -48,17 +46,6 @@ BLUEPRINTS = (
 )
 
 
-class IdConverter(BaseConverter):
-    """An id in a path. An id that no row can have becomes 0, so that it is not found."""
-
-    regex = r"[0-9]+"
-
-    def to_python(self, value: str) -> int:
-        canonical = len(value) <= len(str(MAX_ID)) and value[0] != "0"
-        return int(value) if canonical and int(value) <= MAX_ID else 0
-
-
 def init_app(app: Flask) -> None:
-    app.url_map.converters["id"] = IdConverter
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint, url_prefix="/api")

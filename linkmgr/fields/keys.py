@@ -87,7 +87,7 @@ class Networks(Items):
         if not isinstance(value, str) or "%" in value:  # PostgreSQL has no zones such as fe80::1%eth0
             raise ValueError
         network = ipaddress.ip_network(value, strict=False)
-        # Clients never have an IPv4-mapped address (client_address.py). Larger networks do not begin with one.
+        # Clients never have an IPv4-mapped address (web/request.py). Larger networks do not begin with one.
         mapped = getattr(network.network_address, "ipv4_mapped", None)
         return f"{mapped}/{network.prefixlen - _MAPPED_BITS}" if mapped else str(network)
 

@@ -11,6 +11,7 @@ from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
+from linkmgr.settings import this_app
 from linkmgr.web.request import can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
@@ -60,18 +61,18 @@ _MEANINGS = {
 
 def init_app(app: Flask, query: Query) -> None:
     """`query` returns the parameters of an operation, which is a method and a rule."""
+    app.extensions["linkmgr_query_names"] = query
 
-    def warn_unknown_parameters() -> None:
-        request = current()
-        if not request.query_string or not request.is_api or request.url_rule is None:
-            return
-        names = query(request.method, request.url_rule)
-        for name in islice((name for name in request.args if name not in names), MAX_NAMES):
-            typed = _typed(name, names)
-            hint = f" Did you mean '{typed}'?" if typed else ""
-            warn(f"The query parameter '{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
 
-    app.before_request(warn_unknown_parameters)
+def warn_unknown_parameters() -> None:
+    request, query = current(), this_app().extensions["linkmgr_query_names"]
+    if request.url_rule is None:
+        return
+    names = query(request.method, request.url_rule)
+    for name in islice((name for name in request.args if name not in names), MAX_NAMES):
+        typed = _typed(name, names)
+        hint = f" Did you mean '{typed}'?" if typed else ""
+        warn(f"The query parameter '{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
 
 
 def _meant(name: str, fields: Iterable[str]) -> str | None:

@@ -20,7 +20,7 @@ from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS, OTHER
 from linkmgr.settings import RELEASE
-from linkmgr.web import conditional_writes, idempotency, preconditions, scopes
+from linkmgr.web import conditional_writes, idempotency, scopes
 
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
@@ -43,12 +43,12 @@ _REPEATABLE = Parameter(
 )
 _UNCHANGED = Parameter(
     "The ETag that you have read. If the record has changed since, nothing is changed.",
-    **text('"4711-5d41402abc4b2a76"', pattern=preconditions.PATTERN),
+    **text('"4711-5d41402abc4b2a76"', pattern=conditional_writes.PATTERN),
 )
 # The headers of writes, by the methods that have them
 _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
     (_parameter("header", idempotency.HEADER, _REPEATABLE), conditional_writes.METHODS),
-    (_parameter("header", preconditions.HEADER, _UNCHANGED), preconditions.METHODS),
+    (_parameter("header", conditional_writes.HEADER, _UNCHANGED), conditional_writes.CHANGES),
 )
 
 
@@ -160,7 +160,7 @@ def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule
     headers = [
         {"$ref": f"#/components/parameters/{header['name']}"}
         for header, methods in _HEADERS
-        if operation.method in methods and not (operation.many and header["name"] == preconditions.HEADER)
+        if operation.method in methods and not (operation.many and header["name"] == conditional_writes.HEADER)
     ]
     headers += [_IF_NONE_MATCH] if operation.conditional else []
     is_public = operation.access is Access.PUBLIC

@@ -9,7 +9,7 @@ from linkmgr.fields.problems import CODES
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import OPERATIONS, RECORDS
 from linkmgr.openapi.schemas import ERRORS, JsonSchema, array_of, example_of, record, ref, text, with_warnings
-from linkmgr.web import conditional_writes, idempotency, preconditions
+from linkmgr.web import conditional_writes, idempotency
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
@@ -164,7 +164,7 @@ def codes_of(operation: Operation) -> list[str]:
     codes += _IN_PATH if operation.arguments else ()
     codes += _IN_BODY if operation.body else ("invalid",) if operation.query or "type" in operation.arguments else ()
     codes += _OF_WRITES if operation.method in conditional_writes.METHODS else ()
-    codes += _OF_CHANGES if operation.method in preconditions.METHODS and not operation.many else ()
+    codes += _OF_CHANGES if operation.method in conditional_writes.CHANGES and not operation.many else ()
     return codes
 
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
-from linkmgr.web import client_address, passwords
+from linkmgr.web import passwords
+from linkmgr.web import request as web_request
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
@@ -25,7 +26,7 @@ class Limit(NamedTuple):
 
 
 def by_client(scope: str = "login") -> Limit:
-    return Limit(f"{scope}:{client_address.network()}")
+    return Limit(f"{scope}:{web_request.network()}")
 
 
 def by_account(bucket: str) -> Limit:

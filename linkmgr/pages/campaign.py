@@ -13,7 +13,8 @@ from linkmgr.errors import AppError
 from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public, rate_windows
-from linkmgr.web import client_address, rate_limit
+from linkmgr.web import rate_limit
+from linkmgr.web import request as web_request
 
 bp = Blueprint("campaign", __name__)
 
@@ -42,7 +43,7 @@ def _rotated(host: str | None, slug: str) -> str | None:
 def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     after = query_position("after")
     window = rate_limit.page_window()
-    rate_limit.enforce_pages(rate_windows.count(f"pages:{client_address.network()}", window=window))
+    rate_limit.enforce_pages(rate_windows.count(f"pages:{web_request.network()}", window=window))
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     if campaign is None:
         raise AppError("campaign_missing")

@@ -15,7 +15,8 @@ from linkmgr.fields.base import Choice, Email, Text
 from linkmgr.fields.bodies import New, load
 from linkmgr.repository import overlay as stored_overlays
 from linkmgr.repository import rate_windows
-from linkmgr.web import client_address, error_pages, security_headers
+from linkmgr.web import error_pages, security_headers
+from linkmgr.web import request as web_request
 from linkmgr.web.responses import ok
 
 bp = Blueprint("overlay_answers", __name__)
@@ -82,6 +83,6 @@ def answer() -> ResponseReturnValue:
 
 
 def _enforce_limit() -> None:
-    counter = rate_windows.count(f"answer:{client_address.network()}", window=WINDOW)
+    counter = rate_windows.count(f"answer:{web_request.network()}", window=WINDOW)
     if counter["count"] > ANSWERS:
         raise AppError("too_many_answers", seconds=max(1, counter["seconds"]))

@@ -13,7 +13,8 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.visits import geoip, record, targets
-from linkmgr.web import client_address, security_headers
+from linkmgr.web import request as web_request
+from linkmgr.web import security_headers
 
 bp = Blueprint("short", __name__)
 
@@ -126,7 +127,7 @@ def _location(host: str | None, alias: str) -> str | None:
 
 
 def _country() -> geoip.Country:
-    return geoip.find_country(client_address.address())
+    return geoip.find_country(web_request.address())
 
 
 def _languages() -> list[str]:

@@ -75,13 +75,13 @@ _BY_SCOPED_KEY = f"""
 
 
 def identify(key_digest: bytes, address: str, by: int) -> Row:
-    """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count `by` requests and return
+    """Return the members of web.request.Caller. If PostgreSQL keeps the counters, count `by` requests and return
     `count`, `until` and `now` too, which are None otherwise."""
     return _identify(_BY_KEY, key_digest=key_digest, source=address, by=by)
 
 
 def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
-    """Return the members of web.caller.Caller for a scoped key, like identify. A request that the key does not allow
+    """Return the members of web.request.Caller for a scoped key, like identify. A request that the key does not allow
     counts against the network."""
     return _identify(_BY_SCOPED_KEY, key_digest=key_digest, source=network, address=address, by=by)
 

@@ -26,7 +26,8 @@ from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
 from linkmgr.visits.queue import Visit, VisitQueue
 from linkmgr.visits.targets import device_kind
-from linkmgr.web import client_address, metrics
+from linkmgr.web import metrics
+from linkmgr.web import request as web_request
 
 DIRECT = "Direct, email and other"
 MAX_LABEL = 100
@@ -80,7 +81,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
     client = _client(agent)
     private = _wants_privacy(environ)
     referrer = None if private else _referrer(environ)
-    address = client_address.address_of(environ)
+    address = web_request.address_of(environ)
     location = geoip.Location() if private else geoip.find_location(address)
     at = time.time()
     return Visit(
@@ -177,7 +178,7 @@ def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:
     and user agent, in the period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))
     key = _visitor_key(this_app().config["SECRET_KEY"], period)
-    identity = f"{tracked_id} {client_address.network_of(address)} {agent}".encode("utf-8", "surrogatepass")
+    identity = f"{tracked_id} {web_request.network_of(address)} {agent}".encode("utf-8", "surrogatepass")
     return blake2b(identity, key=key, digest_size=16).hexdigest()
 
 

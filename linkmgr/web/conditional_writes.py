@@ -3,8 +3,12 @@
 The views are wrapped, so they know nothing of these headers. With one of them, the writes of a view are one
 transaction, which also stores the answer. It is committed before the answer is sent. Authentication and the rate limit
 come before the view, so their errors are not stored.
+
+If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
+`"<version>-<hash>"`. Only the version is compared.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
@@ -14,13 +18,41 @@ from flask import Flask, Response, current_app
 
 from linkmgr.db import transaction
 from linkmgr.db.transaction import Transaction
-from linkmgr.web import idempotency, preconditions
+from linkmgr.errors import AppError
+from linkmgr.repository import tables
+from linkmgr.web import idempotency
 from linkmgr.web import request as web_request
+from linkmgr.web.auth import user_id
 from linkmgr.web.idempotency import IdempotencyKey, Replay
 
 METHODS = {"POST", "PUT", "DELETE"}
+HEADER = "If-Match"
+CHANGES = ("PUT", "DELETE")  # the methods that read If-Match
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+_TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
+PATTERN = rf"^(?:\*|{_TAGS})$"
+_VERSION = re.compile(r'(?<!W/)"([0-9]+)-[^"]*"')
 
 View = Callable[..., Any]
+
+
+def _versions() -> list[str] | None:
+    """Return the versions that the client accepts, or None if it accepts any. A weak ETag matches none (RFC 9110)."""
+    request = web_request.current()
+    header = request.headers.get(HEADER)
+    if header is None or request.method not in CHANGES or header == "*":
+        return None
+    if not re.fullmatch(_TAGS, header):
+        raise AppError("etag_invalid")
+    return _VERSION.findall(header)
+
+
+def _check(accepted: list[str]) -> None:
+    """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
+    request = web_request.current()
+    version = tables.lock_version(user_id(), request.blueprint or "", request.view_args or {})
+    if version is not None and version not in accepted:
+        raise AppError("changed_meanwhile")
 
 
 def _respond(view: View, arguments: dict[str, Any]) -> Response:
@@ -51,7 +83,7 @@ def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response)
 
 
 def _write(view: View, arguments: dict[str, Any]) -> Any:
-    key, versions = idempotency.parse(), preconditions.versions()
+    key, versions = idempotency.parse(), _versions()
     if key is None and versions is None:
         return view(**arguments)
 
@@ -59,13 +91,13 @@ def _write(view: View, arguments: dict[str, Any]) -> Any:
         if key:
             key.begin()
         if versions is not None:
-            preconditions.check(versions)
+            _check(versions)
 
     try:
         if key:
             key.replay()
         if versions is not None:  # before the body is validated (RFC 9110), and again in the transaction
-            preconditions.check(versions)
+            _check(versions)
         with transaction.lazily(begin) as writes:
             response = _respond(view, arguments)
             _finish(writes, key, response)

@@ -1,28 +1,49 @@
-"""The outermost WSGI layer: request ids, common headers and metrics.
+"""The outermost WSGI layer: request ids, common headers, metrics, and requests from pages of other origins.
 
 The id is the client's `X-Request-Id` if it is plain text and cannot be a secret, else a new one. It is in the response,
 the access log (deploy/gunicorn.conf.py) and the error log.
+
+Pages of other origins may call the API (CORS), but not send forms of ours. They authenticate with a key in a header.
+The API reads no cookies, and browsers send none, because credentials are never allowed. So another origin gains nothing
+that a program with the same key does not have. Browsers send the origin with every form. A client that does not send it
+is not a browser, so it has no session cookie that another site could abuse.
 """
 
 import logging
+import os
 import re
 from collections.abc import Iterable
+from http import HTTPStatus
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, has_request_context
+import orjson
+from flask import Flask, Response, has_request_context
 from flask.logging import default_handler
+from werkzeug.exceptions import MethodNotAllowed
 
 from linkmgr import keys
-from linkmgr.web import origins, rate_limit, security_headers
+from linkmgr.errors import CATALOGUE, HTTP_CODES, as_json
+from linkmgr.settings import Settings, settings
+from linkmgr.web import rate_limit, security_headers
 from linkmgr.web import request as web_request
 from linkmgr.web.metrics import Metrics
 
-USER_ID = "linkmgr.user_id"  # key of the WSGI environment
 # Our keys and tokens have 40 characters or more. A UUID has 36.
 _PLAIN = re.compile(f"(?!.*(?:{keys.PREFIX}|{keys.SCOPED_PREFIX}))[A-Za-z0-9._-]{{1,39}}")
 # API responses are for one caller, and some contain API keys or sign-in links.
 _PRIVATE = ("Cache-Control", "no-store")
+# The headers of responses that browsers would hide from scripts.
+_EXPOSED = (
+    "Content-Disposition", "ETag", "Idempotency-Replayed", "Link", "RateLimit", "RateLimit-Policy", "Retry-After",
+    "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Rows-Limit",
+    "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset", "X-Request-Id",
+)  # fmt: skip
+_METHODS = ("DELETE", "GET", "POST", "PUT")
+_MAX_AGE = 7200  # seconds that browsers keep the response to a preflight; the maximum of Chromium
+
+# On every response of the API, errors included
+CORS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", ", ".join(_EXPOSED)))
 
 
 class RequestMiddleware:
@@ -41,7 +62,7 @@ class RequestMiddleware:
             if isinstance(request, web_request.Request) and request.is_api:
                 headers += rate_limit.headers(environ)
                 if not request.has_foreign_host:
-                    headers += origins.HEADERS
+                    headers += CORS
                 if all(name != "Cache-Control" for name, _ in headers):
                     headers.append(_PRIVATE)
             elif all(name != "Content-Security-Policy" for name, _ in headers):
@@ -60,9 +81,48 @@ class RequestIdFormatter(logging.Formatter):
         return f"{message} [request {web_request.current().id}]" if has_request_context() else message
 
 
-def set_log_user(user_id: int | None) -> None:
-    """Store the user id for the access log."""
-    web_request.current().environ[USER_ID] = user_id
+def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
+    """Return the response to a request that deploy/worker.py refuses, and its WSGI environment for the access log."""
+    code, request_id = HTTP_CODES.get(status, "bad_request"), web_request.new_id()
+    body = orjson.dumps(as_json(code, CATALOGUE[code][1].format(id=request_id)))
+    headers = [
+        ("Connection", "close"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", len(body)),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Request-Id", request_id),
+        *rate_limit.headers_of_malformed(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
+        *CORS,
+    ]
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    environ = {"REQUEST_METHOD": None, "PATH_INFO": None, web_request.REQUEST_ID: request_id}
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + body, environ
+
+
+def answer_preflight(request: web_request.Request) -> Response | None:
+    """Answer the request that browsers send to ask for permission. It has no key, so it is neither counted nor
+    authenticated. No route takes OPTIONS, so routing has failed with the methods of the path.
+
+    For an unknown path all methods are allowed, so that the script gets the 404.
+    """
+    if not ("Origin" in request.headers and "Access-Control-Request-Method" in request.headers):
+        return None
+    error = request.routing_exception
+    methods = set(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else set(_METHODS)
+    headers = {
+        "Access-Control-Allow-Methods": ", ".join(sorted(methods - {"HEAD"})),
+        # All that are asked for: those that the API does not read do no harm. `*` would not include Authorization.
+        "Access-Control-Allow-Headers": request.headers.get("Access-Control-Request-Headers", "Authorization"),
+        "Access-Control-Max-Age": str(_MAX_AGE),
+    }
+    return Response(status=204, headers=headers)
+
+
+def is_same_origin(request: web_request.Request) -> bool:
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None:
+        return site in ("same-origin", "none")
+    return origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
 
 
 def init_app(app: Flask) -> None:

@@ -1,26 +1,85 @@
-"""The request: its id, its caller, and a body of limited size."""
+"""The request: its id, its client and caller, and a body of limited size. The application class makes it."""
 
+import ipaddress
 import random
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import flask
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.local import LocalProxy
+from werkzeug.routing import BaseConverter, MapAdapter
 from werkzeug.utils import cached_property
 
-from linkmgr.web.caller import Caller
+from linkmgr.db.statements import MAX_BIGINT
+from linkmgr.settings import settings
 
 MAX_BODY = 64 * 1024  # bytes
 # Bytes, and the error code of a larger body, by the paths that accept more.
 BODY_LIMITS: dict[str, tuple[int, str]] = {}
 MAX_WARNINGS = 20  # in a response
-REQUEST_ID = "linkmgr.request_id"  # key of the WSGI environment, set by the middleware
+# keys of the WSGI environment, which the access log reads (deploy/gunicorn.conf.py)
+REQUEST_ID = "linkmgr.request_id"  # set by the middleware
+_USER_ID = "linkmgr.user_id"
+_MAX_ADDRESS = 100  # characters
+# Some proxies append the client's port.
+_WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*):[0-9]*")
+
+
+def body_limit(path: str) -> tuple[int, str]:
+    """Return the maximum of bytes, and the error code of a larger body."""
+    return BODY_LIMITS.get(path.rstrip("/"), (MAX_BODY, "too_large"))
 
 
 def new_id() -> str:
     return f"{random.getrandbits(64):016x}"
+
+
+class Key(NamedTuple):
+    """A scoped key. The limits that it does not have are None."""
+
+    id: int
+    scopes: list[str]
+    domains: list[int] | None
+    own_only: bool
+    expires: str | None
+    allowed_ips: list[str] | None
+    is_admin: bool  # True if its user is an administrator
+    is_allowed: bool  # False if its `allowed_ips` exclude the client
+    is_first_use: bool  # in this minute
+
+    @property
+    def is_restricted(self) -> bool:
+        """Return True if the key can use only some rows of its user."""
+        return self.own_only or self.domains is not None
+
+
+class Caller(NamedTuple):
+    """A row of `repository.api_keys.identify`. The members after `bucket` are None if the key is unknown."""
+
+    bucket: str  # of the rate limit: the user's, or the client network's if the key is not valid
+    id: int | None  # None if the key is not valid
+    admin: bool | None  # False for a scoped key without the scope `admin`
+    api: bool | None
+    rate: int | None  # the plan's requests per minute, or None for the default
+    key_valid: bool | None  # False if the key has expired, or if the user is suspended
+    suspended: bool | None
+    # The account. GET /api/account saves a second statement, 84 of 341 µs; GET /api/channels takes 7 of 354 µs longer.
+    email: str | None
+    username: str | None
+    status: str | None
+    expires: str | None
+    registered: str | None
+    version: str | None  # of the row, for the ETag of the account
+    key: Key | None = None  # None for the key that each user has
+
+    @property
+    def avatar(self) -> str:
+        return f"{settings().base_url}/avatar/{self.username}.png"
 
 
 class Request(flask.Request):
@@ -38,11 +97,6 @@ class Request(flask.Request):
         """Return True if all responses are JSON with the rate-limit headers."""
         return self.path.startswith("/api/") or self.path == "/api"
 
-    @property
-    def body_limit(self) -> tuple[int, str]:
-        """Return the maximum of bytes, and the error code of a larger body."""
-        return BODY_LIMITS.get(self.path.rstrip("/"), (MAX_BODY, "too_large"))
-
     def body(self) -> bytes:
         return self._body
 
@@ -52,7 +106,7 @@ class Request(flask.Request):
 
         werkzeug's stream ends without an error at its limit and where the client stopped sending.
         """
-        length, limit = self.content_length, self.body_limit[0]
+        length, limit = self.content_length, body_limit(self.path)[0]
         if length is None and not self.environ.get("wsgi.input_terminated"):
             return b""  # the end of the stream is unknown
         if (length or 0) > limit:
@@ -74,8 +128,90 @@ class Request(flask.Request):
         return BytesIO(self.body())
 
 
+class IdConverter(BaseConverter):
+    """An id in a path. An id that no row can have becomes 0, so that it is not found."""
+
+    regex = r"[0-9]+"
+
+    def to_python(self, value: str) -> int:
+        canonical = len(value) <= len(str(MAX_BIGINT)) and value[0] != "0"
+        return int(value) if canonical and int(value) <= MAX_BIGINT else 0
+
+
+class _Sessions(SecureCookieSessionInterface):
+    """Skip requests without a cookie and responses that do not use the session.
+
+    Flask's own class derives the signing keys for each request and the cookie's attributes for each response.
+    """
+
+    def open_session(self, app: flask.Flask, request: flask.Request) -> SecureCookieSession | None:
+        return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
+
+    def save_session(self, app: flask.Flask, session: SessionMixin, response: flask.Response) -> None:
+        if session.accessed:
+            super().save_session(app, session, response)
+
+
+class Service(flask.Flask):
+    request_class = Request
+    session_interface = _Sessions()
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function. No view or hook is asynchronous, and Flask would inspect each on every request."""
+        return func
+
+    def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
+        """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
+        if request is None:
+            return None
+        adapter = self.url_map.bind_to_environ(request.environ, server_name="localhost", subdomain="")
+        adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
+        return adapter
+
+
 # Return the request object itself. The proxy `flask.request` looks it up for each attribute.
 current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get_current_object
+
+
+def address() -> str:
+    return address_of(current().environ)
+
+
+def address_of(environ: dict[str, Any]) -> str:
+    """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4.
+
+    Proxies can send any text. Text that is not an IP address is returned unchanged.
+    """
+    text: str = environ.get("REMOTE_ADDR", "")[:_MAX_ADDRESS]
+    if ":" not in text and "[" not in text:
+        return text
+    match = _WITH_PORT.fullmatch(text)
+    host = (match["bracketed"] or match["plain"] or "") if match else text
+    try:
+        ip = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
+def network() -> str:
+    return network_of(address())
+
+
+def network_of(address: str) -> str:
+    """Return the network that requests, failures and visitors are counted by: an IPv4 address or an IPv6 /64.
+
+    An IPv6 client can send from any address of its /64, and most change theirs each day.
+    """
+    if ":" in address:
+        with suppress(ValueError):
+            return str(ipaddress.IPv6Network(f"{address}/64", strict=False))
+    return address
+
+
+def set_log_user(user_id: int | None) -> None:
+    """Store the user id for the access log."""
+    current().environ[_USER_ID] = user_id
 
 
 def can_warn() -> bool:

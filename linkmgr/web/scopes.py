@@ -10,7 +10,7 @@ from flask import Flask, request
 
 from linkmgr.errors import AppError
 from linkmgr.settings import this_app
-from linkmgr.web.caller import Caller, Key
+from linkmgr.web.request import Caller, Key
 
 ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"

@@ -2,35 +2,19 @@
 
 from datetime import timedelta
 
-from flask import Flask, Request, Response, session
-from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
+from flask import Flask, session
 
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.repository import login
 from linkmgr.settings import settings
-from linkmgr.web import middleware
+from linkmgr.web import request as web_request
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)
 
 
-class _Interface(SecureCookieSessionInterface):
-    """Skip requests without a cookie and responses that do not use the session.
-
-    Flask's own class derives the signing keys for each request and the cookie's attributes for each response.
-    """
-
-    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
-        return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
-
-    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        if session.accessed:
-            super().save_session(app, session, response)
-
-
 def init_app(app: Flask) -> None:
-    app.session_interface = _Interface()
     secure = settings().base_url.startswith("https://")
     app.config.update(
         SESSION_COOKIE_NAME="__Host-linkmgr" if secure else "linkmgr",  # the prefix keeps other hosts from setting it
@@ -60,7 +44,7 @@ def current() -> Row | None:
     token_digest = digest()
     row = None if token_digest is None else login.find_session(token_digest)
     if row:
-        middleware.set_log_user(row["user_id"])
+        web_request.set_log_user(row["user_id"])
     return row
 
 

@@ -11,7 +11,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
 from linkmgr.web import auth
-from linkmgr.web.request import current
+from linkmgr.web.request import Request
 
 
 def _nul(_app: Flask) -> None:
@@ -33,21 +33,20 @@ def _owner(_app: Flask) -> None:
     own, pixels.read = pixels.read, read
 
 
-def _key(app: Flask) -> None:
+def _key(_app: Flask) -> None:
     """Authenticate requests without a valid key as the first user."""
 
-    def check() -> None:
+    def check(request: Request) -> None:
         try:
-            auth.authenticate()
+            authenticate(request)
         except AppError as refusal:
             if refusal.code not in ("key_missing", "key_unknown"):
                 raise
             first = row("SELECT min(id) AS id FROM users")
             assert first
-            current().caller = current().caller._replace(id=first["id"])
+            request.caller = request.caller._replace(id=first["id"])
 
-    hooks = app.before_request_funcs[None]
-    hooks[hooks.index(auth.authenticate)] = check
+    authenticate, auth.authenticate = auth.authenticate, check
 
 
 FAULTS: dict[str, Callable[[Flask], None]] = {"nul": _nul, "owner": _owner, "key": _key}
