@@ -10,9 +10,10 @@ import orjson
 import pytest
 
 from linkmgr.imports import files
-from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, problem, read, titles
+from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, outcome, problem, read, titles
 
 LINK = b"https://example.com,summer"
+NO_JSON = "is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file."
 NO_OBJECT = "is not a JSON object with the members of a link."
 DEEP = b'{"longUrl": "https://example.com", "shortCode": ' + b"[" * 5000 + b"]" * 5000 + b"}"
 
@@ -44,28 +45,37 @@ ROWS: dict[str, tuple[bytes, list[str]]] = {
                     ["a", "has no target. Fill in 'Long URL', or leave the row out."]),
     "too many cells": (lines(LINK + b",a,c,d,e,f" + b"," * 100_000 + b"g"),
                        ["has 100007 columns, but the first line has 4. Quote the cells."]),
-    "a quotation mark that is never closed": (lines(LINK + b',"open,', LINK + b",b,", LINK + b",c,"),
-                                              ["has a quotation mark that is never closed.", "b", "c"]),
-    "a long cell": (lines(LINK + b",%s," % (b"x" * 200_000), LINK + b",b,"), [CLOSE_QUOTE, "b"]),
-    "a very long cell": (lines(LINK + b",%s," % (b"x" * 3_000_000), LINK + b",b,"), [CLOSE_QUOTE, "b"]),
-    "more than 1000 lines": (lines(LINK + b',"%s",' % (b"b" + b"\n" * 999), LINK + b',"open,', *[LINK + b",c,"] * 1500),
-                             ["b", CLOSE_QUOTE, *["c"] * 1500]),
+    "a long cell": (lines(LINK + b",%s," % (b"x" * 200_000), LINK + b",b,"),
+                    ["has more than 65536 characters for a link. Shorten them.", "b"]),
+    "many lines in a cell": (lines(LINK + b',"%s",' % (b"b" + b"\n" * 9999), LINK + b",c,"), ["b", "c"]),
     "a NUL character": (lines(LINK + b",a\0b,", LINK + b",c,"), ["contains a NUL character. Remove it.", "c"]),
     "a NUL character in JSON": (link("a\0b"), ["contains a NUL character. Remove it."]),
-    "malformed elements": (b"[" + link("a") + b', {"longUrl": nothing}, 7, [1], ' + link("b") + b', {"longUrl": "x',
-                           ["a", "is not valid JSON.", NO_OBJECT, NO_OBJECT, "b",
-                            "is incomplete, because the file ends inside it. Send the whole file."]),
-    "malformed lines": (b'{"longUrl": nothing}\n' + link("a") + b"\n[]\n" + b"x" * (1 << 21) + b"\n" + link("b"),
-                        ["is not valid JSON.", "a", NO_OBJECT, "is longer than 1 MiB. Shorten it.", "b"]),
-    "deep JSON": (b"[" + link("a") + b"," + DEEP + b"," + link("b") + b"]", ["a", "is not valid JSON.", "b"]),
+    "malformed elements": (b"[" + link("a") + b', 7, [1, {}], "x", ' + link("b") + b"]",
+                           ["a", NO_OBJECT, NO_OBJECT, NO_OBJECT, "b"]),
+    "malformed lines": (b'{"longUrl": nothing}\n' + link("a") + b"\n[]\n" + DEEP + b"\n" + link("b"),
+                        ["is not valid JSON.", "a", NO_OBJECT, "is not valid JSON.", "b"]),
     "an empty array": (b"[]", []),
     "an empty array with spaces": (b" [ ] \n", []),
     "an array without objects": (b"[7]", [NO_OBJECT]),
     "malformed rows of SQL": (sql(row(b"'a'") + b", ('b', now(), 3), ('c')," + row(b"'d'"))
-                              + sql(row(b"'e'") + b",('f','unfinished"),
-                              ["a", "is not a row of values.", "has 1 values instead of 6.", "d", "e",
-                               "is incomplete, because the file ends inside it."]),
+                              + sql(row(b"'e'")),
+                              ["a", "is not a row of values.", "has 1 values instead of 6.", "d", "e"]),
     "rows of megabytes": (sql(b",".join([row(b"'x'")] * 6000)), ["x"] * 6000),
+}  # fmt: skip
+# The number of rows before the one that ends the file, and the sentence.
+ENDED: dict[str, tuple[bytes, int, str]] = {
+    "an open quotation mark": (lines(LINK + b",a,", LINK + b',"open,', LINK + b",c,"), 1, f"Row 2 {CLOSE_QUOTE}"),
+    "a long record": (lines(LINK + b",a,", LINK + b',"' + b"x,\ny\n" * 600_000 + b'",'), 1, f"Row 2 {CLOSE_QUOTE}"),
+    "a long line": (lines(LINK + b",a,", LINK + b",%s," % (b"x" * 3_000_000)), 1,
+                    "Line 3 is longer than 2 MiB. Correct the file."),
+    "a long line of JSON": (link("a") + b"\n" + b"x" * (1 << 22), 1, "Line 2 is longer than 2 MiB. Correct the file."),
+    "a malformed element": (b"[" + link("a") + b', {"longUrl": nothing}, ' + link("b") + b"]", 1, f"Row 2 {NO_JSON}"),
+    "an incomplete element": (b"[" + link("a") + b', {"longUrl": "x', 1, f"Row 2 {NO_JSON}"),
+    "a deep element": (b"[" + link("a") + b"," + DEEP + b"]", 1, f"Row 2 {NO_JSON}"),
+    "an incomplete row of SQL": (sql(row(b"'e'") + b",('f','unfinished"), 1,
+                                 "Row 2 is incomplete, because the file ends inside it. Send the whole file."),
+    "a long text of SQL": (sql(row(b"'e'")) + b"INSERT INTO other VALUES ('%s');" % (b"x" * (1 << 22)), 1,
+                           "The SQL file has a text of more than 2 MiB. Export only yourls_url and yourls_log."),
 }  # fmt: skip
 REFUSED = {
     b"": "The file is empty.",
@@ -100,6 +110,12 @@ def test_each_row_becomes_a_link_or_a_problem(content: bytes, expected: list[str
         (row.problem or row.record["metatitle"]).removeprefix(start) for row, start in zip(rows, prefixes, strict=True)
     ]
     assert told == expected
+
+
+@pytest.mark.parametrize(("content", "number", "message"), ENDED.values(), ids=ENDED)
+def test_a_row_that_never_ends_or_is_malformed_ends_the_file(content: bytes, number: int, message: str) -> None:
+    rows, ended = outcome(content)
+    assert ([row.number for row in rows if not row.problem], ended) == ([*range(1, number + 1)], message)
 
 
 @pytest.mark.parametrize(("content", "message"), REFUSED.items())
@@ -194,7 +210,6 @@ def test_the_report_has_the_first_cells_of_a_row_that_cannot_be_read() -> None:
     [row] = read(lines(b"https://example.com,a,b,c,d,e,f,g"))
     assert row.raw == {"Long URL": "https://example.com", "Short code": "a", "Title": "b", "Tags": "c",
                        "column 5": "d", "column 6": "e"}  # fmt: skip
-    assert read(lines(LINK + b',"open,', LINK))[0].raw["Short code"] == "summer"
     assert read(lines(b"https://example.com,a\0b"))[0].raw["Short code"] == "a\ufffdb"
 
 

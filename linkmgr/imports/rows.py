@@ -88,3 +88,7 @@ class ReadError(Exception):
     def __init__(self, message: str, retry_after: int | None = None, *, is_temporary: bool = False) -> None:
         self.message, self.retry_after, self.is_temporary = message, retry_after, is_temporary
         super().__init__(message)
+
+
+class Unreadable(ValueError):
+    """The end of a sentence that begins with "Row 7". Readers raise it for a row that ends the file."""

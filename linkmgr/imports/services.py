@@ -10,9 +10,9 @@ import orjson
 
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.imports.files.text import Record
-from linkmgr.imports.rows import ImportRow, RawVisit, ReadError
+from linkmgr.imports.rows import ImportRow, RawVisit, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME
-from linkmgr.imports.values import Converter, Unreadable, visit
+from linkmgr.imports.values import Converter, visit
 from linkmgr.outbound.service_api import ServiceRequest, ServiceResponse
 
 BITLY = "https://api-ssl.bitly.com/v4"

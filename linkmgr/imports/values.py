@@ -12,7 +12,7 @@ from linkmgr.fields.times import parse_time
 from linkmgr.imports import cells
 from linkmgr.imports.cells import as_text
 from linkmgr.imports.files.text import Record
-from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, RawVisit
+from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, RawVisit, Unreadable
 from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
@@ -28,10 +28,6 @@ _TRUE = ("true", "t", "1", "yes")
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
 _MAX_VISIT = 2048  # characters of a text of a visit
 _UTC = "%Y-%m-%d %H:%M:%S"
-
-
-class Unreadable(ValueError):
-    """The end of a sentence that begins with "Row 7"."""
 
 
 def utc(text: str, *, end_of_day: bool = False) -> str | None:

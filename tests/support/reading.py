@@ -10,7 +10,7 @@ from linkmgr.imports.rows import ImportRow, ReadError
 
 SALE = "https://example.com/sale"
 END = "2027-01-01 00:00:00"
-CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed."
+CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed. Correct the file."
 HEADER = "Long URL,Short code,Title,Tags\n"
 SHLINK = HEADER + "https://example.com/sale,summer,Café “Été”,news|mail\nhttps://example.com/jobs,jobs,,\n"
 ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'

@@ -12,7 +12,7 @@ from linkmgr.imports.account import zip_file
 from linkmgr.imports.account.zip_file import FILES, Line
 from linkmgr.imports.files import text
 from linkmgr.imports.files.csv_file import csv_records
-from linkmgr.imports.rows import ImportRow
+from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import normalize
 
 SOURCE = "account"
@@ -32,10 +32,13 @@ def read(stream: BinaryIO) -> Iterator[Line | None]:
         yield from zip_file.read_zip(stream)
         return
     number = 0
-    with text.open_text(stream) as file:
-        for record in csv_records(file):
-            number += record is not None
-            yield record and _line(number, record)
+    try:
+        with text.open_text(stream) as file:
+            for record in csv_records(file):
+                number += record is not None
+                yield record and _line(number, record)
+    except Unreadable as problem:
+        raise ReadError(f"Row {number + 1} {problem}") from None
 
 
 def _line(number: int, record: text.Record) -> Line:

@@ -19,8 +19,7 @@ from linkmgr.imports.rows import MAX_NAME, ReadError
 FILES = ("domains", "campaigns", "channels", "pixels", "splash", "overlays", "answers", "links", "qr", "logos", "bio",
          "visits")  # fmt: skip
 _MAX_DIRECTORY = 256 << 10  # bytes that name the files
-_MAX_LINE = 128 << 10  # bytes; a body of the API has at most 64 KiB
-_MAX_LOGO = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
+_MAX_LINE = 128 << 10  # characters of a line in the report
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
 # Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets outside the zip.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError,
@@ -110,23 +109,21 @@ def read_zip(stream: IO[bytes]) -> Iterator[Line | None]:
 
 
 def read_file(archive: zipfile.ZipFile, kind: str, number: int) -> Iterator[Line | None]:
-    limit, place = _MAX_LOGO if kind in ("domains", "logos") else _MAX_LINE, 0
+    place = 0
     try:
         with archive.open(f"{kind}.jsonl") as file:
-            for line in text.lines(text.decoded(file), limit):
+            for line in text.lines(text.decoded(file)):
                 if line.strip():
                     place += 1
-                    yield parse(line, number + place, kind, f"Line {place} of {kind}.jsonl", limit)
+                    yield parse(line, number + place, kind, f"Line {place} of {kind}.jsonl")
                 else:
                     yield None
     except _UNREADABLE as error:
         raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
 
 
-def parse(line: str, number: int, kind: str, where: str, limit: int = _MAX_LINE, *, is_mended: bool = False) -> Line:
+def parse(line: str, number: int, kind: str, where: str, *, is_mended: bool = False) -> Line:
     """Return a line. A problem with it begins with `where`."""
-    if len(line) > limit:
-        return Line(number, kind, {}, f"{where} is longer than {limit >> 10} KiB.", is_mended=is_mended)
     try:
         return Line(number, kind, strict_json.parse(line.encode() or b"[]"), is_mended=is_mended)
     except (strict_json.NotJson, AppError):

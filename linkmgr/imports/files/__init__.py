@@ -12,7 +12,7 @@ from linkmgr.imports.files.csv_file import csv_records, read_header
 from linkmgr.imports.files.json_file import first_records, json_elements, json_lines
 from linkmgr.imports.files.sql_file import LINKS, is_visit, sql_records
 from linkmgr.imports.files.text import Head, Record
-from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.imports.values import Converter, visit_row
 
@@ -85,15 +85,18 @@ def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None =
         form.source, columns, shown.get("url", "url"), names=form.columns if form.format == "csv" else ()
     )
     number = 0
-    with text.open_text(stream) as file:
-        for record in _READERS[form.format](file):
-            number += record is not None
-            if record is None:
-                yield None
-            elif form.format == "sql" and is_visit(record.values):
-                yield visit_row(number, record)
-            else:
-                yield converter.row(number, record)
+    try:
+        with text.open_text(stream) as file:
+            for record in _READERS[form.format](file):
+                number += record is not None
+                if record is None:
+                    yield None
+                elif form.format == "sql" and is_visit(record.values):
+                    yield visit_row(number, record)
+                else:
+                    yield converter.row(number, record)
+    except Unreadable as problem:
+        raise ReadError(f"Row {number + 1} {problem}") from None
     if form.format == "sql" and not number:
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 

@@ -2,73 +2,43 @@
 
 import csv
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import Self, TextIO
+from typing import TextIO
 
 from linkmgr.imports.files import text
 from linkmgr.imports.files.text import MAX_COLUMNS, Record
-from linkmgr.imports.rows import ReadError
+from linkmgr.imports.rows import ReadError, Unreadable
 
 DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # a first line that Excel writes
-_NOT_CLOSED = "has a quotation mark that is never closed."
-_TOO_LONG = "is too long, or has a quotation mark that is never closed."
-_MAX_SHOWN = 500  # characters of a malformed cell
+_TOO_LONG = "is too long, or has a quotation mark that is never closed. Correct the file."
 _MAX_EXTRA = 2  # cells behind the last column, which are shown with the problem
-_MAX_LINES = 1000  # of a record; its lines are read again if it is given up
 
-Cells = tuple[list[str], str | None]  # of a record, and its problem or None
-
-
-class _Feed:
-    """The lines of the next record, for a reader of the csv module."""
-
-    def __init__(self, lines: Iterator[str]) -> None:
-        self._lines, self._again = lines, deque[str]()
-
-    def begin(self) -> None:
-        self._taken, self._size, self.is_exhausted = list[str](), 0, False
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> str:
-        line = self._again.popleft() if self._again else next(self._lines, None)
-        if line is None:
-            self.is_exhausted = True
-            raise StopIteration
-        self._taken.append(line)
-        self._size += len(line)
-        if self._size > text.MAX_RECORD or len(self._taken) > _MAX_LINES:
-            raise csv.Error
-        return line
-
-    def give_up(self, delimiter: str) -> list[str]:
-        """Continue after the first line of the record. Return its cells."""
-        first, *others = self._taken
-        self._again.extendleft(reversed(others))
-        return [cell[:_MAX_SHOWN] for cell in first.strip().split(delimiter, MAX_COLUMNS)]
+csv.field_size_limit(text.MAX_RECORD)
 
 
-def _records(lines: Iterator[str], delimiter: str) -> Iterator[Cells]:
+def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of each record. An empty line has none."""
-    feed = _Feed(lines)
-    reader = csv.reader(feed, delimiter=delimiter)
-    while True:
-        feed.begin()
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            yield feed.give_up(delimiter), _TOO_LONG
-        else:
-            yield (feed.give_up(delimiter), _NOT_CLOSED) if feed.is_exhausted else (cells, None)
+    size = 0
+
+    def bounded() -> Iterator[str]:
+        nonlocal size
+        for line in lines:
+            size += len(line)
+            if size > text.MAX_RECORD:
+                raise Unreadable(_TOO_LONG)
+            yield line
+        if size:
+            raise Unreadable(_TOO_LONG)
+
+    for cells in csv.reader(bounded(), delimiter=delimiter):
+        size = 0
+        yield cells
 
 
-def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[Cells]]:
+def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
     """Return the columns in the first line that is not empty, and the records behind it."""
     delimiter = ""
     for line in lines:
@@ -79,9 +49,10 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[Cells]]:
     else:
         raise ReadError("The file is empty.")
     records = _records(chain([line], lines), delimiter or _delimiter_of(line))
-    cells, problem = next(records)
-    if problem:
-        raise ReadError("The first line is too long, or has a quotation mark that is never closed.")
+    try:
+        cells = next(records)
+    except Unreadable as problem:
+        raise ReadError(f"The first line {problem}") from None
     if any("\0" in cell for cell in cells):
         raise ReadError("This is not a text file. Import a CSV, JSON or SQL file.")
     if len(cells) > MAX_COLUMNS:
@@ -110,12 +81,10 @@ def _distinct(cells: list[str]) -> list[str]:
 def csv_records(file: TextIO) -> Iterator[Record | None]:
     """Yield the records behind the header, and None for each line that is empty."""
     columns, records = read_header(text.lines(file))
-    for cells, reason in records:
-        problem = reason
-        if not reason and any(map(str.strip, cells[len(columns) :])):
+    names = [*columns, *(f"column {len(columns) + number}" for number in range(1, _MAX_EXTRA + 1))]
+    for cells in records:
+        if any(map(str.strip, cells[len(columns) :])):
             problem = f"has {len(cells)} columns, but the first line has {len(columns)}. Quote the cells."
-        if problem or any(map(str.strip, cells)):
-            names = chain(columns, (f"column {len(columns) + number}" for number in range(1, _MAX_EXTRA + 1)))
             yield Record(dict(zip(names, cells, strict=False)), problem)
         else:
-            yield None
+            yield Record(dict(zip(columns, cells, strict=False))) if any(map(str.strip, cells)) else None

@@ -10,12 +10,11 @@ import orjson
 
 from linkmgr.imports.files import text
 from linkmgr.imports.files.text import HEAD, Buffer, Head, Record, mended
-from linkmgr.imports.rows import ReadError
+from linkmgr.imports.rows import ReadError, Unreadable
 
 _MAX_SHOWN = 500  # characters of a malformed record
 _GAP = re.compile(r"[ \t\r\n,]*")
-# A string as a whole, a bracket, a comma, or the quotation mark of a string that continues behind the buffer.
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)  # a string, or punctuation
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -34,10 +33,7 @@ def parse(text: str) -> Record:
 def json_lines(file: TextIO) -> Iterator[Record | None]:
     """Yield the records, and None for each line that is empty."""
     for line in text.lines(file):
-        if len(line) > text.MAX_RECORD:
-            yield Record({}, "is longer than 1 MiB. Shorten it.")
-        else:
-            yield parse(line) if line.strip() else None
+        yield parse(line) if line.strip() else None
 
 
 def array_start(text: str) -> int:
@@ -69,65 +65,43 @@ def json_elements(file: TextIO) -> Iterator[Record | None]:
         if buffer.waiting and buffer.text[buffer.at] in "]}":
             return
         end = _end(buffer)
-        if end == len(buffer.text) and not buffer.ended:  # the element may continue
+        if end is None and (buffer.ended or buffer.waiting > text.MAX_RECORD):
+            if buffer.waiting:
+                raise Unreadable("is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file.")
+            return
+        if end is None:
             buffer.grow()
             yield None
-        elif not buffer.waiting:
-            return
-        elif end:
+        else:
             yield parse(buffer.text[buffer.at : end])
             buffer.at = end
-        else:
-            shown = buffer.text[buffer.at : buffer.at + _MAX_SHOWN]
-            yield Record(
-                {"row": mended(shown.strip())}, "is incomplete, because the file ends inside it. Send the whole file."
-            )
-            return
 
 
-def _end(buffer: Buffer) -> int:
-    """Return the end of the next element, the end of the buffer if it may continue behind it, or 0 if the file ends
-    inside the element."""
+def _end(buffer: Buffer) -> int | None:
+    """Return the end of the next element, or None if it is malformed or may continue behind the buffer."""
     try:
-        return int(_decode(buffer.text, buffer.at)[1])
+        end = _decode(buffer.text, buffer.at)[1]
     except (ValueError, RecursionError):
-        end = _end_of_malformed(buffer)
-    if end or buffer.ended:
-        return end
-    if buffer.waiting > text.MAX_RECORD:
-        raise ReadError("A row is longer than 1 MiB, or has a string that is never closed. Correct the file.")
-    return len(buffer.text)
-
-
-def _end_of_malformed(buffer: Buffer) -> int:
-    """Return the end of the element at the position, or 0 if it does not end in the buffer."""
-    depth = 0
-    for token in _TOKEN.finditer(buffer.text, buffer.at):
-        if token[0] == '"':
-            return 0
-        if not depth and token[0] in ",]}":
-            return token.start()
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-        if not depth and token[0] in "]}":
-            return token.end()
-    return 0
+        return None
+    return None if end == len(buffer.text) and not buffer.ended else end
 
 
 def first_records(head: Head, has_target: Callable[[dict[str, Any]], bool]) -> tuple[str, list[dict[str, Any]]]:
     """Return the format, and the records in the first text of a file that begins with a bracket."""
-    file = io.StringIO(head.text, newline="")
-    first_line = next(filter(str.strip, text.lines(file))).strip()
-    file.seek(0)
-    objects = [record.values for record in json_lines(file) if record and not record.problem]
+    objects = [record.values for record in _first(json_lines, head) if not record.problem]
+    first_line = next(filter(str.strip, text.lines(io.StringIO(head.text, newline="")))).strip()
     is_object = first_line.startswith("{") and first_line.endswith("}") and objects
     if is_object and (len(objects) > 1 or has_target(objects[0]) or not array_start(head.text)):
         return "jsonl", objects
-    elements: list[dict[str, Any]] = []
-    try:
-        elements += (record.values for record in json_elements(io.StringIO(head.text)) if record and not record.problem)
-    except ReadError:
-        if head.is_whole:
-            raise
+    elements = [record.values for record in _first(json_elements, head) if not record.problem]
     if not elements and not head.is_whole:
         raise ReadError("The file has no link in its first 64 KiB. Import an array of links.")
     return "json", elements
+
+
+def _first(read: Callable[[TextIO], Iterator[Record | None]], head: Head) -> Iterator[Record]:
+    try:
+        yield from filter(None, read(io.StringIO(head.text, newline="")))
+    except (ReadError, Unreadable) as error:
+        if head.is_whole and isinstance(error, ReadError):
+            raise

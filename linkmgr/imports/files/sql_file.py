@@ -6,20 +6,18 @@ from typing import Any, TextIO
 
 from linkmgr.imports.files import text
 from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Record, mended
+from linkmgr.imports.rows import ReadError, Unreadable
 
-# Parts of strings, names and comments that end with the pattern behind them.
-_PARTS = (
-    (r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+", "'"),
-    (r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+', '"'),
-    (r"`[^`]*+", "`"),
-    (r"(?:--(?=\s)|#)[^\n]*+", r"(?:\n|\Z)"),
-    (r"/\*(?:[^*]++|\*(?=[^/]))*+", r"\*/"),
-)
 _FLAGS = re.DOTALL | re.IGNORECASE
-_LEXEME = re.compile("|".join(part + end for part, end in _PARTS) + r"|[^'\"`#/;()-]++|[;()]|/(?!\*)|-(?!-\s)", _FLAGS)
-_PART = re.compile("|".join(part for part, _ in _PARTS), _FLAGS)
-_OPENERS = {"-": "-- ", "/": "/*"}
-_STRING = "".join(_PARTS[0])
+_STRING = r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
+_LEXEME = re.compile(
+    _STRING + r'|"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"'
+    r"|`[^`]*+`"
+    r"|(?:--(?=\s)|#)[^\n]*+(?:\n|\Z)"
+    r"|/\*(?:[^*]++|\*(?=[^/]))*+\*/"
+    r"|[^'\"`#/;()-]++|[;()]|/(?!\*)|-(?!-\s)",
+    _FLAGS,
+)
 _NAME = r"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(`[^`]*`|\"[^\"]*\"|\w+)"
 # Repetitions of spaces are possessive (*+): with backtracking, two beside each other take quadratic time.
 _INSERT = re.compile(
@@ -34,7 +32,6 @@ _VALUE = re.compile(
 _ESCAPE = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _KEYS = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
-_TOO_LONG = "\0"
 _MAX_SHOWN = 500  # characters of a malformed row
 _MAX_STATEMENT = 1 << 16  # characters of a statement before its rows
 _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
@@ -60,32 +57,19 @@ Rows = Iterator[Record | None]
 
 def _lexemes(buffer: Buffer) -> Iterator[str | None]:
     """Yield strings, names, brackets, semicolons and the text between them, and None for a comment and after each piece
-    of the file. _TOO_LONG stands for one that is longer than a row can be."""
-    is_too_long = False
+    of the file."""
     while buffer.waiting or not buffer.ended:
         lexeme = _LEXEME.match(buffer.text, buffer.at)
         if not buffer.ended and (not lexeme or lexeme.end() + 2 > len(buffer.text)):  # it may continue
             if buffer.waiting > text.MAX_RECORD:
-                is_too_long = True
-                _cut(buffer)
+                raise ReadError("The SQL file has a text of more than 2 MiB. Export only yourls_url and yourls_log.")
             buffer.grow()
             yield None
         elif not lexeme:
             return
         else:
             buffer.at = lexeme.end()
-            is_comment = lexeme[0].startswith(("--", "#", "/*"))
-            yield None if is_comment else _TOO_LONG if is_too_long else lexeme[0]
-            is_too_long = False
-
-
-def _cut(buffer: Buffer) -> None:
-    """Shorten a lexeme that is not complete."""
-    if part := _PART.match(buffer.text, buffer.at):
-        buffer.text = _OPENERS.get(part[0][0], part[0][0]) + buffer.text[part.end() :]
-    else:
-        buffer.text = buffer.text[-2:]
-    buffer.at = 0
+            yield None if lexeme[0].startswith(("--", "#", "/*")) else lexeme[0]
 
 
 def sql_records(file: TextIO) -> Rows:
@@ -145,8 +129,7 @@ def _rows(lexemes: Iterator[str | None], columns: list[str]) -> Rows:
         if lexeme == ";":
             return
     if row:
-        problem = "is incomplete, because the file ends inside it."
-        yield Record({"row": mended(row[:_MAX_SHOWN])}, problem)
+        raise Unreadable("is incomplete, because the file ends inside it. Send the whole file.")
 
 
 def _record(columns: list[str], row: str) -> Record:

@@ -5,14 +5,13 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, Any, BinaryIO, NamedTuple, TextIO
 
 from linkmgr.imports.rows import ReadError
 
 HEAD = 1 << 16  # bytes from which a file is recognized, and that a preview reads
 CHUNK = 1 << 16  # characters that are read at a time
-MAX_RECORD = 1 << 20  # characters of a row
+MAX_RECORD = 2 << 20  # characters of a row; the logo of an exported QR code has at most 1 MiB, in base64
 MAX_COLUMNS = 500
 MAX_UNPACKED = 1 << 30
 MAX_RATIO = 250  # texts of links reach about 50
@@ -77,21 +76,15 @@ def mended(text: str) -> str:
     return text
 
 
-@contextmanager
-def open_text(stream: BinaryIO) -> Iterator[TextIO]:
-    """Give the text of a file, in which lines keep their ends. The file itself is not closed."""
+def open_text(stream: BinaryIO) -> TextIO:
+    """Return the text of a file, in which lines keep their ends."""
     stream.seek(0)
     start = stream.read(HEAD)
     stream.seek(0)
-    file = _Unpacked(stream) if start.startswith(_GZIP) else stream
-    opened = decoded(file, head(start).encoding)
-    try:
-        yield opened
-    finally:
-        opened.detach()
+    return decoded(_Unpacked(stream) if start.startswith(_GZIP) else stream, head(start).encoding)
 
 
-def decoded(file: IO[bytes] | gzip.GzipFile, encoding: str = "utf-8-sig") -> io.TextIOWrapper:
+def decoded(file: IO[bytes] | gzip.GzipFile, encoding: str = "utf-8-sig") -> TextIO:
     return io.TextIOWrapper(file, encoding, _errors(encoding), newline="")
 
 
@@ -120,13 +113,12 @@ def check_ratio(packed: int, unpacked: int, name: str) -> None:
         raise ReadError(f"The {name} unpacks to far more than links do. Send it unpacked.")
 
 
-def lines(text: TextIO, limit: int | None = None) -> Iterator[str]:
-    """Yield the lines with their ends (CR, LF or CRLF). Of one that is longer than the limit, by default MAX_RECORD,
-    the start is yielded, which is longer too, and then an empty text for each part."""
-    is_rest = False
-    while line := text.readline((limit or MAX_RECORD) + 1):
-        yield "" if is_rest else line if line.isascii() else mended(line)
-        is_rest = not line.endswith(("\r", "\n"))
+def lines(text: TextIO) -> Iterator[str]:
+    """Yield the lines with their ends (CR, LF or CRLF). One that is too long ends the file."""
+    for number, line in enumerate(iter(lambda: text.readline(MAX_RECORD + 1), ""), 1):
+        if len(line) > MAX_RECORD:
+            raise ReadError(f"Line {number} is longer than 2 MiB. Correct the file.")
+        yield line if line.isascii() else mended(line)
 
 
 class Buffer:
