@@ -1,37 +1,8 @@
 """Campaigns and their links."""
 
-from typing import Any
-
-from psycopg2.errors import UniqueViolation
-
-from linkmgr.db.statements import Row, row, run
-from linkmgr.errors import AppError, existing, not_found
+from linkmgr.db.statements import run
+from linkmgr.errors import existing, not_found
 from linkmgr.repository.tables import Table, run_with_name
-
-
-def _has_name(user_id: int, name: str, row_id: int = 0, **_: Any) -> bool:
-    """Return True if another campaign of the user has this name."""
-    other = row(
-        "SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id <> %(row_id)s AND name = %(name)s",
-        user_id=user_id,
-        row_id=row_id,
-        name=name,
-    )
-    return other is not None
-
-
-def _store(sql: str, **params: Any) -> Row | None:
-    """Run a create or an update. If name and slug are both taken, report the name.
-
-    PostgreSQL reports only one violated constraint, in an order that it does not define.
-    """
-    try:
-        return run_with_name(sql, **params)
-    except UniqueViolation as error:
-        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(**params):
-            raise AppError("campaign_name_taken") from None
-        raise
-
 
 CAMPAIGNS = Table(
     "campaigns",
@@ -45,10 +16,8 @@ CAMPAIGNS = Table(
     %(base)s::text || '/u/' || (SELECT username FROM users WHERE users.id = user_id)
         || '/' || coalesce(slug, 'list') || '-' || id AS list, created AS date, version::text
     """,
-    write=_store,
+    write=run_with_name,
 )
-index, batch, read, delete = CAMPAIGNS.index, CAMPAIGNS.batch, CAMPAIGNS.read, CAMPAIGNS.delete
-add, update = CAMPAIGNS.add, CAMPAIGNS.update
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

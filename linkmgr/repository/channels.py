@@ -8,9 +8,6 @@ from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
 
 CHANNELS = Table("channels", "channel", "name description color starred")
-index, batch, read, delete = CHANNELS.index, CHANNELS.batch, CHANNELS.read, CHANNELS.delete
-add, update = CHANNELS.add, CHANNELS.update
-
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
 

@@ -20,8 +20,6 @@ DOMAINS = Table(
     """,
     write=run_with_name,
 )
-index, batch, read, delete = DOMAINS.index, DOMAINS.batch, DOMAINS.read, DOMAINS.delete
-add, update = DOMAINS.add, DOMAINS.update
 
 
 def store_check(user_id: int, domain_id: int, *, problem: str) -> None:

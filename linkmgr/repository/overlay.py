@@ -6,17 +6,8 @@ from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.errors import AppError
 from linkmgr.repository.tables import Table
 
-# An update that was checked with stored members finds no row unless they are still those of the row.
-CHECKED = ("type", "message", "color", "background")
-OVERLAYS = Table(
-    "overlays",
-    "overlay",
-    "type name message link label position color background",
-    condition=" AND ".join(f"{name} = coalesce(%(checked_{name})s, {name})" for name in CHECKED),
-)
+OVERLAYS = Table("overlays", "overlay", "type name message link label position color background")
 MAX_ANSWERS = 100_000  # per overlay
-index, batch, read, delete = OVERLAYS.index, OVERLAYS.batch, OVERLAYS.read, OVERLAYS.delete
-add, update = OVERLAYS.add, OVERLAYS.update
 
 
 def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
@@ -38,7 +29,7 @@ def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
         **paging,
     )
     if not sent.total:
-        read(user_id, overlay_id)  # raises not_found
+        OVERLAYS.read(user_id, overlay_id)  # raises not_found
     return sent
 
 

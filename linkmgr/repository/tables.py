@@ -11,14 +11,17 @@ from linkmgr.db.transaction import undoable
 from linkmgr.errors import existing
 from linkmgr.settings import settings
 
+BATCH = 500  # rows of an export in memory at a time
+Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
+
 
 class Table:
     """The rows of users in a table.
 
     A create and an update write the columns `stored` from the members of the same names, and the columns `added` and
-    `changed` from their expressions. An update leaves the columns in `fixed`, and finds only a row that meets
-    `condition`. `columns` are the columns of a record and its `version`. `write` executes the statements that store a
-    row. Triggers count the rows of a table that `has_usage`.
+    `changed` from their expressions. An update leaves the columns in `fixed`. `columns` are the columns of a
+    record and its `version`. `write` executes the statements that store a row. Triggers count the rows of a table that
+    `has_usage`.
     """
 
     def __init__(
@@ -30,7 +33,6 @@ class Table:
         fixed: str = "",
         added: dict[str, str] | None = None,
         changed: dict[str, str] | None = None,
-        condition: str = "true",
         columns: str = "*, created AS date, version::text",
         write: Callable[..., Row | None] = run,
         has_usage: bool = True,
@@ -57,14 +59,15 @@ class Table:
             INSERT INTO {name} (user_id, {", ".join(inserted)}) VALUES (%(user_id)s, {", ".join(inserted.values())})
             RETURNING {columns}
         """  # noqa: S608
-        self._update = f"UPDATE {name} SET {values} WHERE {row_of_user} AND {condition} RETURNING {columns}"  # noqa: S608
+        self._update = f"UPDATE {name} SET {values} WHERE {row_of_user} RETURNING {columns}"  # noqa: S608
         self._delete = f"DELETE FROM {name} WHERE {row_of_user} RETURNING id"  # noqa: S608
 
     def index(self, user_id: int, **paging: Unpack[Paging]) -> Page:
         return page(self._index, self._total, user_id=user_id, base=settings().base_url, **paging)
 
-    def batch(self, user_id: int, after: int, limit: int) -> list[Row]:
-        return rows(self._batch, user_id=user_id, after=after, limit=limit, base=settings().base_url)
+    def batch(self, user_id: int, after: int) -> list[Row]:
+        """Return the next rows behind an id, oldest first."""
+        return rows(self._batch, user_id=user_id, after=after, limit=BATCH, base=settings().base_url)
 
     def read(self, user_id: int, row_id: int) -> Row:
         return existing(row(self._read, user_id=user_id, row_id=row_id, base=settings().base_url), self._noun)
@@ -81,10 +84,6 @@ class Table:
 
     def delete(self, user_id: int, row_id: int) -> None:
         existing(run(self._delete, user_id=user_id, row_id=row_id), self._noun)
-
-
-BATCH = 500  # rows of an export in memory at a time
-Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
 
 
 def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]]:

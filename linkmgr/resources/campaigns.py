@@ -5,7 +5,7 @@ import secrets
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.fields.member import member
-from linkmgr.repository import campaigns
+from linkmgr.repository.campaigns import CAMPAIGNS
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, row_id
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
@@ -26,7 +26,7 @@ and update contain the name as `domain` and as `campaign`."""
     also_shown = ("domain", "campaign")
     fixed = ("domain",)
     answered = ("id", "domain", "campaign", "public", "rotator", "list")
-    rows = campaigns
+    rows = CAMPAIGNS
 
     id = row_id()
     name = member(

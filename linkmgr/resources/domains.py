@@ -56,7 +56,7 @@ give them a name, a logo and a color of their own."""
     noun, called = "branded domain", "Domain"
     path = "domain"
     plural = "domains"
-    rows = domains
+    rows = domains.DOMAINS
 
     id = row_id()
     domain = member(
@@ -107,14 +107,14 @@ give them a name, a logo and a color of their own."""
     def add_checked(cls, user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
         """Add a domain. `image` is its logo if it need not be fetched."""
         logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
-        return cls.record(domains.add(user_id, cls.complete(members) | {"logo": logo, "is_checked": is_checked}))
+        return cls.record(cls.rows.add(user_id, cls.complete(members) | {"logo": logo, "is_checked": is_checked}))
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
         logo = None
         if "brandlogo" in members and members["brandlogo"] != cls.read(user_id, row_id)["brandlogo"]:
             logo = logos.load(members["brandlogo"], member="brandlogo")
-        return cls.record(domains.update(user_id, row_id, cls.complete(members) | {"logo": logo}))
+        return cls.record(cls.rows.update(user_id, row_id, cls.complete(members) | {"logo": logo}))
 
     @classmethod
     def check_now(cls, user_id: int, row_id: int) -> str | None:

@@ -4,19 +4,17 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
+from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.fields import colors, overlays
 from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
-from linkmgr.repository import overlay
-from linkmgr.repository.overlay import MAX_ANSWERS
+from linkmgr.repository.overlay import MAX_ANSWERS, OVERLAYS
 from linkmgr.resources.resource import DETAIL, Resource, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
-_TRIES = 5  # while concurrent requests change what the members were checked with
 _PAIRS = (("type", "message"), ("color", "background"))
 
 
@@ -40,7 +38,7 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
     list_key = "cta"
-    rows = overlay
+    rows = OVERLAYS
 
     id = row_id()
     type = member(Choice(TYPES, required=True), "The type of the overlay.", "message", label="Type")
@@ -90,33 +88,28 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        """If only a type or only a message was sent, or only one of the colors, write it to the overlay that it was
-        checked with."""
-        is_partial = any((one in members) != (other in members) for one, other in _PAIRS)
-        for _ in range(_TRIES):
-            stored = cls.read(user_id, row_id) if is_partial else None
-            if stored:
-                _check_with_stored(members, stored)
+        """If only a type or only a message was sent, or only one of the colors, check it with the stored other one
+        while the row is locked, and undo the change if they do not suit each other."""
+        if all((one in members) == (other in members) for one, other in _PAIRS):
+            if "color" in members:
+                _check_colors(members)
+            return super().change(user_id, row_id, members)
+        before = cls.read(user_id, row_id)
+        with transaction.joined():
+            after = super().change(user_id, row_id, members)
+            _check_message(before, after)
             if {"color", "background"} & members.keys():
-                _check_colors((stored or {}) | members)
-            checked = {f"checked_{name}": stored and stored[name] for name in overlay.CHECKED}
-            try:
-                return cls.record(overlay.update(user_id, row_id, cls.complete(members) | checked))
-            except AppError as error:
-                if stored is None or error.code != "missing":
-                    raise
-        raise AppError("busy", seconds=RETRY_SECONDS)
+                _check_colors(after)
+        return after
 
 
 def _check_colors(members: Row) -> None:
     colors.check("overlay_colours_too_close", colors.MIN_CONTRAST, members["color"], members["background"])
 
 
-def _check_with_stored(changes: Row, stored: Row) -> None:
-    """Check a new type with the stored message, or a new message with the stored type. What is stored already remains
-    valid."""
-    after = stored | changes
-    if (after["type"], after["message"]) == (stored["type"], stored["message"]):
+def _check_message(before: Row, after: Row) -> None:
+    """Check the message for the type. What was stored already remains valid."""
+    if (after["type"], after["message"]) == (before["type"], before["message"]):
         return
     try:
         overlays.check_message(after["type"], after["message"])

@@ -16,7 +16,6 @@ from linkmgr.fields.member import member
 
 # The places that show a member, if it is not shown everywhere
 READ, DETAIL, EXPORT = "record list", "record export", "export"
-BATCH = 500  # records of an export in memory at a time
 
 
 class Rows(Protocol):
@@ -27,7 +26,7 @@ class Rows(Protocol):
     def add(self, user_id: int, members: Row, /) -> Row: ...
     def update(self, user_id: int, row_id: int, members: Row, /) -> Row: ...
     def delete(self, user_id: int, row_id: int, /) -> None: ...
-    def batch(self, user_id: int, after: int, limit: int) -> list[Row]: ...
+    def batch(self, user_id: int, after: int, /) -> list[Row]: ...
 
 
 def row_id() -> Id:
@@ -181,4 +180,4 @@ class Resource(New):
     def batch(cls, user_id: int, after: int) -> list[Row]:
         """Return the records behind an id, oldest first, for exports."""
         names = cls.shown("export")
-        return [{name: row[name] for name in names} for row in cls.rows.batch(user_id, after, BATCH)]
+        return [{name: row[name] for name in names} for row in cls.rows.batch(user_id, after)]

@@ -15,8 +15,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.errors import AppError
 from linkmgr.pages.interstitial import pixel_page, respond
-from linkmgr.repository import overlay as overlays
-from linkmgr.repository import splash as splash_pages
+from linkmgr.repository.overlay import OVERLAYS
+from linkmgr.repository.splash import SPLASH_PAGES
 from tests.support.factories import Sql, row
 from tests.support.servers import free_port
 
@@ -78,7 +78,7 @@ def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
 def _overlaid(row: dict[str, Any]) -> dict[str, Any]:
     """The splash page and the overlay of a link, as the statement for short links reads them."""
     members: dict[str, Any] = {"splash": None, "overlay": None}
-    for name, read in (("splash", splash_pages.read), ("overlay", overlays.read)):
+    for name, read in (("splash", SPLASH_PAGES.read), ("overlay", OVERLAYS.read)):
         with suppress(AppError):
             members[name] = read(row["user_id"], row[f"{name}_id"])
     return members

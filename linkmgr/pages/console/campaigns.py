@@ -48,7 +48,7 @@ def _page(row_id: int, typed: str = "", problem: str = "") -> str:
 
 @bp.post("/campaigns/<id:row_id>/assign")
 def campaign_assign(row_id: int) -> ResponseReturnValue:
-    repository.read(g.user_id, row_id)
+    Campaign.read(g.user_id, row_id)
     typed = lines(request.form.get("link", "")).strip()[:MAX_LINK]
     short = parse_short_url(typed if "/" in typed else f"{settings().base_url}/{typed}")
     link = url_records.find_by_short_url(g.user_id, short) if short else None
