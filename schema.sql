@@ -416,11 +416,8 @@ CREATE TABLE links (
 -- Lists read the unique index on (user_id, id). A link of a URL alone has an entry in no other index than this one, the
 -- primary key and that of the search.
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE plain;
--- The public list of a campaign, and its deletion.
+-- The public list of a campaign, its rotator, and its deletion.
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
--- The rotator: links in a random but fixed order, so that all are equally likely in constant time, and those that expire last.
-CREATE INDEX ON links (campaign_id, hashint8(id)) WHERE campaign_id IS NOT NULL;
-CREATE INDEX ON links (campaign_id, expires) WHERE campaign_id IS NOT NULL;
 -- Links of a domain: its deletion is refused while it has any, and keys limited to it list them.
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 -- Deletion of splash pages and overlays.
