@@ -116,6 +116,14 @@ def test_an_administrator_is_appointed_and_dismissed(
     assert alice.get("/api/users").status_code == 403
 
 
+def test_a_link_to_a_disabled_link_still_redirects(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
+    bob.add("/api/url/add", {"url": "https://go.example.org/shop", "custom": "bobs"})
+    alice.add("/api/domain/add", {"domain": "https://go.example.org"})
+    alice.add("/api/url/add", {"url": "https://example.com", "custom": "shop", "domain": "https://go.example.org"})
+    sql("UPDATE users SET suspended = 'all' WHERE id = %(id)s RETURNING id", id=alice.id)
+    assert app.test_client().get("/bobs").headers["Location"] == "https://go.example.org/shop"
+
+
 def test_a_new_user_can_be_an_administrator_and_nothing_else_of_the_form(browser: FlaskClient, sql: Sql) -> None:
     typed = {"username": "carol", "email": "carol@example.com", "current_password": PASSWORD, "admin": "1"}
     assert browser.post(f"{ROOT}/new", data=typed | {"suspended": "all"}).status_code == 200

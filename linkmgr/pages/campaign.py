@@ -5,11 +5,9 @@ from urllib.parse import urlsplit
 
 from flask import Blueprint, redirect, render_template
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import MAX_BIGINT, Row
-from linkmgr.errors import AppError
 from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public, rate_windows
@@ -23,20 +21,14 @@ LINKS_PER_PAGE = 25
 
 @bp.get("/r/<word:slug>")
 def rotate(slug: str) -> Response:
-    link = public.random_link(branded.host(), slug)
-    if link is None:
-        raise AppError("campaign_missing")
-    response = redirect(link["shorturl"], code=302)  # the short link records the visit
+    response = redirect(_short_url(branded.host(), slug), code=302)  # the short link records the visit
     response.headers["Cache-Control"] = "no-store"
     return response
 
 
 @loops.hop("campaign.rotate")
-def _rotated(host: str | None, slug: str) -> str | None:
-    link = public.random_link(host, slug)
-    if link is None:
-        raise NotFound
-    return str(link["shorturl"])
+def _short_url(host: str | None, slug: str) -> str:
+    return str(public.random_link(host, slug)["shorturl"])
 
 
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
@@ -45,8 +37,6 @@ def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     window = rate_limit.page_window()
     rate_limit.enforce_pages(rate_windows.count(f"pages:{web_request.network()}", window=window))
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
-    if campaign is None:
-        raise AppError("campaign_missing")
     links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, after=after or MAX_BIGINT)
     page = render_template(
         "campaign.html",
@@ -63,6 +53,5 @@ def _host(link: Row) -> str:
 
 
 @loops.hop("campaign.show")
-def _list(host: str | None, **arguments: Any) -> None:
-    if public.campaign(host, **arguments) is None:
-        raise NotFound
+def _page(host: str | None, **arguments: Any) -> None:
+    public.campaign(host, **arguments)

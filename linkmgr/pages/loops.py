@@ -7,6 +7,7 @@ pages would return are therefore followed.
 
 import posixpath
 from collections.abc import Callable
+from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
 from werkzeug.exceptions import HTTPException, NotFound
@@ -20,7 +21,7 @@ from linkmgr.web.request import current
 MAX_HOPS = 10
 
 # Takes the branded host, or None for our own, and the arguments of the view. Returns the URL of the redirect, or None
-# if the view renders a page. Raises NotFound if the view does.
+# if the view renders a page. Raises the error of the view.
 Hop = Callable[..., str | None]
 _hops: dict[str, Hop] = {}  # by endpoint
 
@@ -80,5 +81,6 @@ def _location(host: str, path: str) -> str | None:
         if endpoint not in _hops:
             raise NotFound  # assume a 404, so that no loop through redirect404 is missed
         return _hops[endpoint](host if domain else None, **arguments)
-    except HTTPException:
-        return domain["redirect404"] or None if domain else None
+    except (HTTPException, AppError) as error:
+        is_disabled = isinstance(error, AppError) and error.status == HTTPStatus.GONE
+        return domain["redirect404"] or None if domain and not is_disabled else None

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request
-from werkzeug.exceptions import NotFound
 
 from linkmgr.errors import AppError
 from linkmgr.pages import branded, loops
@@ -20,8 +19,6 @@ bp = Blueprint("scan", __name__)
 @bp.get("/q/<word:code>")
 def scan(code: str) -> Response:
     row = public.qr_code(branded.host(), code)
-    if row is None:
-        raise AppError("image_missing")
     if row["type"] == "link":
         loops.refuse(row["data"], branded=row["target_branded"])
     record.record(request.environ, row["id"], row["user_id"])
@@ -34,7 +31,7 @@ def scan(code: str) -> Response:
 def save_contact(code: str) -> Response:
     """Return the contact as a file. The scan was counted on the page before."""
     row = public.qr_code(branded.host(), code)
-    if row is None or row["type"] != "vcard":
+    if row["type"] != "vcard":
         raise AppError("image_missing")
     response = _vcard(row["data"])
     response.headers["Cache-Control"] = "no-store"
@@ -44,8 +41,6 @@ def save_contact(code: str) -> Response:
 @loops.hop("scan.scan")
 def _target(host: str | None, code: str) -> str | None:
     row = public.qr_code(host, code)
-    if row is None:
-        raise NotFound
     return str(row["data"]) if row["type"] == "link" else None
 
 

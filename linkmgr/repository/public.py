@@ -17,7 +17,14 @@ def _enabled(owned: Row | None) -> Row | None:
     return owned
 
 
-def qr_code(host: str | None, code: str) -> Row | None:
+def _existing(owned: Row | None, missing: str) -> Row:
+    """Return the row, or raise the error of a row that is missing."""
+    if owned is None:
+        raise AppError(missing)
+    return owned
+
+
+def qr_code(host: str | None, code: str) -> Row:
     """Return the QR code that was scanned. `target_branded` is True if its data is a URL on a branded domain."""
     code_row = row(
         """
@@ -31,7 +38,7 @@ def qr_code(host: str | None, code: str) -> Row | None:
         host=host,
         code=code,
     )
-    return _enabled(code_row)
+    return _existing(_enabled(code_row), "image_missing")
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
@@ -117,10 +124,10 @@ def bio(host: str | None, alias: str) -> Row | None:
     return _enabled(page)
 
 
-def random_link(host: str | None, slug: str) -> Row | None:
-    """Return the id and short URL of a random link of the public campaign that has not expired, or None. It is one of
-    the 1,000 newest links, so that a visitor never waits for the reading of more."""
-    return row(
+def random_link(host: str | None, slug: str) -> Row:
+    """Return the id and short URL of a random link of the public campaign that has not expired. It is one of the 1,000
+    newest links, so that a visitor never waits for the reading of more."""
+    link = row(
         """
         SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || l.alias AS shorturl
           FROM campaigns c
@@ -139,10 +146,11 @@ def random_link(host: str | None, slug: str) -> Row | None:
         slug=slug,
         base=settings().base_url,
     )
+    return _existing(link, "campaign_missing")
 
 
-def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row | None:
-    """Return the public campaign if all three parts of the URL of its list match, else None."""
+def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row:
+    """Return the public campaign, if all three parts of the URL of its list match."""
     shown = row(
         """
         SELECT c.id, c.name, u.username, u.suspended = 'all' AS disabled
@@ -157,7 +165,7 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
         slug=slug,
         campaign_id=campaign_id,
     )
-    return _enabled(shown)
+    return _existing(_enabled(shown), "campaign_missing")
 
 
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
