@@ -20,7 +20,7 @@ MAX_CHI_SQUARE = 33.4
 
 def fill(client: Client, sql: Sql, campaign_id: int, links: int) -> list[int]:
     ids = [factories.link(sql, client.id, url=f"https://example.com/{number}") for number in range(links)]
-    sql("UPDATE links SET campaign_id = %(campaign)s WHERE id = ANY(%(ids)s) RETURNING 1", campaign=campaign_id, ids=ids)
+    sql("UPDATE links SET campaign_id = %(to)s WHERE id = ANY(%(ids)s) RETURNING 1", to=campaign_id, ids=ids)
     return ids
 
 
