@@ -26,7 +26,6 @@ def rotate(slug: str) -> Response:
     return response
 
 
-@loops.hop("campaign.rotate")
 def _short_url(host: str | None, slug: str) -> str:
     return str(public.random_link(host, slug)["shorturl"])
 
@@ -52,6 +51,8 @@ def _host(link: Row) -> str:
     return urlsplit(link["url"] or link["shorturl"]).netloc
 
 
-@loops.hop("campaign.show")
 def _page(host: str | None, **arguments: Any) -> None:
     public.campaign(host, **arguments)
+
+
+loops.HOPS |= {"campaign.rotate": _short_url, "campaign.show": _page}

@@ -20,20 +20,9 @@ from linkmgr.web.request import current
 
 MAX_HOPS = 10
 
-# Takes the branded host, or None for our own, and the arguments of the view. Returns the URL of the redirect, or None
-# if the view renders a page. Raises the error of the view.
-Hop = Callable[..., str | None]
-_hops: dict[str, Hop] = {}  # by endpoint
-
-
-def hop(endpoint: str) -> Callable[[Hop], Hop]:
-    """Register the function that returns the redirect of an endpoint."""
-
-    def register(function: Hop) -> Hop:
-        _hops[endpoint] = function
-        return function
-
-    return register
+# By endpoint, a function of the branded host, or None for our own, and of the arguments of the view. It returns the URL
+# of the redirect, or None if the view renders a page, and raises the errors of the view.
+HOPS: dict[str, Callable[..., str | None]] = {}
 
 
 def is_on_our_hosts(url: str, *, branded: bool) -> bool:
@@ -78,9 +67,9 @@ def _location(host: str, path: str) -> str | None:
         return domain["redirectroot"] or None
     try:
         endpoint, arguments = this_app().url_map.bind("").match(path)
-        if endpoint not in _hops:
+        if endpoint not in HOPS:
             raise NotFound  # assume a 404, so that no loop through redirect404 is missed
-        return _hops[endpoint](host if domain else None, **arguments)
+        return HOPS[endpoint](host if domain else None, **arguments)
     except (HTTPException, AppError) as error:
         is_disabled = isinstance(error, AppError) and error.status == HTTPStatus.GONE
         return domain["redirect404"] or None if domain and not is_disabled else None

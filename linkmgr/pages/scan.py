@@ -38,10 +38,12 @@ def save_contact(code: str) -> Response:
     return response
 
 
-@loops.hop("scan.scan")
 def _target(host: str | None, code: str) -> str | None:
     row = public.qr_code(host, code)
     return str(row["data"]) if row["type"] == "link" else None
+
+
+loops.HOPS["scan.scan"] = _target
 
 
 def _respond(kind: str, data: Any) -> Any:

@@ -114,7 +114,6 @@ def _app_store(link: Row) -> str | None:
     return targets.app_store_url(link["deeplink"], _user_agent())
 
 
-@loops.hop("short.visit")
 def _location(host: str | None, alias: str) -> str | None:
     link = public.short_link(host, alias)
     if link is None:
@@ -124,6 +123,9 @@ def _location(host: str | None, alias: str) -> str | None:
     if link["expired"] or link["password_hash"]:
         return None
     return _app_store(link) or _target(link)
+
+
+loops.HOPS["short.visit"] = _location
 
 
 def _country() -> geoip.Country:
