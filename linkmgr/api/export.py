@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 
 from linkmgr.fields.query import query_choice, query_position
 from linkmgr.imports import export_account
-from linkmgr.repository import plans, qr, url_records, visit_list
+from linkmgr.repository import plans, url_records, visit_list
 from linkmgr.repository.tables import Batch, in_batches
 from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.overlay import Overlay
@@ -71,7 +71,7 @@ def _links(user_id: int, after: int) -> list[Json]:
 # The column `code` is only in JSON: `link` ends with it.
 _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
 LINKS = Export(Link, "links", _links, _LINKS)
-EXPORTS = (LINKS, Export(QrCode, "qr", qr.exported, _CODES), *map(_export_of, KINDS))
+EXPORTS = (LINKS, Export(QrCode, "qr", QrCode.batch, _CODES), *map(_export_of, KINDS))
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 

@@ -38,6 +38,7 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
 from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
@@ -80,7 +81,7 @@ def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
         yield name, in_batches(_domains if resource is Domain else resource.batch, user_id)
     yield "answers", visit_list.answers(user_id)
     yield "links", _without(_OWN, _with_own_host(in_batches(url_records.exported, user_id)))
-    yield "qr", _without(_OWN, in_batches(qr.exported, user_id))
+    yield "qr", _without(_OWN, in_batches(QrCode.batch, user_id))
     yield "logos", in_batches(qr.logos, user_id)
     yield "bio", _without(_OWN, in_batches(BioPage.batch, user_id))
     yield "visits", visit_list.all_visits(user_id)

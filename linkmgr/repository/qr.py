@@ -7,7 +7,7 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run
-from linkmgr.errors import AppError, existing, not_found
+from linkmgr.errors import AppError, existing
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
 from linkmgr.repository.bulk import failure, in_halves
@@ -15,15 +15,17 @@ from linkmgr.repository.tables import BATCH, Table
 from linkmgr.settings import settings
 
 delete = Table("qrs", "QR code").delete
-_QR_CODE = """
-    SELECT qrs.version::text, id, %(base)s::text || '/qr/' || code AS link,
-           coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
-           CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo,
-           clicks, visitors, top_labels
-      FROM qrs
-      LEFT JOIN totals t ON tracked_id = id
-     WHERE user_id = %(user_id)s AND id = %(qr_id)s
-"""
+
+
+def _record_of(codes: str, more: str = "") -> str:
+    """Return the SELECT of records. `codes` is the table, or rows with the same columns."""
+    return f"""
+        SELECT q.version::text, id, %(base)s::text || '/qr/' || code AS link, coalesce(clicks, 0) AS scans, name,
+               created AS date, type, data, background, foreground,
+               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels{more}
+          FROM {codes} q
+          LEFT JOIN totals t ON tracked_id = id
+    """  # noqa: S608 - static SQL
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -54,81 +56,92 @@ def read_current(user_id: int, qr_id: int) -> Row:
     return _read(row, user_id, qr_id)
 
 
+_BY_ID = _record_of("qrs") + "WHERE user_id = %(user_id)s AND id = %(qr_id)s"
+
+
 def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
-    code = fetch(_QR_CODE, user_id=user_id, qr_id=qr_id, base=settings().base_url)
-    if code is None:
-        raise not_found("QR code")
+    return _to_record(existing(fetch(_BY_ID, user_id=user_id, qr_id=qr_id, base=settings().base_url), "QR code"))
+
+
+_EXPORTED = """, code, coalesce(visitors, 0) AS uniquescans,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = q.user_id AND i.qr_id = q.id
+                      ORDER BY channel_id) AS channel"""
+
+
+def _to_record(code: Row) -> Row:
     return code | {"statistics": visits.statistics({name: code.pop(name) for name in visits.TOTALS})}
 
 
-def find_fixed(user_id: int, qr_id: int) -> Row:
-    """Return what an update needs: the `type`, which never changes, and what it compares with the sent members."""
-    code = row(
-        """
-        SELECT type, data, background, foreground, logo_source AS logo
-          FROM qrs
-         WHERE user_id = %(user_id)s AND id = %(qr_id)s
+def batch(user_id: int, after: int) -> list[Row]:
+    """Return the next QR codes behind an id with the ids of their channels, oldest first."""
+    return rows(
+        f"""
+        {_record_of("qrs", _EXPORTED)}
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
         """,
         user_id=user_id,
-        qr_id=qr_id,
+        after=after,
+        limit=BATCH,
+        base=settings().base_url,
     )
-    return existing(code, "QR code")
 
 
-def _params(members: Row) -> Row:
+def _params(user_id: int, members: Row) -> Row:
     unsent = dict.fromkeys(("name", "background", "foreground", "own_alias", "logo", "logo_source"))
-    return unsent | members | {"data": orjson.dumps(members["data"]).decode()}
+    encoded = {"data": orjson.dumps(members["data"]).decode(), "user_id": user_id, "base": settings().base_url}
+    return unsent | members | encoded
 
 
 def add(user_id: int, members: Row) -> Row:
-    """Store a QR code and return its `id` and `link`. `own_alias` must be in use if it is not None."""
+    """Store a QR code and return its record. `own_alias` must be in use if it is not None."""
     added = run(
-        """
-        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
-        SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-               nullif(%(logo)s::bytea, ''), %(logo_source)s
-         WHERE %(own_alias)s::text IS NULL
-            OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
-        RETURNING id, %(base)s::text || '/qr/' || code AS link
-        """,
-        user_id=user_id,
-        base=settings().base_url,
-        **_params(members),
+        f"""
+        WITH added AS (
+            INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
+            SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+                   nullif(%(logo)s::bytea, ''), %(logo_source)s
+             WHERE %(own_alias)s::text IS NULL
+                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
+            RETURNING *)
+        {_record_of("added")}
+        """,  # noqa: S608 - static SQL
+        **_params(user_id, members),
     )
     if added is None:
         raise AppError("short_link_unknown")
-    return added
+    return _to_record(added)
 
 
-def update(user_id: int, qr_id: int, members: Row) -> bool:
-    """Change the members that are not None, and return False if a color is not `checked_background` or
-    `checked_foreground` any more. An empty logo removes the logo. A name that is still `old_name` becomes `new_name`.
-    `own_alias` must be in use if the data changes and it is not None."""
+def update(user_id: int, qr_id: int, members: Row) -> Row:
+    """Write the members that are not None, and return the record. An empty logo removes the logo. A name that is still
+    `old_name` becomes `new_name`. `own_alias` must be in use if the data changes and it is not None."""
     updated = run(
-        """
-        UPDATE qrs
-           SET data = %(data)s::json,
-               name = coalesce(%(name)s, CASE name WHEN %(old_name)s THEN %(new_name)s END, name),
-               background = coalesce(%(background)s, background),
-               foreground = coalesce(%(foreground)s, foreground),
-               logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
-               logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
-         WHERE user_id = %(user_id)s AND id = %(qr_id)s
-           AND background = coalesce(%(checked_background)s, background)
-           AND foreground = coalesce(%(checked_foreground)s, foreground)
-           AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
-                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
-        RETURNING id
-        """,
-        user_id=user_id,
+        f"""
+        WITH updated AS (
+            UPDATE qrs
+               SET data = %(data)s::json,
+                   name = coalesce(%(name)s, CASE name WHEN %(old_name)s THEN %(new_name)s END, name),
+                   background = coalesce(%(background)s, background),
+                   foreground = coalesce(%(foreground)s, foreground),
+                   logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
+                   logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
+             WHERE user_id = %(user_id)s AND id = %(qr_id)s
+               AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
+                    OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
+            RETURNING *)
+        {_record_of("updated")}
+        """,  # noqa: S608 - static SQL
         qr_id=qr_id,
-        **_params(members),
+        **_params(user_id, members),
     )
     if updated is None:
-        stored = find_fixed(user_id, qr_id)  # raises not_found
-        if all(members[f"checked_{name}"] in (None, stored[name]) for name in ("background", "foreground")):
-            raise AppError("short_link_unknown")
-    return updated is not None
+        read_current(user_id, qr_id)  # raises not_found
+        raise AppError("short_link_unknown")
+    return _to_record(updated)
 
 
 def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
@@ -148,29 +161,6 @@ def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
     if source is None:
         raise AppError("image_missing")
     return source
-
-
-def exported(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, code, %(base)s::text || '/qr/' || code AS link, type, data, name, background, foreground,
-               CASE WHEN logo IS NULL THEN '' ELSE coalesce(logo_source, '') END AS logo, created AS date,
-               coalesce(clicks, 0) AS scans, coalesce(visitors, 0) AS uniquescans,
-               ARRAY(SELECT channel_id FROM channel_items i
-                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE i.user_id = qrs.user_id AND i.qr_id = qrs.id
-                      ORDER BY channel_id) AS channel
-          FROM qrs
-          LEFT JOIN totals ON tracked_id = id
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-        base=settings().base_url,
-    )
 
 
 def logos(user_id: int, after: int) -> list[Row]:

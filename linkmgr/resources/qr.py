@@ -6,7 +6,7 @@ from marshmallow import fields
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.errors import AppError
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Choice, Matching, Shown, Text
@@ -23,7 +23,6 @@ from linkmgr.web.request import warn
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
 _COUNT = {"type": "integer", "minimum": 0}
-_TRIES = 5  # while concurrent requests change the colors
 
 
 class Rgb(Matching):
@@ -71,6 +70,7 @@ The form of `data` depends on the type:
     path = plural = "qr"
     list_key = "qrs"
     answered = ("id", "link")
+    rows = qr
 
     id = row_id()
     code = member(Shown({"type": "string"}), "", "bcd234fgh567", shown=EXPORT)
@@ -129,27 +129,21 @@ The form of `data` depends on the type:
     @classmethod
     def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
         """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
-        row = cls.to_row(members, image) | {"code": qr_data.new_code()}
-        with transaction.joined():
-            return qr.read_current(user_id, qr.add(user_id, row)["id"])
+        return qr.add(user_id, cls.to_row(members, image) | {"code": qr_data.new_code()})
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
-        """If a color was sent, write it to the code that it was checked with."""
-        row: Row = {}
-        for _ in range(_TRIES):
-            stored = qr.find_fixed(user_id, row_id)
-            if members.get("logo") == stored["logo"]:
-                members.pop("logo", None)  # keep the image instead of fetching it again
-            row = row or _prepare(stored["type"], members, image)
-            checked = dict.fromkeys(("checked_background", "checked_foreground"))
+        """If a color was sent, check both while the row is locked, and undo the change if they are too similar."""
+        stored = qr.read_current(user_id, row_id)
+        if members.get("logo") == stored["logo"]:
+            members.pop("logo", None)  # keep the image instead of fetching it again
+        row = _prepare(stored["type"], members, image)
+        old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
+        with transaction.joined():
+            code = qr.update(user_id, row_id, row | {"old_name": old, "new_name": new})
             if members.keys() & {"foreground", "background"}:
-                _check_colors(stored | members)
-                checked = {name: stored[name.removeprefix("checked_")] for name in checked}
-            old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
-            if qr.update(user_id, row_id, row | checked | {"old_name": old, "new_name": new}):
-                return qr.read_current(user_id, row_id)
-        raise AppError("busy", seconds=RETRY_SECONDS)
+                _check_colors(code)
+        return code
 
     @classmethod
     def to_row(cls, new: Row, image: bytes | AppError | None = None) -> Row:
