@@ -105,6 +105,8 @@ STRICTER = [
     "xn--i-7iq2.ws",
     "xn--a-.example",
     "a..example",
+    "\u05d0..example",
+    "\U00011f04\u200d.example",
     ".example",
     "a" * 64 + ".example",
     "a." * 127 + "aa",

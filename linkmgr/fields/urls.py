@@ -55,7 +55,7 @@ def strict_host(host: str) -> str:
     """Return a host name that can be registered, in ASCII."""
     try:
         return idna.encode(_map_host(host, std3_rules=True)).decode().lower().removesuffix(".")
-    except (idna.IDNAError, UnicodeError):
+    except ValueError:
         raise ValidationError("must contain a valid host name") from None
 
 
@@ -69,11 +69,11 @@ def ascii_host(host: str) -> str:
     try:
         labels = _map_host(host, std3_rules=False).removesuffix(".").split(".")
         decoded = [_unicode_label(label) for label in labels]
+        name = ".".join(_ascii_label(label) for label in decoded)
         if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for label in decoded for character in label):
             for label in decoded:
                 idna.check_bidi(label, check_ltr=True)
-        name = ".".join(_ascii_label(label) for label in decoded)
-    except (idna.IDNAError, UnicodeError):
+    except ValueError:  # also of `unicodedata`, for a joiner behind a character that Python does not know yet
         raise ValidationError("must contain a valid host name") from None
     if len(name) > _MAX_HOST:
         raise ValidationError("must contain a valid host name")
