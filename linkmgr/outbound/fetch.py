@@ -79,28 +79,66 @@ def is_allowed_or_private(address: str, port: int) -> bool:
     return is_allowed(address, port) or any(ip in network for network in settings().private_networks)
 
 
-class Fetch:
-    """A GET request. `addresses` are the IP addresses that it tried, to explain a failure.
+class Transfer:
+    """A request of curl, which opens sockets only to IP addresses that are allowed. `addresses` are those that it
+    tried."""
+
+    max_bytes = MAX_BYTES  # of the response
+
+    def __init__(self) -> None:
+        self.addresses: list[str] = []
+        self.received = bytearray()
+        self.sockets = ExitStack()
+        self.is_refused = False
+
+    def may_connect(self, address: str, port: int) -> bool:
+        return is_allowed_or_private(address, port)
+
+    def make_curl(self) -> Any:
+        curl = pycurl.Curl()
+        own = {pycurl.OPENSOCKETFUNCTION: self._open, pycurl.WRITEFUNCTION: self._write}
+        for option, value in (OPTIONS | own).items():
+            curl.setopt(option, value)
+        return curl
+
+    def _open(self, _purpose: int, target: Any) -> socket.socket | int:
+        address, port = target.addr[:2]
+        self.addresses.append(address)
+        if not self.may_connect(address, port):
+            self.is_refused = True
+            return int(pycurl.SOCKET_BAD)
+        # pycurl duplicates the socket. This one is closed at the end of the request.
+        return self.sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
+
+    def _write(self, received: bytes) -> int | None:
+        if len(self.received) + len(received) > self.max_bytes:
+            return 0
+        self.received += received
+        return None
+
+
+class Fetch(Transfer):
+    """A GET request to a public IP address. `addresses` explain a failure.
 
     With `upgrade_only`, it follows only a redirect to the same URL under https. The message about an invalid URL begins
     with `subject`.
     """
 
     def __init__(self, url: str, *, subject: str = "The URL", upgrade_only: bool = False) -> None:
+        super().__init__()
         try:
             parts = split_ascii(url)
         except ValidationError as error:
             raise invalid(f"{subject} {error.messages[0]}", field=subject) from None
         self._host, self._url = parts.hostname, parts.geturl().encode()
         self._upgrade_only = upgrade_only
-        self.addresses: list[str] = []
-        self._refused = False
-        self._received = bytearray()
-        self._sockets = ExitStack()
+
+    def may_connect(self, address: str, port: int) -> bool:
+        return is_allowed(address, port)
 
     def body(self) -> bytes:
         end, url = time.monotonic() + DEADLINE, self._url
-        with slot(), self._sockets, closing(self._curl()) as curl:
+        with slot(), self.sockets, closing(self.make_curl()) as curl:
             for _ in range(1 + MAX_REDIRECTS):
                 status, location = self._hop(curl, url, end - time.monotonic())
                 if not location or (self._upgrade_only and location != url.replace(b"http:", b"https:", 1)):
@@ -108,45 +146,19 @@ class Fetch:
                 url = location
         if status != _OK:
             raise self._error("fetch_status", status=status, redirects=MAX_REDIRECTS)
-        return bytes(self._received)
-
-    def _curl(self) -> Any:
-        curl = pycurl.Curl()
-        for option, value in OPTIONS.items():
-            curl.setopt(option, value)
-        curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
-        curl.setopt(pycurl.WRITEFUNCTION, self._write)
-        return curl
+        return bytes(self.received)
 
     def _hop(self, curl: Any, url: bytes, seconds: float) -> tuple[int, bytes | None]:
         """Return the status and the target of a redirect, or None."""
-        self._received.clear()
+        self.received.clear()
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(seconds * 1000)))
         try:
             curl.perform()
         except pycurl.error as error:
-            code = "fetch_refused" if self._refused else "fetch_unreachable"
+            code = "fetch_refused" if self.is_refused else "fetch_unreachable"
             raise self._error(_ERRORS.get(error.args[0], code), deadline=DEADLINE) from None
         return curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo_raw(pycurl.REDIRECT_URL)
-
-    def may_connect(self, address: str, port: int) -> bool:
-        return is_allowed(address, port)
-
-    def _open(self, _purpose: int, target: Any) -> socket.socket | int:
-        address, port = target.addr[:2]
-        self.addresses.append(address)
-        if not self.may_connect(address, port):
-            self._refused = True
-            return int(pycurl.SOCKET_BAD)
-        # pycurl duplicates the socket. This one is closed at the end of the request.
-        return self._sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
-
-    def _write(self, received: bytes) -> int | None:
-        if len(self._received) + len(received) > MAX_BYTES:
-            return 0
-        self._received += received
-        return None
 
     def _error(self, code: str, **values: object) -> AppError:
         return AppError(code, host=self._host, **values)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pycurl
 
 from linkmgr.errors import AppError
-from linkmgr.outbound.fetch import Fetch, is_allowed_or_private, slot
+from linkmgr.outbound.fetch import Fetch, Transfer, slot
 
 DEADLINE = 10.0  # seconds; a page of a large installation takes longer than a front page
 MAX_RETRY_SECONDS = 3600
@@ -30,17 +30,16 @@ class ServiceRequest(Fetch):
         self._headers, self._form, self._retry_after = headers, form, ""
 
     def send(self) -> ServiceResponse:
-        with slot(), self._sockets, closing(self._curl()) as curl:
+        with slot(), self.sockets, closing(self.make_curl()) as curl:
             status, location = self._hop(curl, self._url, DEADLINE)
         return ServiceResponse(
-            status, bytes(self._received), (location or b"").decode("ascii", "replace"), _seconds(self._retry_after)
+            status, bytes(self.received), (location or b"").decode("ascii", "replace"), _seconds(self._retry_after)
         )
 
-    def may_connect(self, address: str, port: int) -> bool:
-        return is_allowed_or_private(address, port)
+    may_connect = Transfer.may_connect  # also to private networks
 
-    def _curl(self) -> Any:
-        curl = super()._curl()
+    def make_curl(self) -> Any:
+        curl = super().make_curl()
         curl.setopt(pycurl.HTTPHEADER, [f"{name}: {value}" for name, value in self._headers.items()])
         curl.setopt(pycurl.HEADERFUNCTION, self._read_header)
         if self._form is not None:

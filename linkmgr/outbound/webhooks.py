@@ -5,10 +5,9 @@ import base64
 import hashlib
 import hmac
 import secrets
-import socket
 import time
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 import pycurl
@@ -68,37 +67,22 @@ class Response:
         return self.status is not None and self.status < _REDIRECT
 
 
-@dataclass
-class _Transfer:
-    delivery: Any
-    curl: Any
-    started: float = field(default_factory=time.monotonic)
-    received: bytearray = field(default_factory=bytearray)
-    sockets: ExitStack = field(default_factory=ExitStack)
-    refused: bool = False
+class _Transfer(fetch.Transfer):
+    max_bytes = MAX_RESPONSE
 
-    def open(self, _purpose: int, target: Any) -> socket.socket | int:
-        if not fetch.is_allowed_or_private(*target.addr[:2]):
-            self.refused = True
-            return int(pycurl.SOCKET_BAD)
-        # pycurl duplicates the socket. This one is closed with the transfer.
-        return self.sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
-
-    def write(self, received: bytes) -> int | None:
-        if len(self.received) + len(received) > MAX_RESPONSE:
-            return 0
-        self.received += received
-        return None
+    def __init__(self, delivery: Any) -> None:
+        super().__init__()
+        self.delivery, self.curl, self._started = delivery, self.make_curl(), time.monotonic()
 
     def response(self, error: int | None) -> Response:
-        milliseconds = int((time.monotonic() - self.started) * 1000)
+        milliseconds = int((time.monotonic() - self._started) * 1000)
         status = self.curl.getinfo(pycurl.RESPONSE_CODE) or None
         if error in (None, pycurl.E_WRITE_ERROR) and status:  # the rest of a long response does not matter
             text = self.received[: 4 * MAX_KEPT].decode(errors="replace").replace("\0", "\ufffd")[:MAX_KEPT]
             if _REDIRECT <= status < _ERROR:
                 text = "Redirects are not followed. Use the final URL."
             return Response(status, text, milliseconds)
-        if self.refused:
+        if self.is_refused:
             return Response(None, "The host has no public IP address, or the port is not 80 or 443.", milliseconds)
         return Response(
             None, _PROBLEMS.get(error or 0, "The receiver did not send a complete HTTP response."), milliseconds
@@ -117,16 +101,13 @@ class Sender:
         return [transfer.delivery for transfer in self._running.values()]
 
     def start(self, delivery: Any, message: Message) -> None:
-        curl = pycurl.Curl()
-        transfer = self._running[curl] = _Transfer(delivery, curl)
+        transfer = _Transfer(delivery)
+        curl = transfer.curl
+        self._running[curl] = transfer
         timestamp = int(time.time())
         signatures = " ".join(signature(secret, message.id, timestamp, message.body) for secret in message.secrets)
-        for option, value in fetch.OPTIONS.items():
-            curl.setopt(option, value)
         curl.setopt(pycurl.URL, message.url.encode())
         curl.setopt(pycurl.TIMEOUT, DEADLINE)
-        curl.setopt(pycurl.OPENSOCKETFUNCTION, transfer.open)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
         curl.setopt(pycurl.POSTFIELDS, message.body)
         curl.setopt(
             pycurl.HTTPHEADER,
