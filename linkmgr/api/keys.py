@@ -5,7 +5,7 @@ from flask import Blueprint
 from linkmgr.api import usual
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Boolean
-from linkmgr.fields.bodies import Changes, body
+from linkmgr.fields.bodies import New, body
 from linkmgr.fields.member import member
 from linkmgr.repository import api_keys
 from linkmgr.resources.keys import Key, KeyRotation
@@ -18,7 +18,8 @@ default_bp = Blueprint("default_key", __name__)  # its updates change the row of
 usual.add_routes(bp, Key, "read", "add", "update", "delete")
 
 
-class DefaultKeyUpdate(Changes):
+class DefaultKeyUpdate(New):
+    unsent = (None,)
     active = member(Boolean(required=True), "`false` turns the default key off.", True)
 
 

@@ -6,7 +6,7 @@ A validation message completes a sentence that begins with the name of the membe
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema, ValidationError, missing, pre_load
 
@@ -99,23 +99,14 @@ def problems(schema: type[Schema], members: dict[str, Any]) -> dict[str, str]:
     return {name: join_problems({"_schema": texts}) for name, texts in messages.items()}
 
 
-class Changes(Schema):
-    """Body of an update: null means not sent, and "" clears an optional text."""
-
-    class Meta:
-        unknown = EXCLUDE
-
-    @pre_load
-    def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value is not None}
-
-
 class New(Schema):
-    """Body of a create: null and "" mean not sent."""
+    """Body of a create. null and "" mean not sent; on update, "" clears an optional text."""
+
+    unsent: ClassVar[tuple[str | None, ...]] = (None, "")
 
     class Meta:
         unknown = EXCLUDE
 
     @pre_load
     def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value is not None and value != ""}
+        return {name: value for name, value in data.items() if value not in self.unsent}

@@ -10,11 +10,10 @@ from linkmgr.fields import accents
 from linkmgr.fields.base import Color, Target, Text
 from linkmgr.fields.member import JsonSchema, member, url_json
 from linkmgr.fields.urls import MAX_URL, normalize_domain
-from linkmgr.outbound import domain_check
-from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT
+from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources.resource import Resource, row_id
+from linkmgr.resources.resource import Resource, prose, row_id
 
 MAX_NAME = 60
 
@@ -40,19 +39,7 @@ class BrandColor(Color):
 
 
 class Domain(Resource):
-    about = f"""\
-Point the domain to the server of this service before you add it. The service then fetches
-`http://<domain>{domain_check.CHALLENGE_PATH}<token>` and compares the response with the one that only this service can
-compute. A redirect to the same URL under `https` is followed. The IP address must be public, and the response must
-arrive within {DEADLINE:g} seconds. A process of the service fetches at most {MAX_CONCURRENT} URLs at a time; beyond
-that, the response is a 503.
-
-A branded domain has its own aliases. `/` redirects to `redirectroot`, and unknown paths redirect to `redirect404`.
-Sign-in, account pages and avatars exist only on the host of this service; on a branded domain they are unknown paths.
-The API, `/healthz` and `/metrics` are always a 404 there.
-
-The pages of a branded domain show nothing of the operator of this service. `brandname`, `brandlogo` and `brandcolor`
-give them a name, a logo and a color of their own."""
+    about = prose(__file__, check=domain_check, fetch=fetch)
     noun, called = "branded domain", "Domain"
     path = "domain"
     plural = "domains"

@@ -7,9 +7,8 @@ from linkmgr.fields.base import Boolean, Integer, Shown, Text, Timestamp
 from linkmgr.fields.bodies import New
 from linkmgr.fields.keys import DomainIds, KeyExpiry, Networks, Scopes
 from linkmgr.fields.member import member
-from linkmgr.keys import SCOPED_PATTERN
 from linkmgr.repository import api_keys
-from linkmgr.resources.resource import Resource, row_id
+from linkmgr.resources.resource import Resource, prose, row_id
 
 MAX_OVERLAP = 7 * 86400  # seconds
 
@@ -23,44 +22,7 @@ class KeyRotation(New):
 
 
 class Key(Resource):
-    about = f"""\
-Each user has one API key with full access, the `default` key. Create another key for a program that needs less. It
-allows only its `scopes`, and `domains`, `own_only`, `expires` and `allowed_ips` limit it further. All keys of a user
-share one rate limit. The list of keys has the default key as `default`. A key with `own_only` or `domains` does not see
-it.
-
-A scope is a word and an action:
-
-- `links:read` allows each GET of links, with their statistics and visits. `links:create` allows creating links, but
-  not reading them: the response has only the id and the short URL, even if the URL was shortened before. `links:write`
-  allows reading, creating, changing and deleting them.
-- The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `imports`, `keys`, `links`, `overlay`, `pixels`,
-  `qr`, `splash`, `stats` and `webhooks`. Assigning needs `campaigns:write` or `channels:write`.
-  The members of a link that refer to other rows, such as `campaign`, need no scope of these.
-- `webhooks:read` reads all events with the changed records, of all words. `webhooks:create` and `webhooks:write` can
-  have them sent to any URL. The events of users also need `admin`.
-- `account:write` can set a new password, so a program with such a key can sign in as the user.
-- `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
-- `*` is all scopes except `admin`. The export of the account needs it.
-- `imports:create` can store rows of all kinds, and change links with `on_conflict=update`.
-
-A request whose key does not have the scope is a 403 that names the scope, also in the header `WWW-Authenticate: Bearer
-error="insufficient_scope", scope="links:write"`.
-
-With `own_only`, all other rows do not exist for the key: it neither reads, changes nor refers to them, and its lists
-have the totals of its own rows. A URL that another key has shortened becomes a new link, which is returned when the key
-adds the URL again, and not to other keys. With `domains`, the same applies to links that are not on these domains,
-to QR codes and to bio pages; a link must name one of the domains in `domain`; and the key changes nothing but links.
-Statistics then need `ids`, `campaign`, `channel` or `domain`.
-Operations that do not support these limits are a 403. The names, aliases and domains of rows that the key cannot see
-are still in use, and all rows count against the plan.
-
-A key with `keys:write` can create, change, rotate and delete keys with at most its own scopes and at least its own
-limits. A user has at most 100 keys.
-
-A key consists of `lmk_`, 30 letters and digits, and 6 more that are their CRC-32 in base 62, so that secret scanners
-recognize it: `{SCOPED_PATTERN}`. It is shown once, in the response that creates it; only its SHA-256 digest is stored.
-A mistyped key is refused without being looked up."""
+    about = prose(__file__, pattern=keys.SCOPED_PATTERN)
     noun = "API key"
     path = "key"
     plural = "keys"

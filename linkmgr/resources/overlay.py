@@ -11,7 +11,7 @@ from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.repository.overlay import MAX_ANSWERS, OVERLAYS
-from linkmgr.resources.resource import DETAIL, Resource, created, row_id
+from linkmgr.resources.resource import DETAIL, Resource, created, prose, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
@@ -19,22 +19,7 @@ _PAIRS = (("type", "message"), ("color", "background"))
 
 
 class Overlay(Resource):
-    about = f"""\
-An overlay is shown above the target of a link. Send its id in the `type` of a link: `overlay-17`. The meaning of
-`message` depends on the type:
-
-- `contact`, `newsletter`, `message`: the text above the form or the button.
-- `poll`: the first line is the question, and each further line is a choice, at most {overlays.MAX_CHOICES}. Without
-  choices they are Yes and No.
-- `image`: the first line is the URL of the image, and the rest is its caption.
-- `coupon`: the text above the code, which is the `label`.
-
-If an update has only the type or only the message, it must fit the stored value of the other. To change the type of an
-overlay whose message the new type cannot show, send both.
-
-Visitors answer a `contact`, `newsletter` or `poll` overlay with a form, which the page sends to `/o/answer`. A form is
-valid for a day. An IP address can send 10 answers in 10 minutes; beyond that, the response is a 429. An overlay keeps
-at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones is a 403."""
+    about = prose(__file__, choices=overlays.MAX_CHOICES, answers=MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
     list_key = "cta"

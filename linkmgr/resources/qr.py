@@ -13,11 +13,11 @@ from linkmgr.fields.base import Choice, Matching, Shown, Text
 from linkmgr.fields.colors import MIN_SCANNED
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
+from linkmgr.outbound import fetch
+from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
-from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 from linkmgr.repository import qr
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, prose, row_id
 from linkmgr.web.request import warn
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
@@ -46,26 +46,7 @@ class Data(fields.Raw):
 
 
 class QrCode(Resource):
-    about = f"""\
-`link` is the URL of the image: a PNG of at most {DEFAULT_SIZE} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
-`?format=svg` or `?format=pdf` change that; a PDF has 96 pixels per inch. Each module of the code is a whole number
-of pixels, so the image can be smaller than `size`. A `size` that is too small for the code is a 400 that names the
-smallest one.
-
-The image encodes a URL of this service that counts the scan and then acts by type, so an update also reaches printed
-codes. Only an image of the type `wifi` encodes the data itself.
-
-A logo is fetched from public IP addresses only, from port 80 or 443, within {DEADLINE:g} seconds and over at most
-{MAX_REDIRECTS} redirects. A process of the service fetches at most {MAX_CONCURRENT} URLs and renders one image at a
-time. If more are requested, the response can be a 503.
-
-The form of `data` depends on the type:
-
-- `text`: a string of at most 4096 characters.
-- `link`: a URL. On this service and on branded domains only the short URL of a link or bio page, such as the `shorturl`
-  of `POST /api/url/add`.
-- `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
-- `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone."""
+    about = prose(__file__, image=qr_image, fetch=fetch)
     noun, called = "QR code", "QR"
     path = plural = "qr"
     list_key = "qrs"

@@ -5,9 +5,10 @@ with `load_only` are sent only. Parsing is in the fields; what else there is to 
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, Unpack, cast
 
-from marshmallow import fields, missing, pre_load
+from marshmallow import fields, missing
 
 from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.fields.base import Id, Timestamp
@@ -27,6 +28,11 @@ class Rows(Protocol):
     def update(self, user_id: int, row_id: int, members: Row, /) -> Row: ...
     def delete(self, user_id: int, row_id: int, /) -> None: ...
     def batch(self, user_id: int, after: int, /) -> list[Row]: ...
+
+
+def prose(module: str, **values: Any) -> str:
+    """Return the text beside a module: what the documents say of a resource. Names in braces are values."""
+    return Path(module).with_suffix(".md").read_text().strip().format(**values)
 
 
 def row_id() -> Id:
@@ -67,12 +73,6 @@ class Resource(New):
         elif getattr(field_obj, "allow_empty", False) and field_obj.load_default is missing:
             field_obj.load_default = ""
 
-    @pre_load
-    def drop_unsent(self, data: Row, **_: Any) -> Row:
-        """null means not sent. On create "" does too; on update it clears a text."""
-        unsent = (None,) if self.sent_on == "update" else (None, "")
-        return {name: value for name, value in data.items() if value not in unsent}
-
     @classmethod
     def subject(cls) -> str:
         """Return the noun as it begins a sentence."""
@@ -97,7 +97,7 @@ class Resource(New):
     @cache
     def updates(cls) -> type[Self]:
         """Return the schema of the body of an update."""
-        return cast("type[Self]", type(f"{cls.__name__}Update", (cls,), {"sent_on": "update"}))
+        return cast("type[Self]", type(f"{cls.__name__}Update", (cls,), {"sent_on": "update", "unsent": (None,)}))
 
     @classmethod
     @cache

@@ -26,7 +26,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, prose, row_id
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 
@@ -57,22 +57,7 @@ _COUNT = {"type": "integer", "minimum": 0}
 
 
 class Link(Resource):
-    about = """\
-A visitor is redirected to the first target that matches: by device, then by country, then by language, then `url`. The
-`parameters` are added to any of them. The redirect is a 302, or a 303 after the form for the `password` of the link.
-
-Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. If a later change causes a
-redirect loop anyway, visitors get an error page with the status 508. Elements of `geotarget`, `devicetarget`,
-`languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
-
-Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
-
-In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` is true if the
-link has a password. `custom` is `""` if the service generated the alias. `imported_clicks` is the number of clicks that
-another service counted before an import, or `null`; no statistics include it.
-
-`short` and `shorturl` are the same. `longurl` is the target, `title` is the `metatitle`, and `domain` is the scheme
-and host of the short URL."""
+    about = prose(__file__)
     noun = "link"
     path = "url"
     plural = "urls"
