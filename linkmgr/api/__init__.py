@@ -1,49 +1,33 @@
-"""The API: blueprints and schemas, one module per word after /api/."""
+"""The API: one module per word after /api/, except for the words that have only the usual operations."""
 
 from flask import Flask
 
 from linkmgr.api import (
     account,
-    bio,
     bulk,
     campaigns,
     channels,
-    domains,
     export,
     imports,
     keys,
     overlay,
-    pixels,
     plans,
     qr,
-    splash,
     stats,
     urls,
     users,
+    usual,
     webhooks,
 )
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.resource import Resource
+from linkmgr.resources.splash import Splash
 
-BLUEPRINTS = (
-    account.bp,
-    bio.bp,
-    campaigns.bp,
-    channels.bp,
-    domains.bp,
-    keys.bp,
-    keys.default_bp,
-    splash.bp,
-    overlay.bp,
-    pixels.bp,
-    plans.bp,
-    qr.bp,
-    stats.bp,
-    urls.bp,
-    users.bp,
-    webhooks.bp,
-    bulk.bp,
-    export.bp,
-    imports.bp,
-)
+MODULES = (account, bulk, campaigns, channels, export, imports, keys, overlay, plans, qr, stats, urls, users, webhooks)
+USUAL: tuple[type[Resource], ...] = (BioPage, Domain, Pixel, Splash)  # resources without other operations
+BLUEPRINTS = (*(module.bp for module in MODULES), keys.default_bp, *map(usual.blueprint, USUAL))
 
 
 def init_app(app: Flask) -> None:

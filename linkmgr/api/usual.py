@@ -68,3 +68,10 @@ def add_routes(bp: Blueprint, kind: Kind, *verbs: str) -> None:
         method, rule, view = _ROUTES[verb]
         rule = rule.format(plural=kind.plural, path=kind.path, adds=kind.adds(), id_name=kind.id_name())
         bp.add_url_rule(rule, verb, partial(view, kind), methods=[method])
+
+
+def blueprint(kind: Kind) -> Blueprint:
+    """Return the blueprint of a resource that has no other operations."""
+    bp = Blueprint(kind.plural, __name__)
+    add_routes(bp, kind)
+    return bp
