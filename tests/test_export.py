@@ -11,14 +11,14 @@ import pytest
 from flask import Flask
 
 from linkmgr.db.statements import Row
-from linkmgr.openapi.operations import export
+from linkmgr.openapi.operations import transfer
 from linkmgr.repository import url_records
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.stage import Stage
 
-PATHS = [operation.path for operation in export.SECTION.operations]
+PATHS = [operation.path for operation in transfer.EXPORTS.operations]
 LISTS = [path for path in PATHS if path != "/api/account/export" and "{" not in path]
 COLUMNS = ["Long URL", "Short code", "Domain", "Title", "Tags"]
 

@@ -13,9 +13,9 @@ from openapi_spec_validator import validate
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.fields import bodies, qr
-from linkmgr.openapi.bodies import with_nested
 from linkmgr.openapi.model import Operation
 from linkmgr.openapi.operations import OPERATIONS
+from linkmgr.openapi.schemas import with_nested
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.document import document, property_validators, validator, validator_of
 from tests.support.operations import examples

@@ -5,15 +5,15 @@ The modules that build them are imported on the first request.
 
 import hashlib
 import json
-from functools import cache
+from functools import cache, lru_cache
 
 import orjson
-from flask import Blueprint, Flask, Response, current_app, make_response, render_template, request
+from flask import Blueprint, Flask, Response, make_response, render_template, request
 from markupsafe import Markup
 from werkzeug.routing import Rule
 from werkzeug.wrappers import Response as AnyResponse
 
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 from linkmgr.web import security_headers
 
 docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name__)
@@ -24,46 +24,42 @@ def init_app(app: Flask) -> None:
         app.register_blueprint(blueprint, url_prefix="/api")
 
 
-def cached_document() -> bytes:
+@lru_cache(1)
+def _document(app: Flask) -> bytes:
     """Return the document as JSON. It is built on the first request, so that it does not delay the start."""
-    if "linkmgr_openapi" not in current_app.extensions:
-        from linkmgr.openapi.document import build  # noqa: PLC0415
+    from linkmgr.openapi.document import build  # noqa: PLC0415
 
-        current_app.extensions["linkmgr_openapi"] = orjson.dumps(build(current_app, settings().base_url))
-    document: bytes = current_app.extensions["linkmgr_openapi"]
-    return document
+    return orjson.dumps(build(app, settings().base_url))
 
 
 @document_bp.get("/openapi.json")
 def document() -> AnyResponse:
-    response = Response(cached_document(), mimetype="application/json")
-    response.set_etag(hashlib.sha256(cached_document()).hexdigest()[:32])
+    content = _document(this_app())
+    response = Response(content, mimetype="application/json")
+    response.set_etag(hashlib.sha256(content).hexdigest()[:32])
     response.cache_control.no_cache = True
     return response.make_conditional(request)
 
 
-def _contents() -> Markup:
-    """Return the rendered document, rendering it on the first request."""
-    if "linkmgr_docs" not in current_app.extensions:
-        from linkmgr.errors import CATALOGUE  # noqa: PLC0415
-        from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
+@lru_cache(1)
+def _contents(app: Flask) -> Markup:
+    from linkmgr.errors import CATALOGUE  # noqa: PLC0415
+    from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
 
-        document = json.loads(cached_document())
-        rendered = render_template(
-            "docs_operations.html",
-            base_url=document["servers"][0]["url"],
-            introduction=prose(document["info"]["description"]),
-            sections=list(Reader(document).sections()),
-            errors_of_all=[error(code) for code in CATALOGUE],
-        )
-        current_app.extensions["linkmgr_docs"] = Markup(rendered)  # noqa: S704 - the template escapes
-    contents: Markup = current_app.extensions["linkmgr_docs"]
-    return contents
+    document = json.loads(_document(app))
+    rendered = render_template(
+        "docs_operations.html",
+        base_url=document["servers"][0]["url"],
+        introduction=prose(document["info"]["description"]),
+        sections=list(Reader(document).sections()),
+        errors_of_all=[error(code) for code in CATALOGUE],
+    )
+    return Markup(rendered)  # noqa: S704 - the template escapes
 
 
 @docs_bp.get("/docs")
 def page() -> Response:
-    response = make_response(render_template("docs.html", contents=_contents()))
+    response = make_response(render_template("docs.html", contents=_contents(this_app())))
     policy = f"{security_headers.POLICY}; connect-src 'self'; script-src 'nonce-{security_headers.nonce()}'"
     response.headers["Content-Security-Policy"] = policy
     response.headers["Cache-Control"] = "no-store"

@@ -17,8 +17,6 @@ from linkmgr.openapi.responses import SHARED, by_status, codes_of
 from linkmgr.openapi.schemas import JsonSchema
 
 _ID = "17"  # the id in examples
-
-
 # Values of the template: rows of tables, errors, operations and sections
 View = dict[str, Any]
 
@@ -115,14 +113,16 @@ class Reader:
             "description": Markup(_inline(text or schema.get("description", ""))),  # noqa: S704 - _inline escapes
         }
 
-    def _inner_rows(self, name: str, schema: JsonSchema) -> Iterator[View]:
+    def _rows(self, schema: JsonSchema, prefix: str = "") -> list[View]:
+        """Return the rows of the members of an object."""
+        members, required = schema.get("properties", {}).items(), schema.get("required", [])
+        return [self.row(prefix + name, member, needed="required" * (name in required)) for name, member in members]
+
+    def _inner_rows(self, name: str, schema: JsonSchema) -> list[View]:
         """Return the rows of the members of an object, or of the objects in an array."""
         schema = self.resolve(schema)
         item = self.resolve(schema.get("items", schema))
-        prefix = f"{name}[]" if "items" in schema else name
-        required = item.get("required", [])
-        for inner, member in item.get("properties", {}).items():
-            yield self.row(f"{prefix}.{inner}", member, needed="required" if inner in required else "")
+        return self._rows(item, f"{name}[]." if "items" in schema else f"{name}.")
 
     def _bodies(self, section: Section) -> list[tuple[str, JsonSchema]]:
         """Return the method and schema of each body of a resource, the create first."""
@@ -154,11 +154,8 @@ class Reader:
             name, *inner = path.split(".")
             schema = self.document["components"]["schemas"][name]
             for member in inner:
-                schema = schema["properties"][member]
-            required = [] if inner else schema.get("required", [])
-            members = schema["properties"].items()
-            rows = [self.row(*member, needed="required" if member[0] in required else "") for member in members]
-            yield {"title": title, "rows": rows}
+                schema = schema["properties"][member] | {"required": []}
+            yield {"title": title, "rows": self._rows(schema)}
 
     # --- operations
 

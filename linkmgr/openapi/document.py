@@ -12,10 +12,9 @@ from linkmgr.fields.problems import CODES
 from linkmgr.fields.query import Parameter
 from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
-from linkmgr.openapi.bodies import body_of, with_nested
 from linkmgr.openapi.model import Access, Operation, Section, prose
 from linkmgr.openapi.operations import OPERATIONS, RECORDS, SECTIONS
-from linkmgr.openapi.schemas import ID, JsonSchema, record, ref, text
+from linkmgr.openapi.schemas import ID, JsonSchema, body_of, record, ref, text, with_nested
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS, OTHER
@@ -125,7 +124,7 @@ def _with_formats(schema: Any) -> Any:
 
 def _payload_name(event: str) -> str:
     """Return the name of the schema of what receivers of webhooks get."""
-    kinds = {"link": "Link", "qr": "QrCode", "import": "Import", **{kind.path: kind.__name__ for kind in usual.KINDS}}
+    kinds = {"link": "Link", "import": "Import", **{kind.path: kind.__name__ for kind in usual.KINDS}}
     kind, _, change = event.partition(".")
     return f"{kinds[kind]}Event" if kind in kinds and change in ("created", "updated", "finished") else "OtherEvent"
 

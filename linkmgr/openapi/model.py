@@ -43,7 +43,6 @@ class Operation:
     codes: tuple[str, ...] = ()  # error codes; responses.py adds the common ones
     query: dict[str, Parameter] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
-    access: Access = Access.USER
     description: str = ""
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     many: bool = False  # True if it changes many records, which have no common version for If-Match
@@ -63,6 +62,16 @@ class Operation:
     @property
     def path(self) -> str:
         return self.route.split()[1]
+
+    @property
+    def access(self) -> Access:
+        match self.path.split("/")[2]:
+            case "openapi.json":
+                return Access.PUBLIC
+            case "plans" | "plan" | "users" | "user":
+                return Access.ADMINISTRATOR
+            case _:
+                return Access.USER
 
     @property
     def conditional(self) -> bool:

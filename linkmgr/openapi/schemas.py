@@ -1,11 +1,15 @@
-"""JSON Schemas of responses, each with an example.
+"""JSON Schemas: of bodies, from the fields that declare their members, and of responses, each with an example.
 
 The tests validate every response against them (tests/conftest.py), so they cannot become outdated.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
+from marshmallow import Schema, fields, missing
+
 from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.bodies import New
 
 JsonSchema = dict[str, Any]
 Shape = JsonSchema | str | int | bool  # a schema, or an example of simple values
@@ -123,6 +127,66 @@ RECORDS: dict[str, JsonSchema] = {
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
     "Done": with_warnings(record(error=ref("Success"), message="Done.")),
 }
+
+# --- bodies
+
+
+def json_of(field: fields.Field[Any]) -> JsonSchema:
+    """Return the schema of what a field accepts, besides null."""
+    schema: JsonSchema = field.json  # type: ignore[attr-defined]
+    return _allow_empty(schema) if getattr(field, "allow_empty", False) else schema
+
+
+def _allow_empty(schema: JsonSchema) -> JsonSchema:
+    form = {"format": "iri-reference"} if schema.get("format") == "iri" else {}
+    pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
+    return schema | form | pattern | ({"minLength": 0} if "minLength" in schema else {})
+
+
+def _allow_null(schema: JsonSchema) -> JsonSchema:
+    """Allow null, which means that an optional member is not sent."""
+    if "type" not in schema:  # any value
+        return schema
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    optional = schema | {"type": [*kinds, "null"]}
+    return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
+
+
+def _default(field: fields.Field[Any]) -> Any:
+    """Return what a create stores if the member is not sent, or None."""
+    if not isinstance(field.parent, New) or getattr(field.parent, "sent_on", "") == "update":
+        return None
+    default = field.metadata["default"]
+    default = field.load_default if default is None else default
+    return None if default in (missing, "") or callable(default) else default
+
+
+def _member(field: fields.Field[Any]) -> JsonSchema:
+    schema = json_of(field) if field.required else _allow_null(json_of(field))
+    description = " ".join(filter(None, (field.metadata["description"], schema.get("description"))))
+    default = _default(field)
+    return (
+        schema
+        | ({"description": description} if description else {})
+        | ({} if default is None else {"x-default": default})
+        | {"examples": field.metadata["examples"]}
+    )
+
+
+def body_of(schema: type[Schema]) -> JsonSchema:
+    members = schema().fields
+    required = [name for name, field in members.items() if field.required]
+    properties = {name: _member(field) for name, field in members.items()}
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+
+def with_nested(schema: type[Schema]) -> Iterator[type[Schema]]:
+    """Return a schema, and those that its fields refer to."""
+    yield schema
+    for field in schema().fields.values():
+        for nested in getattr(field, "nested", ()):
+            yield from with_nested(nested)
+
 
 # --- whole responses
 

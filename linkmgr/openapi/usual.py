@@ -5,9 +5,8 @@ from typing import Any
 from marshmallow import fields
 
 from linkmgr.fields.query import PAGING
-from linkmgr.openapi.bodies import json_of
 from linkmgr.openapi.model import Operation, Section, first_examples
-from linkmgr.openapi.schemas import JsonSchema, changed, created, done, listing, open_values, or_null, reading
+from linkmgr.openapi.schemas import JsonSchema, changed, created, done, json_of, listing, open_values, or_null, reading
 from linkmgr.resources.resource import Resource
 
 Kind = type[Resource]

@@ -4,13 +4,18 @@ The OpenAPI document, /api/docs, and the route list, access matrix and contract 
 """
 
 from linkmgr.openapi import schemas
-from linkmgr.openapi.operations import accounts, bulk, export, imports, keys, resources, stats, urls, webhooks
+from linkmgr.openapi.operations import accounts, resources, stats, transfer, urls, webhooks
 
 SECTIONS = (
     accounts.ACCOUNT,
     urls.SECTION,
     *resources.SECTIONS,
-    *(module.SECTION for module in (bulk, export, imports, stats, keys, webhooks)),
+    urls.BULK,
+    transfer.EXPORTS,
+    transfer.IMPORTS,
+    stats.SECTION,
+    accounts.KEYS,
+    webhooks.SECTION,
     accounts.PLANS,
     accounts.USERS,
     accounts.DOCUMENT,

@@ -1,18 +1,18 @@
-"""The account, plans and users, and the document itself"""
+"""The account, API keys, plans and users, and the document itself"""
 
 from dataclasses import replace
 
-from linkmgr.api import users
-from linkmgr.openapi.model import Access, Operation, Section
-from linkmgr.openapi.schemas import all_of, changed, done, own_url, reading, ref, success
-from linkmgr.openapi.usual import record_of
+from linkmgr.api import keys, users
+from linkmgr.openapi import schemas as js
+from linkmgr.openapi.model import Operation, Section
+from linkmgr.openapi.usual import record_of, section
 from linkmgr.resources.account import Account
+from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.resources.plans import Plan, Subscription
 from linkmgr.resources.users import User
 
 _ALL = "in one response: `limit` and `page` are ignored."
-_ADMINISTRATOR, _PUBLIC = Access.ADMINISTRATOR, Access.PUBLIC
-_ACCOUNT = Operation("GET /api/account", "Read the account", reading("Account"), tagged=True)
+_ACCOUNT = Operation("GET /api/account", "Read the account", js.reading("Account"), tagged=True)
 
 ACCOUNT = Section(
     "Account",
@@ -22,7 +22,7 @@ ACCOUNT = Section(
         Operation(
             "PUT /api/account/update",
             "Change the e-mail address or the password",
-            changed("Account has been successfully updated.", "Account"),
+            js.changed("Account has been successfully updated.", "Account"),
             Account.updates(),
             codes=("email_taken",),
             description="Send `email`, `password` or both.",
@@ -32,19 +32,64 @@ ACCOUNT = Section(
     Account.about,
     {"Account": record_of(Account)},
 )
+_SECRET = js.text("lmk_...", pattern="^lmk_")
+_SHOWN = record_of(Key)["properties"]
+_DEFAULT = js.record(
+    name="default", prefix="linkmgr_", active=True, created=js.TIMESTAMP, expires=js.or_null(js.TIMESTAMP)
+)
+
+KEYS = section(
+    Key,
+    "Keys",
+    example={"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
+    change={"scopes": ["links:create"]},
+    codes=("key_exceeded", "admin_scope", "domains_unknown"),
+    added=("keys_full",),
+    refused=("key_exceeded",),
+    responses={
+        "index": js.listing("keys", "Key", default=js.ref("DefaultKey")) | {"required": ["error", "data"]},
+        "add": js.created("Key", key=_SECRET),
+    },
+    records={"DefaultKey": _DEFAULT},
+    others=(
+        Operation(
+            "PUT /api/key/default/update",
+            "Turn the default key on or off",
+            js.done("The default key has been turned on."),
+            keys.DefaultKeyUpdate,
+            codes=("key_exceeded", "default_key_only"),
+            description="It can be turned off while there is another valid key. This needs a key without limits. It "
+            "can always be turned on again on the page of API keys in the console, or by its replacement on the "
+            "account page.",
+        ),
+        Operation(
+            "POST /api/key/{key_id}/rotate",
+            "Replace an API key",
+            js.success(
+                message="API key has been rotated successfully.",
+                id=js.ID,
+                key=_SECRET,
+                prefix=_SHOWN["prefix"],
+                previous_until=_SHOWN["previous_until"],
+            ),
+            KeyRotation,
+            codes=("key_exceeded",),
+            description="The previous key works for `overlap` more seconds. A key that an earlier rotation replaced "
+            "stops working at once.",
+        ),
+    ),
+)
+
 PLANS = Section(
     "Plans",
     (
-        Operation(
-            "GET /api/plans", "List plans", all_of("Plan"), access=_ADMINISTRATOR, description=f"All plans {_ALL}"
-        ),
+        Operation("GET /api/plans", "List plans", js.all_of("Plan"), description=f"All plans {_ALL}"),
         Operation(
             "PUT /api/plan/{plan_id}/user/{user_id}",
             "Subscribe a user to a plan",
-            done("User has been subscribed to this plan."),
+            js.done("User has been subscribed to this plan."),
             Subscription,
             {"type": "yearly"},
-            access=_ADMINISTRATOR,
         ),
     ),
     Plan.about,
@@ -57,43 +102,32 @@ USERS = Section(
         Operation(
             "GET /api/users",
             "List users",
-            all_of("User"),
+            js.all_of("User"),
             query=users.QUERY,
             codes=("other_secret",),
-            access=_ADMINISTRATOR,
             description=f"All users {_ALL}",
         ),
-        Operation(
-            "GET /api/user/{user_id}",
-            "Read a user",
-            reading("User"),
-            codes=("other_secret",),
-            access=_ADMINISTRATOR,
-            tagged=True,
-        ),
+        Operation("GET /api/user/{user_id}", "Read a user", js.reading("User"), codes=("other_secret",), tagged=True),
         Operation(
             "POST /api/user/add",
             "Register a user",
-            success(message="User has been registered.", data=ref("User")),
+            js.success(message="User has been registered.", data=js.ref("User")),
             User.creates(),
             {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
             codes=("username_taken", "email_taken", "plan_not_premium", "other_secret"),
-            access=_ADMINISTRATOR,
             tagged=True,
         ),
         Operation(
             "DELETE /api/user/{user_id}/delete",
             "Delete a user",
-            done("User has been deleted."),
+            js.done("User has been deleted."),
             codes=("delete_self", "delete_last_administrator", "other_secret"),
-            access=_ADMINISTRATOR,
             description="Deletes everything that the user owns.",
         ),
         Operation(
             "GET /api/user/login/{user_id}",
             "Create a sign-in link for a user",
-            success(url=own_url("login/...")),
-            access=_ADMINISTRATOR,
+            js.success(url=js.own_url("login/...")),
             description="The link can be used once, within an hour.",
         ),
     ),
@@ -102,6 +136,6 @@ USERS = Section(
 )
 DOCUMENT = Section(
     "This document",
-    (Operation("GET /api/openapi.json", "Read this document", {"type": "object"}, access=_PUBLIC, tagged=True),),
+    (Operation("GET /api/openapi.json", "Read this document", {"type": "object"}, tagged=True),),
     "The description of the API in the form of OpenAPI, which generators of clients read.",
 )

@@ -3,23 +3,9 @@ others."""
 
 from linkmgr.fields.qr import OBJECTS
 from linkmgr.fields.query import PAGING
+from linkmgr.openapi import schemas as js
 from linkmgr.openapi.model import COUNTED, Operation
 from linkmgr.openapi.operations.stats import visits_of
-from linkmgr.openapi.schemas import (
-    DAY,
-    ID,
-    TIMESTAMP,
-    choice,
-    created,
-    done,
-    listing,
-    map_of,
-    own_url,
-    record,
-    ref,
-    success,
-    url,
-)
 from linkmgr.openapi.usual import record_of, section
 from linkmgr.qr import logos
 from linkmgr.repository.channels import ITEMS
@@ -32,7 +18,7 @@ from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.splash import Splash
 
-_QR = {"details": ref("QrCode"), "data": ref("Statistics")}
+_QR = {"details": js.ref("QrCode"), "data": js.ref("Statistics")}
 _CAMPAIGN, _CHANNEL = record_of(Campaign)["properties"], record_of(Channel)["properties"]
 _NAMED = {"domain": _CAMPAIGN["name"], "campaign": _CAMPAIGN["name"]}
 
@@ -43,7 +29,7 @@ SECTIONS = (
         example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
         change={"bio": "I write.", "theme": "dark"},
         codes=("plan_feature", "alias_taken"),
-        responses={"add": created("BioPage", alias="dana", shorturl=own_url("dana"))},
+        responses={"add": js.created("BioPage", alias="dana", shorturl=js.own_url("dana"))},
     ),
     section(
         Domain,
@@ -54,10 +40,7 @@ SECTIONS = (
         deleted="A domain that links use cannot be deleted.",
     ),
     section(
-        Splash,
-        "Splash pages",
-        added=COUNTED,
-        deleted="Links with this splash page redirect without it from then on.",
+        Splash, "Splash pages", added=COUNTED, deleted="Links with this splash page redirect without it from then on."
     ),
     section(
         Overlay,
@@ -66,12 +49,14 @@ SECTIONS = (
         codes=("overlay_colours_too_close",),
         added=COUNTED,
         deleted="Its answers are deleted too. Links with this overlay redirect without it from then on.",
-        records={"OverlayAnswer": record(id=ID, answer=map_of("visitor@example.com", "email"), date=TIMESTAMP)},
+        records={
+            "OverlayAnswer": js.record(id=js.ID, answer=js.map_of("visitor@example.com", "email"), date=js.TIMESTAMP)
+        },
         others=(
             Operation(
                 "GET /api/overlay/{overlay_id}/answers",
                 "List the answers to an overlay",
-                listing("answers", "OverlayAnswer"),
+                js.listing("answers", "OverlayAnswer"),
                 query=PAGING,
             ),
         ),
@@ -84,10 +69,10 @@ SECTIONS = (
         change={"data": "https://example.com/winter"},
         codes=(*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unknown"),
         responses={
-            "read": success(**_QR),
-            "add": success(id=ID, link=own_url("qr/bcd234fgh567"), **_QR),
-            "update": success(message="QR has been updated successfully.", **_QR),
-            "delete": done("QR Code has been deleted successfully."),
+            "read": js.success(**_QR),
+            "add": js.success(id=js.ID, link=js.own_url("qr/bcd234fgh567"), **_QR),
+            "update": js.success(message="QR has been updated successfully.", **_QR),
+            "delete": js.done("QR Code has been deleted successfully."),
         },
         others=(visits_of("/api/qr/{qr_id}/visits", "QR code"),),
         tables={f"Data of the type {kind}": schema.__name__ for kind, schema in OBJECTS.items()},
@@ -101,18 +86,18 @@ SECTIONS = (
         added=("plan_feature",),
         deleted="Its links remain.",
         responses={
-            "add": created(
+            "add": js.created(
                 "Campaign", **{name: _CAMPAIGN[name] for name in _CAMPAIGN if name not in ("name", "slug")}, **_NAMED
             ),
-            "update": success(
-                message="Campaign has been updated successfully.", **_CAMPAIGN, **_NAMED, data=ref("Campaign")
+            "update": js.success(
+                message="Campaign has been updated successfully.", **_CAMPAIGN, **_NAMED, data=js.ref("Campaign")
             ),
         },
         others=(
             Operation(
                 "POST /api/campaign/{campaign_id}/assign/{link_id}",
                 "Add a link to a campaign",
-                done("Link successfully added to the campaign."),
+                js.done("Link successfully added to the campaign."),
                 description="A link is in at most one campaign. This removes it from its previous campaign.",
             ),
         ),
@@ -125,26 +110,26 @@ SECTIONS = (
         codes=("channel_name_taken",),
         deleted="Its items remain.",
         responses={
-            "read": listing("items", "ChannelItem", details=ref("Channel")),
-            "add": success(**_CHANNEL),
-            "update": success(message="Channel has been updated successfully.", **_CHANNEL),
+            "read": js.listing("items", "ChannelItem", details=js.ref("Channel")),
+            "add": js.success(**_CHANNEL),
+            "update": js.success(message="Channel has been updated successfully.", **_CHANNEL),
         },
         paged="Read a channel and list its items",
         records={
-            "ChannelItem": record(
-                type=choice(*ITEMS),
-                id=ID,
+            "ChannelItem": js.record(
+                type=js.choice(*ITEMS),
+                id=js.ID,
                 title="Summer sale",
-                preview=url("https://example.com/sale"),
-                link=own_url("summer"),
-                date=DAY,
-            ),
+                preview=js.url("https://example.com/sale"),
+                link=js.own_url("summer"),
+                date=js.DAY,
+            )
         },
         others=(
             Operation(
                 "POST /api/channel/{channel_id}/assign/{type}/{item_id}",
                 "Add an item to a channel",
-                done("Item successfully added to the channel."),
+                js.done("Item successfully added to the channel."),
                 description="An item may be in several channels. Adding it again changes nothing.",
             ),
         ),

@@ -3,32 +3,18 @@
 from linkmgr.fields import periods
 from linkmgr.fields import stats as queries
 from linkmgr.fields.stats import BOTS, BY, DIMENSIONS, LIVE, METRICS, QUERY, VISITS
+from linkmgr.openapi import schemas as js
 from linkmgr.openapi.model import Operation, Section, prose
-from linkmgr.openapi.schemas import (
-    DAY,
-    ID,
-    TIMESTAMP,
-    JsonSchema,
-    Shape,
-    array_of,
-    choice,
-    map_of,
-    number,
-    or_null,
-    record,
-    ref,
-    success,
-)
 from linkmgr.repository import visits
 from linkmgr.visits import stats
 
 _TIME = "2026-10-24T00:00:00+02:00"
-_NAMES = map_of("DE,-US", "country")
+_NAMES = js.map_of("DE,-US", "country")
 
 
-def _some_of(example: JsonSchema, **members: Shape) -> JsonSchema:
+def _some_of(example: js.JsonSchema, **members: js.Shape) -> js.JsonSchema:
     """Return the schema of an object with numbers and some of the members."""
-    numbers = record(**members, clicks=12, visitors=or_null(9))["properties"]
+    numbers = js.record(**members, clicks=12, visitors=js.or_null(9))["properties"]
     return {"type": "object", "properties": numbers, "additionalProperties": False, "examples": [example]}
 
 
@@ -40,31 +26,31 @@ SECTION = Section(
             {"time": "2026-10-24", "country": "Germany", "clicks": 12},
             time="2026-10-24",
             **dict.fromkeys(DIMENSIONS, "Germany"),
-            target=ID,
+            target=js.ID,
         ),
         "StatsTotals": _some_of({"clicks": 12}),
-        "StatsMeta": record(
-            metrics=array_of(choice(*METRICS)),
-            by=array_of(choice(*BY)) | {"examples": [["time:day", "country"]]},
-            ids={"type": ["array", "null"], "items": ID, "examples": [None]},
+        "StatsMeta": js.record(
+            metrics=js.array_of(js.choice(*METRICS)),
+            by=js.array_of(js.choice(*BY)) | {"examples": [["time:day", "country"]]},
+            ids={"type": ["array", "null"], "items": js.ID, "examples": [None]},
             campaign={"type": ["integer", "null"], "examples": [None]},
             channel={"type": ["integer", "null"], "examples": [None]},
             domain={"type": ["string", "null"], "examples": [None]},
             **{"from": _TIME, "to": "2026-10-31T00:00:00+01:00"},
-            period=or_null(choice(*periods.PERIODS)),
+            period=js.or_null(js.choice(*periods.PERIODS)),
             timezone="Europe/Berlin",
             filters=_NAMES,
-            bots=choice(*BOTS),
+            bots=js.choice(*BOTS),
             order="time",
-            limit=number(1000, 1),
+            limit=js.number(1000, 1),
             truncated=False,
-            source=choice("rollups", "visits"),
-            detailed_since=or_null(TIMESTAMP),
-            utc_days_before=DAY,
+            source=js.choice("rollups", "visits"),
+            detailed_since=js.or_null(js.TIMESTAMP),
+            utc_days_before=js.DAY,
             visitors_null_because={"type": ["string", "null"], "examples": [None]},
         ),
-        "Visit": record(
-            time=TIMESTAMP,
+        "Visit": js.record(
+            time=js.TIMESTAMP,
             country="Germany",
             city="Berlin",
             referrer="t.co",
@@ -80,7 +66,10 @@ SECTION = Section(
         Operation(
             "GET /api/stats",
             "Read statistics over time",
-            success(data=record(rows=array_of(ref("StatsRow")), totals=ref("StatsTotals")), meta=ref("StatsMeta")),
+            js.success(
+                data=js.record(rows=js.array_of(js.ref("StatsRow")), totals=js.ref("StatsTotals")),
+                meta=js.ref("StatsMeta"),
+            ),
             query=QUERY,
             shown={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
             codes=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
@@ -90,12 +79,9 @@ SECTION = Section(
         Operation(
             "GET /api/stats/live",
             "Read the clicks of the last minutes",
-            success(
-                data=record(
-                    rows=array_of(record(time=TIMESTAMP, clicks=3)),
-                    totals=record(clicks=3),
-                ),
-                meta=record(bots=choice(*BOTS)),
+            js.success(
+                data=js.record(rows=js.array_of(js.record(time=js.TIMESTAMP, clicks=3)), totals=js.record(clicks=3)),
+                meta=js.record(bots=js.choice(*BOTS)),
             ),
             query=LIVE,
             codes=("administrators_only", "missing", "too_slow"),
@@ -111,8 +97,10 @@ def visits_of(path: str, what: str) -> Operation:
     return Operation(
         f"GET {path}",
         f"List the visits of a {what}",
-        success(
-            data=record(perpage=number(15, 1), visits=array_of(ref("Visit")), next="20261121T093000.123456-1")
+        js.success(
+            data=js.record(
+                perpage=js.number(15, 1), visits=js.array_of(js.ref("Visit")), next="20261121T093000.123456-1"
+            )
             | {"required": ["perpage", "visits"], "additionalProperties": False}
         ),
         query=VISITS,

@@ -1,28 +1,17 @@
-"""/api/urls and /api/url"""
+"""/api/urls and /api/url, and /api/urls/bulk and /api/qr/bulk"""
 
-from linkmgr.api import urls
+from marshmallow import Schema
+
+from linkmgr.api import bulk, urls
+from linkmgr.fields.bulk import MAX_ELEMENTS
 from linkmgr.fields.query import PAGING
-from linkmgr.openapi.model import Operation
+from linkmgr.openapi import schemas as js
+from linkmgr.openapi.model import Operation, Section, prose
 from linkmgr.openapi.operations.stats import visits_of
-from linkmgr.openapi.schemas import (
-    ID,
-    RECORDS,
-    STATISTICS,
-    JsonSchema,
-    array_of,
-    example_of,
-    listing,
-    number,
-    own_url,
-    record,
-    ref,
-    success,
-    text,
-)
 from linkmgr.openapi.usual import records_of, section
 from linkmgr.resources.urls import Link
 
-_SHORT: dict[str, JsonSchema] = {"id": ID, "shorturl": own_url("summer"), "short": own_url("summer")}
+_SHORT: dict[str, js.JsonSchema] = {"id": js.ID, "shorturl": js.own_url("summer"), "short": js.own_url("summer")}
 _CODES = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
     "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
@@ -32,23 +21,23 @@ _LOOKUP = """\
 With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
 addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
 response has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
-_LIST = success(
+_LIST = js.success(
     data={
         "allOf": [
-            ref("Page"),
-            record(urls=array_of(ref("LinkListed"))),
-            record(**STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
+            js.ref("Page"),
+            js.record(urls=js.array_of(js.ref("LinkListed"))),
+            js.record(**js.STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
         ]
     },
-    id=ID | {"description": "With `short` only."},
-    details=ref("Link"),
-    code=text("short_url_unknown", description="If no link has this `short`, with the `message`, and `error` 1."),
+    id=js.ID | {"description": "With `short` only."},
+    details=js.ref("Link"),
+    code=js.text("short_url_unknown", description="If no link has this `short`, with the `message`, and `error` 1."),
     message="You have no link with this short URL.",
 ) | {"required": ["error"]}
-_LIST["properties"]["error"] = number(0)
-_LIST["examples"] = [example_of(listing("urls", "LinkListed"), RECORDS | records_of(Link))]
+_LIST["properties"]["error"] = js.number(0)
+_LIST["examples"] = [js.example_of(js.listing("urls", "LinkListed"), js.RECORDS | records_of(Link))]
 
-_RECORD = {"details": ref("Link"), "data": ref("Statistics")}
+_RECORD = {"details": js.ref("Link"), "data": js.ref("Statistics")}
 
 SECTION = section(
     Link,
@@ -64,9 +53,9 @@ SECTION = section(
     codes=_CODES,
     added=("plan_limit",),
     responses={
-        "read": success(id=ID, **_RECORD),
-        "add": success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
-        "update": success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
+        "read": js.success(id=js.ID, **_RECORD),
+        "add": js.success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
+        "update": js.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     },
     others=(
         Operation(
@@ -78,5 +67,45 @@ SECTION = section(
             description=_LOOKUP,
         ),
         visits_of("/api/url/{link_id}/visits", "link"),
+    ),
+)
+
+_INDEX = js.number(0) | {"description": "The position of the element in the request, from 0."}
+_FAILURE = js.record(
+    index=_INDEX,
+    error={"type": "integer", "enum": [1]},
+    code="alias_taken",
+    message="This alias is already in use. Choose another one.",
+    errors=js.ERRORS,
+) | {"required": ["index", "error", "code", "message"]}
+
+
+def _operation(route: str, summary: str, body: type[Schema], done: str, **members: js.JsonSchema) -> Operation:
+    """Return the operation whose response has the results of all elements. `done` is the name of their number, and
+    `members` are those of an element that succeeds."""
+    made = js.record(index=_INDEX, id=js.ID, **members)
+    result = _FAILURE | {"properties": made["properties"] | _FAILURE["properties"], "required": ["index"]}
+    result["examples"] = [js.example_of(made, {})]
+    response = js.success(**{done: 1000, "failed": 0}, results=js.array_of(result))
+    is_update = route.startswith("PUT")
+    codes = ("bulk_refused", "bulk_too_large", "rows_limited", *(["etag_invalid"] if is_update else ()))
+    return Operation(route, summary, response, body, codes=codes, many=is_update)
+
+
+BULK = Section(
+    name="Bulk",
+    description=prose("bulk", bulk=bulk, rows=MAX_ELEMENTS),
+    records={"BulkFailure": _FAILURE},
+    operations=(
+        _operation(
+            "POST /api/urls/bulk", "Shorten many URLs", bulk.LinksCreate, "created", shorturl=js.own_url("autumn")
+        ),
+        _operation(
+            "PUT /api/urls/bulk", "Change many links", bulk.LinksUpdate, "updated", shorturl=js.own_url("autumn")
+        ),
+        _operation("POST /api/urls/bulk/delete", "Delete many links", bulk.LinkIds, "deleted"),
+        _operation(
+            "POST /api/qr/bulk", "Create many QR codes", bulk.QrCodesCreate, "created", link=js.own_url("qr/xkcd1234")
+        ),
     ),
 )

@@ -3,32 +3,16 @@
 from linkmgr.api import webhooks
 from linkmgr.fields.query import PAGING, Parameter
 from linkmgr.fields.webhooks import TEST, TYPES
+from linkmgr.openapi import schemas as js
 from linkmgr.openapi.model import Operation
-from linkmgr.openapi.schemas import (
-    CURSOR,
-    ID,
-    TIMESTAMP,
-    JsonSchema,
-    array_of,
-    choice,
-    created,
-    done,
-    listing,
-    number,
-    or_null,
-    record,
-    ref,
-    success,
-    text,
-)
 from linkmgr.openapi.usual import section
 from linkmgr.resources.webhooks import Webhook
 
-_TIME = text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
-_MESSAGE = text("msg_17", pattern="^msg_[0-9]+$")
-_TYPE = choice("link.created", *TYPES[1:], TEST)
-_SECRET = text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
-_DATA: JsonSchema = {
+_TIME = js.text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
+_MESSAGE = js.text("msg_17", pattern="^msg_[0-9]+$")
+_TYPE = js.choice("link.created", *TYPES[1:], TEST)
+_SECRET = js.text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
+_DATA: js.JsonSchema = {
     "type": "object",
     "description": "The record as its GET shows it.",
     "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
@@ -41,36 +25,36 @@ SECTION = section(
     codes=("campaign_unknown", "channel_unknown", "domain_unknown"),
     added=("webhooks_full",),
     adding="The `secret` is shown only once. A user has at most 20 webhooks.",
-    responses={"add": created("Webhook", secret=_SECRET)},
+    responses={"add": js.created("Webhook", secret=_SECRET)},
     records={
-        "Delivery": record(
-            id=ID,
+        "Delivery": js.record(
+            id=js.ID,
             message=_MESSAGE | {"description": "The `webhook-id`."},
             type=_TYPE,
-            state=choice("delivered", "waiting", "failed", "off")
+            state=js.choice("delivered", "waiting", "failed", "off")
             | {"description": "`off`: waiting until the webhook is active and has a URL."},
             attempts=1,
-            attempted=or_null(TIMESTAMP),
-            status=or_null(200) | {"description": "The status of the response, or null if there was none."},
-            milliseconds=or_null(85),
-            response=text("ok", description="The beginning of the response, or why there was none."),
-            due=or_null(TIMESTAMP) | {"description": "The time of the next attempt."},
-            date=TIMESTAMP,
+            attempted=js.or_null(js.TIMESTAMP),
+            status=js.or_null(200) | {"description": "The status of the response, or null if there was none."},
+            milliseconds=js.or_null(85),
+            response=js.text("ok", description="The beginning of the response, or why there was none."),
+            due=js.or_null(js.TIMESTAMP) | {"description": "The time of the next attempt."},
+            date=js.TIMESTAMP,
             data=_DATA,
         ),
-        "Event": record(id=ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
+        "Event": js.record(id=js.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
     },
     others=(
         Operation(
             "POST /api/webhook/{webhook_id}/rotate",
             "Replace the secret of a webhook",
-            success(secret=_SECRET),
+            js.success(secret=_SECRET),
             webhooks.Rotation,
         ),
         Operation(
             "POST /api/webhook/{webhook_id}/test",
             "Send a test event",
-            done(webhooks.TESTED[True]),
+            js.done(webhooks.TESTED[True]),
             codes=("webhook_off",),
             description="The event has the type `webhook.test`. See its delivery for the result. If the webhook "
             "has no URL, it is only recorded.",
@@ -78,28 +62,28 @@ SECTION = section(
         Operation(
             "GET /api/webhook/{webhook_id}/deliveries",
             "List the deliveries of a webhook",
-            listing("deliveries", "Delivery"),
+            js.listing("deliveries", "Delivery"),
             query=PAGING,
         ),
         Operation(
             "POST /api/delivery/{delivery_id}/retry",
             "Send a delivery again",
-            done("The delivery will be sent again within seconds."),
+            js.done("The delivery will be sent again within seconds."),
             codes=("webhook_off", "webhook_without_url"),
         ),
         Operation(
             "GET /api/events",
             "Read events, the oldest first",
-            success(
-                data=record(
-                    perpage=number(15, 1),
-                    events=array_of(ref("Event")),
-                    next=CURSOR | {"description": "The `after` of the next call, also if there are no events."},
+            js.success(
+                data=js.record(
+                    perpage=js.number(15, 1),
+                    events=js.array_of(js.ref("Event")),
+                    next=js.CURSOR | {"description": "The `after` of the next call, also if there are no events."},
                 )
             ),
             query={
                 "limit": Parameter("The number of events, at most 1000.", type="integer", minimum=1, default=15),
-                "after": Parameter("The `next` of the previous response.", **CURSOR),
+                "after": Parameter("The `next` of the previous response.", **js.CURSOR),
                 "type": Parameter("Only events of this type or prefix, such as `link.*`.", type="string"),
             },
             description="No event is missed or repeated if each call sends the `next` of the previous response. A call "
