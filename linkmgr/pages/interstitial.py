@@ -99,15 +99,14 @@ def pixel_page(link: Row) -> Response:
     # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
     title = (not link["password_hash"] and link["title"]) or link["alias"]
     response = _private(make_response(render_template("pixels.html", pixels=pixels, title=title)))
-    sources = pixel_tags.sources(pixels)
     response.headers["Content-Security-Policy"] = _written(
         {
             "sandbox": ["allow-scripts"],
             "default-src": ["'none'"],
-            "script-src": [f"'nonce-{security_headers.nonce()}'", *sources["script-src"]],
-            "img-src": sources["img-src"],
-            "connect-src": sources["connect-src"],
-            "frame-src": sources["frame-src"] or ["'none'"],
+            "script-src": [f"'nonce-{security_headers.nonce()}'", *pixel_tags.sources("script-src", pixels)],
+            "img-src": pixel_tags.sources("img-src", pixels),
+            "connect-src": pixel_tags.sources("connect-src", pixels),
+            "frame-src": pixel_tags.sources("frame-src", pixels) or ["'none'"],
             "form-action": ["'none'"],
             "base-uri": ["'none'"],
             "frame-ancestors": ["'self'"],
