@@ -203,7 +203,7 @@ def test_users_without_a_plan_count_under_the_free_one(browser: FlaskClient, ali
 
 
 def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: Any) -> None:
-    limits = UNLIMITED | {"links": 5, "team": {"enabled": "1", "count": "7"}, "alias": {"enabled": "0"}}
+    limits = UNLIMITED | {"links": 5, "pixels": {"enabled": "1", "count": "7"}, "alias": {"enabled": "0"}}
     form = {"name": "Team <b>", "monthly": "4.50", "rate": "1000000"} | as_form(limits)
     assert browser.post(f"{ROOT}/plans/new", data=form).status_code == 303
     page = get(browser, f"{ROOT}/plans")
