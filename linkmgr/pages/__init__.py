@@ -11,21 +11,19 @@ from linkmgr.pages import (
     avatar,
     brand,
     campaign,
-    challenge,
     console,
-    health,
     home,
     login,
-    metrics,
     overlay_answers,
+    probes,
     qr,
     scan,
     short,
 )
 from linkmgr.visits import geoip, record
 
-MODULES = (home, health, metrics, login, account, console, administration, avatar, brand, challenge, qr, scan,
-           overlay_answers, campaign, short)  # fmt: skip
+MODULES = (home, probes, login, account, console, administration, avatar, brand, qr, scan, overlay_answers, campaign,
+           short)  # fmt: skip
 
 
 class WordConverter(BaseConverter):

@@ -27,8 +27,8 @@ from linkmgr.web.request import Request, current
 # redirect to redirect404, and PROGRAMS are a plain 404.
 PAGES = ("login", "account", "avatar", "console", "user")
 PROGRAMS = ("api", "healthz", "metrics")
-_CHALLENGE = "challenge.prove"  # responds on any host, before its domain is added
-_UNKNOWN_HOST_ENDPOINTS = ("health.healthz", "metrics.scrape")
+_CHALLENGE = "probes.prove"  # responds on any host, before its domain is added
+_UNKNOWN_HOST_ENDPOINTS = ("probes.healthz", "probes.scrape")
 _NAME = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 _FILE_ENDPOINTS = ("static", "home.favicon", "home.icon", "home.robots")
 

@@ -2,19 +2,23 @@
 
 from functools import cache
 
+import ua_parser
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr import keys
 from linkmgr.errors import AppError
-from linkmgr.pages import attempts, known_browsers, user_agent
+from linkmgr.pages import attempts, known_browsers
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
+from linkmgr.visits import record
 from linkmgr.web import passwords, security_headers, sessions
 
 bp = Blueprint("login", __name__)
 bp.after_request(security_headers.keep_private)
+
+_MAX_NAME = 60  # characters of the names of a browser and a system
 
 
 @cache
@@ -42,6 +46,15 @@ def _authenticate(email: str, password: str) -> int | None:
     return int(user_id)
 
 
+def _browser() -> dict[str, str]:
+    """Return the `browser` and the `system` that the list of sessions shows, each empty if it is unknown."""
+    parsed = ua_parser.parse(request.headers.get("User-Agent", "")[: record.MAX_AGENT])
+    return {
+        "browser": parsed.user_agent.family[:_MAX_NAME] if parsed.user_agent else "",
+        "system": parsed.os.family[:_MAX_NAME] if parsed.os else "",
+    }
+
+
 @bp.get("/login")
 def form() -> ResponseReturnValue:
     current = sessions.current()
@@ -58,7 +71,7 @@ def sign_in() -> ResponseReturnValue:
         error = AppError("sign_in_failed")
         return render_template("login.html", email=email, error=error.message), error.status
     token = keys.new_token()
-    login.add_session(user_id, session=keys.digest(token), **user_agent.names())
+    login.add_session(user_id, session=keys.digest(token), **_browser())
     return _start_session(token)
 
 
@@ -73,7 +86,7 @@ def confirm_link(token: str) -> str:
 @bp.post("/login/<token>")
 def use_link(token: str) -> Response:
     session = keys.new_token()
-    user_id = login.consume_link(keys.digest(token), session=keys.digest(session), **user_agent.names())
+    user_id = login.consume_link(keys.digest(token), session=keys.digest(session), **_browser())
     if user_id is None:
         raise AppError("link_spent")
     known_browsers.remember(user_id, accounts.password_hash(user_id))

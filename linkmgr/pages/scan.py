@@ -52,10 +52,9 @@ def _respond(kind: str, data: Any) -> Any:
             return redirect(data, code=302)
         case "vcard":
             return render_template("scan_vcard.html", data=data, name=_full_name(data), call=_call, mail=_mailto)
-        case "text" | "wifi":
-            return render_template(f"scan_{kind}.html", data=data)
         case _:
-            return render_template("scan_contact.html", kind=kind, data=data, uri=_CONTACT_URIS[kind](data))
+            uri = _URIS[kind](data) if kind in _URIS else ""
+            return render_template("scan.html", kind=kind, data=data, uri=uri)
 
 
 def _full_name(data: dict[str, str]) -> str:
@@ -99,4 +98,4 @@ def _sms(data: dict[str, str]) -> str:
     return f"sms:{_number(data['phone'])}{body and '?&'}{body}"
 
 
-_CONTACT_URIS: dict[str, Callable[[Any], str]] = {"email": _mailto, "phone": _call, "sms": _sms}
+_URIS: dict[str, Callable[[Any], str]] = {"email": _mailto, "phone": _call, "sms": _sms}

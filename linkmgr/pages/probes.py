@@ -1,4 +1,4 @@
-"""/metrics: the metrics for Prometheus, protected by a token."""
+"""The pages of programs that watch the service: /healthz, /metrics, and the challenge of branded domains."""
 
 import hmac
 from collections.abc import Iterator
@@ -11,11 +11,27 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from linkmgr.errors import AppError
+from linkmgr.outbound.domain_check import CHALLENGE_PATH, challenge_response
 from linkmgr.repository import service
-from linkmgr.settings import settings
+from linkmgr.settings import RELEASE, settings
 from linkmgr.web.metrics import Metrics, metrics
+from linkmgr.web.responses import Json, ok
 
-bp = Blueprint("metrics", __name__)
+bp = Blueprint("probes", __name__)
+
+
+@bp.get("/healthz")
+def healthz() -> Json:
+    """Respond with 200 and the version if the database responds."""
+    service.check()
+    return ok(version=RELEASE)
+
+
+@bp.get(f"{CHALLENGE_PATH}<token>")
+def prove(token: str) -> Response:
+    """Return the response that proves that a host name points to this service."""
+    host = request.host.partition(":")[0].lower().removesuffix(".")
+    return Response(challenge_response(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"})
 
 
 class _AllMetrics(Collector):
@@ -32,6 +48,7 @@ class _AllMetrics(Collector):
 
 @bp.get("/metrics")
 def scrape() -> Response:
+    """Return the metrics for Prometheus, protected by a token."""
     counters = metrics()
     if counters is None:
         raise AppError("no_such_page")
