@@ -155,13 +155,13 @@ def test_an_export_continues_behind_an_id(alice: Client) -> None:
 
 def test_a_client_that_goes_away_ends_the_work(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
-    read = url_records.exported
+    read = url_records.batch
 
     def counted(user_id: int, after: int) -> list[Row]:
         batches.append(after)
         return read(user_id, after)
 
-    monkeypatch.setattr(url_records, "exported", counted)
+    monkeypatch.setattr(url_records, "batch", counted)
     sql(
         """
         INSERT INTO links (user_id, alias, url) SELECT %(owner)s, 'link-' || n, 'https://example.com/'

@@ -8,8 +8,8 @@ from flask import Blueprint, Response
 
 from linkmgr.fields.query import query_choice, query_position
 from linkmgr.imports import export_account
-from linkmgr.repository import plans, url_records, visit_list
-from linkmgr.repository.tables import Batch, in_batches
+from linkmgr.repository import plans, visit_list
+from linkmgr.repository.tables import in_batches
 from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.qr import QrCode
@@ -23,7 +23,6 @@ from linkmgr.web.responses import Json
 bp = Blueprint("export", __name__)
 
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
-_SECRET = ("password_hash", "plain")
 
 Columns = dict[str, Callable[[Json], Any]]
 
@@ -51,33 +50,24 @@ class Export(NamedTuple):
 
     resource: type[Resource]
     file: str
-    batch: Batch
     columns: Columns
 
 
 def _export_of(resource: type[Resource]) -> Export:
     file = "overlays" if resource is Overlay else resource.plural
-    return Export(resource, file, resource.batch, columns(resource.shown("export")))
-
-
-def _links(user_id: int, after: int) -> list[Json]:
-    """Return links without their secrets."""
-    return [
-        {name: value for name, value in link.items() if name not in _SECRET}
-        for link in url_records.exported(user_id, after)
-    ]
+    return Export(resource, file, columns(resource.shown("export")))
 
 
 # The column `code` is only in JSON: `link` ends with it.
 _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
-LINKS = Export(Link, "links", _links, _LINKS)
-EXPORTS = (LINKS, Export(QrCode, "qr", QrCode.batch, _CODES), *map(_export_of, KINDS))
+LINKS = Export(Link, "links", _LINKS)
+EXPORTS = (LINKS, Export(QrCode, "qr", _CODES), *map(_export_of, KINDS))
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
 def _export(kind: Export) -> Response:
-    return _respond(kind.file, kind.columns, in_batches(kind.batch, user_id(), query_position("after")))
+    return _respond(kind.file, kind.columns, in_batches(kind.resource.batch, user_id(), query_position("after")))
 
 
 for kind in EXPORTS:

@@ -19,6 +19,7 @@ from linkmgr.db.statements import Row
 from linkmgr.imports import job, requests, services
 from linkmgr.repository import account, imports
 from linkmgr.repository.tables import in_batches
+from linkmgr.resources.urls import Link
 from linkmgr.web.export import FORMATS, encode
 
 group = Group("links", help="Import and export links.")
@@ -176,6 +177,6 @@ def _write(user_id: int, form: str, file: BinaryIO) -> None:
 
 
 def _batches(user_id: int, bar: "tqdm[Never]") -> Iterator[list[Row]]:
-    for batch in in_batches(export_api.LINKS.batch, user_id):
+    for batch in in_batches(Link.batch, user_id):
         yield batch
         bar.update(len(batch))

@@ -41,6 +41,7 @@ from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
 from linkmgr.resources.splash import Splash
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 
@@ -53,6 +54,15 @@ def _domains(user_id: int, after: int) -> list[Row]:
     return [domain | {"image": images.get(domain["id"])} for domain in records]
 
 
+def _links(user_id: int, after: int) -> list[Row]:
+    """Name our own host "", because the links may be imported on another one."""
+    own = settings().base_url
+    return [
+        {name: link[name] for name in _LINK_MEMBERS} | {"domain": "" if link["domain"] == own else link["domain"]}
+        for link in url_records.batch(user_id, after)
+    ]
+
+
 # By their files.
 RESOURCES: dict[str, type[Resource]] = {
     "domains": Domain,
@@ -63,6 +73,7 @@ RESOURCES: dict[str, type[Resource]] = {
     "overlays": Overlay,
 }
 _OWN = ("shorturl", "link", "channels", "haspassword")  # members that follow from others
+_LINK_MEMBERS = (*(name for name in Link.shown("export") if name not in _OWN), "password_hash", "plain")
 
 
 def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
@@ -80,17 +91,11 @@ def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
     for name, resource in RESOURCES.items():
         yield name, in_batches(_domains if resource is Domain else resource.batch, user_id)
     yield "answers", visit_list.answers(user_id)
-    yield "links", _without(_OWN, _with_own_host(in_batches(url_records.exported, user_id)))
+    yield "links", in_batches(_links, user_id)
     yield "qr", _without(_OWN, in_batches(QrCode.batch, user_id))
     yield "logos", in_batches(qr.logos, user_id)
     yield "bio", _without(_OWN, in_batches(BioPage.batch, user_id))
     yield "visits", visit_list.all_visits(user_id)
-
-
-def _with_own_host(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
-    """Name our own host "", because the links may be imported on another one."""
-    for batch in batches:
-        yield [link | {"domain": "" if link["domain"] == settings().base_url else link["domain"]} for link in batch]
 
 
 def _without(members: tuple[str, ...], batches: Iterator[list[Row]]) -> Iterator[list[Row]]:

@@ -24,16 +24,21 @@ COLUMNS = """
 """
 
 
-def details_of(links: str) -> str:
-    """Return the SELECT of links as a single read shows them. `links` is the table, or rows with the same columns.
-
-    `related` is NULL for the many links that refer to no other rows.
+def _related(columns: str) -> str:
+    """Return the column `related`: the rows that a link refers to. It is NULL for the many links without any in the
+    columns, and in no channel."""
+    return f"""
+        CASE WHEN num_nonnulls({columns}) > 0
+               OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+             THEN link_references(l.user_id, l.id) END AS related
     """
+
+
+def details_of(links: str) -> str:
+    """Return the SELECT of links as a single read shows them. `links` is the table, or rows with the same columns."""
     return f"""
         SELECT {COLUMNS}, t.clicks, t.visitors, t.top_labels,
-               CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
-                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
-                    THEN link_references(l.user_id, l.id) END AS related
+               {_related("domain_id, campaign_id, splash_id, overlay_id, pixel_ids")}
           FROM {links} l
           LEFT JOIN totals t ON t.tracked_id = l.id
     """  # noqa: S608 - static SQL
@@ -94,17 +99,46 @@ def to_record(link: Row) -> Row:
 
 def _with_members(link: Row) -> Row:
     domain = link["domain"] or settings().base_url
-    return link | {
+    link |= {
         "shorturl": f"{domain}/{link['alias']}",
         "domain": domain,
-        "geotarget": targets("location", link["location"]),
-        "devicetarget": targets("device", link["device"]),
-        "languagetarget": targets("language", link.pop("languages")),
+        "geotarget": _targets("location", link["location"]),
+        "devicetarget": _targets("device", link["device"]),
+        "languagetarget": _targets("language", link.pop("languages")),
         "parameters": [{"name": name, "value": value} for name, value in link["parameters"]],
     }
+    return link
 
 
-def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
+def batch(user_id: int, after: int) -> list[Row]:
+    """Return the next links behind an id, oldest first: the members of a record, the names of their channels, and what
+    only the export of an account contains. A batch joins the domains, so that a link with only a domain has no
+    `related`."""
+    links = rows(
+        f"""
+        SELECT {COLUMNS}, d.scheme || '://' || d.host AS domain, coalesce(clicks, 0) AS clicks,
+               coalesce(visitors, 0) AS uniqueclicks, password_hash, plain AND l.key_id IS NULL AS plain,
+               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = l.user_id AND i.link_id = l.id
+                      ORDER BY channel_id) AS channels,
+               {_related("campaign_id, splash_id, overlay_id, pixel_ids")}
+          FROM links l
+          LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN totals t ON t.tracked_id = l.id
+         WHERE l.user_id = %(user_id)s AND l.id > %(after)s
+         ORDER BY l.id
+         LIMIT %(limit)s
+        """,  # noqa: S608 - static SQL
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+    for link in links:
+        link.update(link.pop("related") or _UNRELATED | {"domain": link["domain"]})
+    return [_with_members(link) for link in links]
+
+
+def _targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
     return [{selector: label, "link": url} for label, url in urls.items()]
 
 
@@ -230,6 +264,8 @@ def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: 
     """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`. Filters read
     all links of the user. An order compares the MAX_COMPARED newest links, and those with as many latest visits."""
     is_filtered = any(value is not None for value in filters.values())
+    if not is_filtered and not order:
+        return index(user_id, **paging)
     shared: Any = {"user_id": user_id, "base": settings().base_url, **paging}
     if is_filtered:
         shared |= {"matches": _MATCHES, **filters}
@@ -239,61 +275,7 @@ def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: 
     return page(_MATCHING, _COUNT, **shared)
 
 
-def matched(user_id: int, filters: Row) -> Row:
-    """Return the `number` of links that match all filters, and the smallest id `below` which they have theirs."""
-    summary = row(
-        f"SELECT count(*) AS number, coalesce(max(id), 0) + 1 AS below FROM ({_MATCHES}) matches",  # noqa: S608 - static SQL
-        user_id=user_id,
-        **filters,
-    )
-    assert summary
-    return summary
-
-
 def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]:
     """Return the ids of the newest links with ids below a number that match all filters."""
     statement = f"{_MATCHES} AND id < %(below)s ORDER BY id DESC LIMIT %(limit)s"
     return [link["id"] for link in rows(statement, user_id=user_id, below=below, limit=limit, **filters)]
-
-
-def exported(user_id: int, after: int) -> list[Row]:
-    """Links with the members that a single read shows, their statistics, and the names of their channels."""
-    records = rows(
-        """
-        SELECT l.id, alias, url, title AS metatitle, metadescription, metaimage, description, created AS date,
-               CASE WHEN custom THEN alias ELSE '' END AS custom, plain AND l.key_id IS NULL AS plain,
-               d.scheme || '://' || d.host AS domain,
-               password_hash, type, expires AS expiry, locations, devices, languages, parameters, deeplink,
-               CASE WHEN public THEN 'public' ELSE 'private' END AS status,
-               coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks, imported_clicks,
-               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id, pixel_ids) > 0
-                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
-                    THEN link_references(l.user_id, l.id) END AS related,
-               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE i.user_id = l.user_id AND i.link_id = l.id
-                      ORDER BY channel_id) AS channels
-          FROM links l
-          LEFT JOIN domains d ON d.id = l.domain_id
-          LEFT JOIN totals t ON t.tracked_id = l.id
-         WHERE l.user_id = %(user_id)s AND l.id > %(after)s
-         ORDER BY l.id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-    return [_exported(link) for link in records]
-
-
-def _exported(link: Row) -> Row:
-    related, base = link.pop("related") or _UNRELATED, link["domain"] or settings().base_url
-    link |= {name: value for name, value in related.items() if name != "domain"}
-    link["shorturl"] = f"{base}/{link['alias']}"
-    link["domain"] = base
-    link["haspassword"] = link["password_hash"] is not None
-    link["geotarget"] = targets("location", link.pop("locations"))
-    link["devicetarget"] = targets("device", link.pop("devices"))
-    link["languagetarget"] = targets("language", link.pop("languages"))
-    link["parameters"] = [{"name": name, "value": value} for name, value in link["parameters"]]
-    return link

@@ -25,7 +25,7 @@ from linkmgr.fields.links import (
 )
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import urls
+from linkmgr.repository import url_records, urls
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, prose, row_id
 from linkmgr.visits import labels
 from linkmgr.web import passwords
@@ -238,6 +238,11 @@ class Link(Resource):
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
         return urls.update(user_id, row_id, **cls.to_changes(members))
+
+    @classmethod
+    def batch(cls, user_id: int, after: int) -> list[Row]:
+        names = cls.shown("export")
+        return [{name: link[name] for name in names} for link in url_records.batch(user_id, after)]
 
     @staticmethod
     def to_row(new: Row) -> Row:

@@ -60,11 +60,9 @@ def _filters(query: dict[str, Any]) -> Row:
 def _page(query: dict[str, Any]) -> Page:
     filters, order = _filters(query), query["order"]
     paging: Any = {"limit": int(query["per"] or resources.PER_PAGE), "number": page_number(), "after": None}
-    if order or any(query[name] for name in (*_ROWS, *FILTERS)):
-        return url_records.matching(g.user_id, filters, order=order, **paging)
-    if query["q"]:
+    if query["q"] and not order and not any(query[name] for name in (*_ROWS, *FILTERS)):
         return url_records.search(g.user_id, query["q"], **paging)
-    return url_records.index(g.user_id, **paging)
+    return url_records.matching(g.user_id, filters, order=order, **paging)
 
 
 def _choices() -> dict[str, list[Row]]:
@@ -224,9 +222,10 @@ def _change_all(action: str) -> ResponseReturnValue:
     if row_id not in rows:
         return _refuse(f"Choose a {change.member} first.")
     if action == "ask" or not sent:
-        number, below = url_records.matched(g.user_id, filters).values()
-        if not number:
+        newest = url_records.matching(g.user_id, filters, limit=1, number=1, after=None)
+        if not newest.rows:
             return _refuse("No link matches the filters.")
+        number, below = newest.total, newest.rows[0]["id"] + 1
     else:
         for _ in range(MAX_BATCHES):
             if ids := url_records.matched_ids(g.user_id, filters, below, BATCH):

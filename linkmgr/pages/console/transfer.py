@@ -16,6 +16,7 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.repository import import_rows, plans
 from linkmgr.repository import imports as repository
 from linkmgr.repository.tables import in_batches
+from linkmgr.resources.urls import Link
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 
@@ -97,7 +98,7 @@ def import_delete(row_id: int) -> Response:
 @bp.get("/export/links.csv")
 def export_links() -> Response:
     plans.require_exports(g.user_id)
-    batches = in_batches(LINKS.batch, g.user_id)
+    batches = in_batches(Link.batch, g.user_id)
     chunks, name = web_export.encode("csv", LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
     return web_export.download(g.user_id, chunks, "text/csv", name)
 
