@@ -71,10 +71,10 @@ def test_a_link_is_added_by_its_short_url_and_removed_again(
     campaign, link = factories.campaign(sql, alice.id), factories.link(sql, alice.id)
     [row] = alice.get("/api/urls").get_json()["data"]["urls"]
     path = f"/console/campaigns/{campaign}"
-    answer = console.post(f"{path}/assign", data={"link": typed.format(**row)})
+    answer = console.post(path, data={"item": typed.format(**row)})
     assert (answer.status_code, answer.headers["Location"]) == (303, path)
     page = get(console, path)
-    assert "Link added." in page
+    assert "Added to the campaign." in page
     assert members(page) == [link]
     assert console.post(f"{path}/remove/{link}").headers["Location"] == path
     assert members(get(console, path)) == []
@@ -87,9 +87,9 @@ def test_a_text_that_is_no_short_url_of_the_user_is_refused_beside_its_field(
 ) -> None:
     link = bob.add("/api/url/add", {"url": "https://example.com/b", "custom": "bob"})
     campaign = factories.campaign(sql, alice.id)
-    answer = console.post(f"/console/campaigns/{campaign}/assign", data={"link": typed})
+    answer = console.post(f"/console/campaigns/{campaign}", data={"item": typed})
     assert answer.status_code == 400
-    assert "You have no link with this short URL." in message(answer.text, "link")
+    assert "You have no link with this short URL." in message(answer.text, "item")
     assert sql("SELECT campaign_id FROM links WHERE id = %(id)s", id=link) == [{"campaign_id": None}]
 
 

@@ -1,5 +1,7 @@
 """The page of a channel in the console: its items, and the field that adds one."""
 
+from datetime import UTC, datetime
+
 import pytest
 from flask.testing import FlaskClient
 
@@ -7,6 +9,7 @@ from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.pages import get, message, words
+from tests.support.visited import Store, Visited
 
 
 def items(client: Client, channel: int) -> list[tuple[str, int]]:
@@ -46,13 +49,31 @@ def test_a_url_that_is_no_item_of_the_user_stays_in_the_field(
     assert items(alice, channel) == []
 
 
-def test_the_field_proposes_the_users_own_rows(console: FlaskClient, alice: Client, bob: Client, sql: Sql) -> None:
-    channel = factories.channel(sql, alice.id)
+@pytest.mark.parametrize(("kind", "number"), [("channel", 4), ("campaign", 2)])
+def test_the_field_proposes_the_users_own_rows(
+    *, console: FlaskClient, alice: Client, bob: Client, sql: Sql, kind: str, number: int
+) -> None:
+    group = {"channel": factories.channel, "campaign": factories.campaign}[kind](sql, alice.id)
     for client, title in ((alice, "Mine <b>"), (bob, "Theirs")):
-        for kind in factories.ITEMS.values():
-            kind(sql, client.id)
+        for make in factories.ITEMS.values():
+            make(sql, client.id)
         factories.link(sql, client.id, title=title)
-    options = get(console, f"/console/channels/{channel}").split("<datalist")[1].split("</datalist>")[0]
-    assert options.count("<option") == 4
+    options = get(console, f"/console/{kind}s/{group}").split("<datalist")[1].split("</datalist>")[0]
+    assert options.count("<option") == number
     assert "Mine &lt;b&gt;" in options
     assert "Theirs" not in options
+
+
+def test_a_channel_shows_the_clicks_and_visitors_of_its_links_and_codes(
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
+) -> None:
+    channel, theirs = factories.channel(sql, alice.id), factories.channel(sql, bob.id)
+    link, code = factories.link(sql, alice.id), factories.qr(sql, alice.id)
+    alice.post(f"/api/channel/{channel}/assign/links/{link}")
+    alice.post(f"/api/channel/{channel}/assign/qr/{code}")
+    store([Visited(row_id, datetime.now(UTC)) for row_id in (link, code, code, factories.link(sql, alice.id))])
+    page = get(console, f"/console/channels/{channel}")
+    assert "3 clicks in the last 28 days" in page
+    assert "<div><dt>clicks</dt><dd>3</dd></div><div><dt>unique visitors</dt><dd>2</dd></div>" in page
+    assert f"/console/statistics?dimension=country&amp;channel={channel}" in page
+    assert console.get(f"/console/channels/{theirs}").status_code == 404

@@ -64,6 +64,7 @@ def test_the_page_of_a_code_shows_its_address_and_its_scans(
     page = get(console, f"/console/qrs/{code}?period=90d")
     assert "25 scans in the last 90 days" in page
     assert "Latest scans" in page
+    assert "<dt>unique visitor" in page
     assert "Germany (DE)" in page
 
 

@@ -10,8 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.pages.console import resources
-from linkmgr.repository import url_records
+from linkmgr.repository import console_queries, url_records
 from tests.conftest import Client
 from tests.support import explain, factories
 from tests.support.factories import Sql
@@ -133,7 +132,7 @@ def test_the_pages_of_a_campaign_read_as_much_with_ten_times_as_many_links(
     monkeypatch: pytest.MonkeyPatch,
     analyze: Callable[[], None],
 ) -> None:
-    monkeypatch.setattr(resources, "MANY", FEW)
+    monkeypatch.setattr(console_queries, "MANY", FEW)
     campaign_id = factories.campaign(sql, admin.id)
     paths = f"/console/campaigns/{campaign_id}", f"/u/admin/list-{campaign_id}"
     work: list[int] = []

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.errors import not_found
 from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
@@ -79,28 +79,6 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
         raise not_found("channel")
     if not result["item"]:
         raise not_found(ITEMS[type])
-
-
-def assignable(user_id: int, *, limit: int) -> list[Row]:
-    """Return the URLs and the names of rows that a channel can contain, the newest of each kind."""
-    return replica_rows(
-        """
-        (SELECT coalesce(d.scheme || '://' || d.host, %(base_url)s) || '/' || alias AS url,
-                coalesce(nullif(title, ''), l.url) AS name
-           FROM links l
-           LEFT JOIN domains d ON d.id = l.domain_id
-          WHERE l.user_id = %(user_id)s ORDER BY l.id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT %(base_url)s || '/' || alias, name FROM bios
-          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT %(base_url)s || '/qr/' || code, name FROM qrs
-          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        """,
-        user_id=user_id,
-        limit=limit,
-        base_url=settings().base_url,
-    )
 
 
 def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | None) -> Row | None:

@@ -4,7 +4,38 @@ not counted. Times are those of `periods.as_rollups`."""
 from typing import Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, rows
+from linkmgr.repository.campaigns import CAMPAIGNS
+from linkmgr.repository.channels import CHANNELS
 from linkmgr.settings import settings
+
+MANY = 1000  # rows of a group that are counted
+_GROUPS = {"campaign": CAMPAIGNS, "channel": CHANNELS}
+_PROPOSED_LINKS = """
+    (SELECT coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || alias AS url,
+            coalesce(nullif(title, ''), l.url) AS name
+       FROM links l
+       LEFT JOIN domains d ON d.id = l.domain_id
+      WHERE l.user_id = %(user_id)s ORDER BY l.id DESC LIMIT %(limit)s)
+"""
+# By group: the URLs and the names of rows that can be added to it, the newest of each kind.
+_PROPOSED = {
+    "campaign": _PROPOSED_LINKS,
+    "channel": f"""
+    {_PROPOSED_LINKS}
+     UNION ALL
+    (SELECT %(base)s || '/' || alias, name FROM bios
+      WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+     UNION ALL
+    (SELECT %(base)s || '/qr/' || code, name FROM qrs
+      WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+""",  # noqa: S608 - static SQL
+}
+
+
+def group(user_id: int, kind: str, row_id: int, *, limit: int) -> Row:
+    """Return a campaign or a channel, and in `proposed` rows that can be added to it, at most `limit` of each kind."""
+    also = f", (SELECT json_agg(p) FROM ({_PROPOSED[kind]}) p) AS proposed"  # noqa: S608 - static SQL
+    return _GROUPS[kind].read(user_id, row_id, also, limit=limit)
 
 
 def _days(tracked_id: str) -> str:
@@ -82,9 +113,9 @@ def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]
     )
 
 
-def of_campaign(user_id: int, campaign_id: int, *, most: int, days: dict[str, str], **paging: Unpack[Paging]) -> Page:
-    """List the newest links of a campaign by clicks, at most `most`, and in `days` the clicks by the number of the
-    day. The total is at most one more."""
+def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **paging: Unpack[Paging]) -> Page:
+    """List the newest links of a campaign by clicks, at most MANY, and in `days` the clicks by the number of the day.
+    The total is at most one more."""
     return page(
         f"""
         SELECT *, {_days("members.id")} AS days
@@ -108,7 +139,7 @@ def of_campaign(user_id: int, campaign_id: int, *, most: int, days: dict[str, st
         """,
         user_id=user_id,
         campaign_id=campaign_id,
-        most=most,
+        most=MANY,
         **days,
         base=settings().base_url,
         **paging,
@@ -159,36 +190,40 @@ _USES = f"""
 """  # noqa: S608
 
 
-def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
-    """Count what uses the rows of a kind, at most `limit` for each: the items of channels, else links. Overlays also
-    have the number of `answers`, and domains the result of the last check."""
-    return replica_rows(_USES, user_id=user_id, ids=ids, kind=kind, limit=limit)
+def uses(user_id: int, ids: list[int], *, kind: str) -> list[Row]:
+    """Count what uses the rows of a kind, at most one more than MANY for each: the items of channels, else links.
+    Overlays also have the number of `answers`, and domains the result of the last check."""
+    return replica_rows(_USES, user_id=user_id, ids=ids, kind=kind, limit=MANY + 1)
 
 
 def overview(
     user_id: int,
     *,
-    tracked_id: int | None = None,
-    campaign_id: int | None = None,
-    most: int = 0,
+    kind: str = "",
+    row_id: int = 0,
     dimensions: list[str],
     limit: int,
     buckets: dict[str, str],
     labels: dict[str, str],
 ) -> list[Row]:
-    """Count the clicks of a link or QR code, of the `most` newest links of a campaign, or else of the account: in each
-    of the buckets, and of the top labels. The rows of buckets have an empty `dimension`, and the number of the bucket
-    as label."""
+    """Count the clicks of a link or QR code, of the MANY newest of a campaign or channel, or else of the account: in
+    each of the buckets, and of the top labels. The rows of buckets have an empty `dimension`, and the number of the
+    bucket as label. Those with the dimension `total` have all clicks and visitors, which records of links have."""
     return replica_rows(
         """
         WITH account AS (
-            SELECT %(user_id)s::bigint AS id WHERE num_nonnulls(%(tracked_id)s::bigint, %(campaign_id)s::bigint) = 0),
+            SELECT %(user_id)s::bigint AS id WHERE %(kind)s = ''),
         tracked AS (
-            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(tracked_id)s
+            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s = 'link'
                           UNION ALL
-                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(tracked_id)s
+                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s = 'qr'
                           UNION ALL
-                        (SELECT id FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
+                        (SELECT id FROM links
+                          WHERE user_id = %(user_id)s AND campaign_id = %(row_id)s AND %(kind)s = 'campaign'
+                          ORDER BY id DESC LIMIT %(most)s)
+                          UNION ALL
+                        (SELECT coalesce(link_id, qr_id) FROM channel_items
+                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(kind)s = 'channel'
                           ORDER BY id DESC LIMIT %(most)s)) AS ids),
         counts AS (
             SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits
@@ -209,12 +244,19 @@ def overview(
                   FROM counts
                  GROUP BY dimension, label) ranked
          WHERE dimension = '' OR rank <= %(limit)s
-         ORDER BY dimension, rank
+         UNION ALL
+        SELECT 'total', label, coalesce(sum(number), 0)::bigint
+          FROM tracked, unnest(ids) AS id
+          JOIN totals ON tracked_id = id,
+               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
+         WHERE %(kind)s IN ('campaign', 'channel', 'qr')
+         GROUP BY label
+         ORDER BY dimension, clicks DESC, label
         """,
         user_id=user_id,
-        tracked_id=tracked_id,
-        campaign_id=campaign_id,
-        most=most,
+        kind=kind,
+        row_id=row_id,
+        most=MANY,
         dimensions=dimensions,
         limit=limit,
         edges=buckets["edges"],

@@ -54,7 +54,7 @@ class Table:
         self._batch = f"""
             SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
         """  # noqa: S608
-        self._read = f"SELECT {columns} FROM {name} WHERE {row_of_user}"  # noqa: S608
+        self._read = f"SELECT {columns} ", f" FROM {name} WHERE {row_of_user}"
         self._insert = f"""
             INSERT INTO {name} (user_id, {", ".join(inserted)}) VALUES (%(user_id)s, {", ".join(inserted.values())})
             RETURNING {columns}
@@ -69,8 +69,10 @@ class Table:
         """Return the next rows behind an id, oldest first."""
         return rows(self._batch, user_id=user_id, after=after, limit=BATCH, base=settings().base_url)
 
-    def read(self, user_id: int, row_id: int) -> Row:
-        return existing(row(self._read, user_id=user_id, row_id=row_id, base=settings().base_url), self._noun)
+    def read(self, user_id: int, row_id: int, also: str = "", **params: Any) -> Row:
+        """Return the record. `also` is the SQL of further columns, each after a comma, with their parameters."""
+        params |= {"user_id": user_id, "row_id": row_id, "base": settings().base_url}
+        return existing(row(also.join(self._read), **params), self._noun)
 
     def add(self, user_id: int, members: Row) -> Row:
         added = self._write(self._insert, **members, user_id=user_id, base=settings().base_url)

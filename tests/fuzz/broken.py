@@ -30,7 +30,7 @@ def _owner(_app: Flask) -> None:
         )
         return found or own(user_id, row_id)
 
-    own, pixels.PIXELS.read = pixels.PIXELS.read, read  # type: ignore[method-assign]
+    own, pixels.PIXELS.read = pixels.PIXELS.read, read  # type: ignore[assignment, method-assign]
 
 
 def _key(_app: Flask) -> None:

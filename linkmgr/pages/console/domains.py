@@ -16,7 +16,7 @@ from linkmgr.settings import settings
 
 def _read(user_id: int, row_id: int) -> Row:
     row = Domain.read(user_id, row_id)
-    states = console_queries.uses(user_id, [row_id], kind="domain", limit=resources.MANY + 1)
+    states = console_queries.uses(user_id, [row_id], kind="domain")
     return row | states[0] | {"host": row["domain"].partition("://")[2]}
 
 
@@ -38,7 +38,6 @@ FORM = resources.declared(
     choices=lambda: {
         "dns_record": domain_check.dns_record,
         "base_url": settings().base_url,
-        "many": resources.MANY,
         "is_checked": settings().domain_check != "off",
     },
 )

@@ -6,6 +6,7 @@ from flask import Blueprint, g, request
 from werkzeug.wrappers import Response
 
 from linkmgr.pages import plan_use, signed_in
+from linkmgr.repository import console_queries
 from linkmgr.web import security_headers
 
 bp = Blueprint("console", __name__, url_prefix="/console")
@@ -86,9 +87,16 @@ def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
     }
 
 
+def _counted(number: int) -> str:
+    """Return a number that is counted up to MANY."""
+    many = console_queries.MANY
+    return f"{many:,}+" if number > many else f"{number:,}"
+
+
 @bp.record_once
 def _add_helpers(state: object) -> None:
     app = state.app  # type: ignore[attr-defined]
     app.add_template_global(_navigation, "navigation")
+    app.add_template_filter(_counted, "counted")
     app.add_template_global(lambda feature: plan_use.is_included(g.account, feature), "included")
     signed_in.init_app(app)

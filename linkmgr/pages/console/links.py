@@ -31,7 +31,7 @@ def link(row_id: int) -> str:
         row=record,
         is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
         visits=visits.rows,
-        numbers_of=periods.numbers(tracked_id=row_id),
+        numbers_of=periods.numbers("link", row_id),
     )
 
 

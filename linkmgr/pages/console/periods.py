@@ -121,24 +121,19 @@ def count(
     return rows, charts.buckets(rows, starts, before), labels
 
 
-def numbers(
-    *, tracked_id: int | None = None, campaign_id: int | None = None, most: int = 0, noun: str = "click"
-) -> Row:
-    """Count the visits of a link or QR code, or of the `most` newest links of a campaign, in the period of the
-    query."""
-    now = datetime.now(UTC)
+def numbers(kind: str, row_id: int) -> Row:
+    """Count the visits of a link, a QR code, a campaign or a channel in the period of the query."""
+    now, noun = datetime.now(UTC), "scan" if kind == "qr" else "click"
     period, unit = requested(now)
     span = period.span
-    selected: Row = {"qr" if noun == "scan" else "link": tracked_id} if tracked_id else {"campaign": campaign_id}
-    selected |= period.query
+    selected: Row = {kind: row_id} | period.query
     rows, buckets, _ = count(
         span,
         unit,
         now,
         days_before=now.date() - timedelta(days=DETAILED_DAYS),
-        tracked_id=tracked_id,
-        campaign_id=campaign_id,
-        most=most,
+        kind=kind,
+        row_id=row_id,
         dimensions=list(DIMENSIONS),
         limit=_TOP,
     )
@@ -149,6 +144,7 @@ def numbers(
     return {
         "chart": charts.chart(drawn, unit=unit, period=period.name, noun=noun, is_current=span.until > now),
         "total": total,
+        "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},
         "tables": charts.tables(rows, total, dimensions, partial(named, selected)),
         "more": {heading: statistics_url({"dimension": key} | selected) for key, heading in dimensions.items()},
         "periods": switches(period, unit, now),

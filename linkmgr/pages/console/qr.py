@@ -61,7 +61,7 @@ def qr_code(row_id: int) -> str:
         formats=qr_image.FORMATS,
         sizes=(qr_image.MIN_SIZE, qr_image.MAX_SIZE),
         visits=visits.rows,
-        numbers_of=periods.numbers(tracked_id=row_id, noun="scan"),
+        numbers_of=periods.numbers("qr", row_id),
     )
 
 

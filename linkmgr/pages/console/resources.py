@@ -20,7 +20,6 @@ from linkmgr.web import security_headers
 Kind = type[Resource]
 
 PER_PAGE = 15
-MANY = 1000  # uses of a row; more are not counted
 _framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
@@ -46,10 +45,10 @@ def _show_list(form: Form) -> str:
     page = form.kind.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
     if form.used and page.rows:
         ids = [row["id"] for row in page.rows]
-        states = console_queries.uses(g.user_id, ids, kind=form.kind.path, limit=MANY + 1)
+        states = console_queries.uses(g.user_id, ids, kind=form.kind.path)
         uses = {row["id"]: row for row in states}
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-    return show_rows(form, page, many=MANY)
+    return show_rows(form, page)
 
 
 def declared(kind: Kind, **members: Any) -> Form:
