@@ -10,6 +10,7 @@ from linkmgr.db import statements
 from linkmgr.repository import public
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
+from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.targets import statistics
 
@@ -79,13 +80,17 @@ def test_deleted_links_are_no_longer_chosen(app: Flask, rotator: list[int]) -> N
         assert {(public.random_link(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
 
 
-def test_the_choice_is_among_the_1000_newest_links(app: Flask, rotator: list[int], sql: Sql) -> None:
+def test_each_link_of_a_large_campaign_can_be_chosen(
+    app: Flask, dsn: str, rotator: list[int], sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sql(
-        "INSERT INTO links (user_id, campaign_id, alias, url, expires)"
-        " SELECT user_id, campaign_id, 'new' || n, url, CASE WHEN n > 2 THEN now() END"
-        "   FROM links, generate_series(1, 1000) n WHERE id = %(id)s RETURNING id",
+        "INSERT INTO links (user_id, campaign_id, alias, url)"
+        " SELECT user_id, campaign_id, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %(id)s"
+        " RETURNING id",
         id=rotator[0],
     )
     with app.app_context():
-        urls = {(public.random_link(None, "spring") or {})["shorturl"] for _ in range(40)}
-    assert urls == {f"{BASE_URL}/new1", f"{BASE_URL}/new2"}
+        chosen = {public.random_link(None, "spring")["id"] - rotator[0] for _ in range(200)}
+        [read] = rows_read(monkeypatch, dsn, lambda: public.random_link(None, "spring"))
+    assert {offset // 1000 for offset in chosen} >= {0, 1, 2, 3, 4}
+    assert read < 2100

@@ -125,16 +125,24 @@ def bio(host: str | None, alias: str) -> Row | None:
 
 
 def random_link(host: str | None, slug: str) -> Row:
-    """Return the id and short URL of a random link of the public campaign that has not expired. It is one of the 1,000
-    newest links, so that a visitor never waits for the reading of more."""
+    """Return the id and short URL of a random link of the public campaign that has not expired.
+
+    Of a campaign with more than 1,000 links, it is one of the 1,000 that follow a random id, the first ones after the
+    last, so that a visitor never waits for the reading of more.
+    """
     link = row(
         """
         SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || l.alias AS shorturl
           FROM campaigns c
           JOIN users ON users.id = c.user_id
+         CROSS JOIN LATERAL (SELECT (min(id) + random() * (max(id) - min(id)))::bigint AS start
+                               FROM links WHERE campaign_id = c.id) ids
          CROSS JOIN LATERAL (
                SELECT *
-                 FROM (SELECT * FROM links WHERE campaign_id = c.id ORDER BY id DESC LIMIT 1000) newest
+                 FROM ((SELECT * FROM links WHERE campaign_id = c.id AND id >= start ORDER BY id LIMIT 1000)
+                       UNION ALL
+                       (SELECT * FROM links WHERE campaign_id = c.id AND id < start ORDER BY id LIMIT 1000)
+                       LIMIT 1000) near
                 WHERE (expires > now()) IS NOT FALSE
                 ORDER BY random()
                 LIMIT 1) l

@@ -18,9 +18,9 @@ def _generate_name() -> str:
 
 class Campaign(Resource):
     about = """\
-`rotator` redirects each visitor to one of the campaign's 1,000 newest links, chosen at random. `list` is a page
-with its links, except those with the status `private`. Neither has links that have expired, and both work only
-while the campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
+`rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
+links, except those with the status `private`. Neither has links that have expired, and both work only while the
+campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
     noun = path = "campaign"
     plural = "campaigns"
     also_shown = ("domain", "campaign")
