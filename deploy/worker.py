@@ -1,8 +1,9 @@
 """A gunicorn worker that slow clients cannot block.
 
-Its threads share one epoll. Each connection is a generator that yields the event to wait for, and the thread that gets
-the event continues it: it reads what has arrived, and serves the request once that is complete. A thread waits for a
-client only while it reads a large upload or writes a large export. gunicorn parses requests and formats responses.
+Its threads share one epoll. Each connection is a generator that yields the event to wait for. The thread that gets the
+event owns the connection until it waits again: it reads what has arrived, and serves the request once that is complete.
+A connection that waits too long is shut down, which is an event too. A thread waits for a client only while it reads a
+large upload or writes a large export. gunicorn parses requests and formats responses.
 """
 
 import os
@@ -17,7 +18,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from gunicorn.http import errors, get_parser, wsgi
+from gunicorn.http import Request, errors, wsgi
 from gunicorn.workers import base
 
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
@@ -37,17 +38,18 @@ _STATUSES = {
 _Steps = Generator[int]
 
 
-class Connection:
-    """A client. gunicorn uses it as a socket: it reads from `received` and writes to `unsent`."""
+class Connection(socket.socket):
+    """A client. gunicorn's parser reads what it has `received`, and gunicorn's response is sent by `sendall`."""
 
-    event = 0  # that it waits for
+    event = 0  # that it waits for, or 0 while a thread owns it
     head = held = 0  # bytes of a parsed head; bytes in memory while it waits
     is_partial = False  # the application reads or refuses the rest of the body
 
     def __init__(self, worker: "Worker", listener: Any) -> None:
-        self.sock, self.address = listener.accept()
-        self.sock.setblocking(False)
-        self.fd, self.server = self.sock.fileno(), listener.getsockname()
+        accepted, self.address = listener.accept()
+        super().__init__(fileno=accepted.detach())
+        self.setblocking(False)
+        self.server = listener.getsockname()
         self.received, self.unsent = bytearray(), bytearray()
         self.steps = worker.converse(self)
         self.limit(SECONDS)
@@ -56,30 +58,33 @@ class Connection:
         self.since = time.monotonic()
         self.deadline = self.since + seconds
 
-    def read(self) -> _Steps:
-        data = None
-        while data is None:
-            yield select.EPOLLIN
-            with suppress(BlockingIOError):  # the event was that of a closed connection with the same number
-                data = self.sock.recv(_BLOCK)
+    def expire(self) -> None:
+        """End the wait. Bytes that have arrived are still read."""
+        self.deadline = 0.0
+        with suppress(OSError):
+            self.shutdown(socket.SHUT_RD if self.event == select.EPOLLIN else socket.SHUT_RDWR)
+
+    def receive(self) -> _Steps:
+        yield select.EPOLLIN
+        data = self.recv(_BLOCK)
         if not data:
-            raise EOFError("the client stopped sending")
+            raise TimeoutError if time.monotonic() >= self.deadline else EOFError
         self.received += data
 
-    def read_head(self) -> _Steps:
+    def receive_head(self) -> _Steps:
+        if not self.received:
+            yield from self.receive()
+        self.limit(SECONDS)
         start = 0
-        while self.received.find(b"\r\n\r\n", start) < 0 and (start := len(self.received)) <= _MAX_HEAD:
-            yield from self.read()
-            if start == 0:
-                self.limit(SECONDS)
-            start = max(0, start - 3)
+        while self.received.find(b"\r\n\r\n", max(0, start - 3)) < 0 and (start := len(self.received)) <= _MAX_HEAD:
+            yield from self.receive()
 
-    def read_body(self, headers: dict[str, str], limit: int) -> _Steps:
-        """Read until the body is complete, larger than `limit`, or malformed: gunicorn refuses it then."""
+    def receive_body(self, headers: dict[str, str], limit: int) -> _Steps:
+        """Receive until the body is complete, larger than `limit`, or malformed: gunicorn refuses it then."""
         length = int(headers.get("CONTENT-LENGTH", 0))
         self.is_partial = length > limit
         while len(self.received) < length <= limit:
-            yield from self.read()
+            yield from self.receive()
         chunk, rest = 0, limit  # index of a chunk; bytes that this chunk and the next ones may have
         while "TRANSFER-ENCODING" in headers:
             if (end := self.received.find(b"\r\n", chunk)) >= 0:
@@ -95,42 +100,39 @@ class Connection:
                     continue
             if len(self.received) > 2 * limit:
                 raise OverflowError("the framing of the chunks is too large")
-            yield from self.read()
+            yield from self.receive()
 
-    def recv(self, size: int) -> bytes:
-        if self.is_partial and not self.received:
-            self.sock.settimeout(SECONDS)
-            self.received += self.sock.recv(size)
-            self.sock.setblocking(False)
+    def read(self, size: int | None = None, read_ahead: int | None = None) -> bytes:
+        """Return what has been received. Of a partial body, wait for at least `size` bytes."""
+        while self.is_partial and len(self.received) < (size or 1):
+            self.settimeout(SECONDS)
+            data = self.recv(_BLOCK)
+            self.setblocking(False)
+            self.received += data
+            if not data:
+                break
         data = bytes(self.received[:size])
         del self.received[:size]
         return data
 
-    def sendall(self, data: bytes) -> None:
+    def unread(self, data: bytes) -> None:
+        self.received[:0] = data
+
+    def sendall(self, data: bytes) -> None:  # type: ignore[override]
         self.unsent += data
         if len(self.unsent) > _BLOCK:
             self.flush()
         if len(self.unsent) > _MAX_UNSENT:
-            self.sock.settimeout(SECONDS + len(self.unsent) / _MIN_RATE)
-            self.sock.sendall(self.unsent)
-            self.sock.setblocking(False)
+            self.settimeout(SECONDS + len(self.unsent) / _MIN_RATE)
+            super().sendall(self.unsent)
+            self.setblocking(False)
             self.unsent.clear()
-
-    send = sendall
 
     def flush(self) -> None:
         """Send as much as the kernel accepts."""
         with suppress(BlockingIOError):
             while self.unsent:
-                del self.unsent[: self.sock.send(self.unsent)]
-
-    def is_late(self) -> bool:
-        """Return True after the deadline, unless bytes have arrived that no thread had time to read."""
-        if time.monotonic() < self.deadline:
-            return False
-        with suppress(OSError):
-            return not (self.event == select.EPOLLIN and self.sock.recv(1, socket.MSG_PEEK))
-        return True
+                del self.unsent[: self.send(self.unsent)]
 
 
 class Worker(base.Worker):  # type: ignore[misc]
@@ -142,10 +144,8 @@ class Worker(base.Worker):  # type: ignore[misc]
 
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
-        self.malformed, self.body_limit = middleware.malformed, request.body_limit
-        self.epoll, self.lock, self.held = select.epoll(), threading.Lock(), 0
+        self.malformed, self.body_limit, self.epoll = middleware.malformed, request.body_limit, select.epoll()
         self.connections: dict[int, Connection] = {}
-        self.waiting: dict[Connection, bool] = {}  # those in it are armed; the thread that removes one owns it
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         for fd, listener in self.listeners.items():
             listener.setblocking(False)
@@ -153,26 +153,26 @@ class Worker(base.Worker):  # type: ignore[misc]
         for _ in range(self.cfg.threads):
             threading.Thread(target=self._work, daemon=True).start()
         while self.alive and self.ppid == os.getppid():
-            self._check(_CHECK_SECONDS)
+            self._expire_late(_CHECK_SECONDS)
         self.alive = False
         time.sleep(_OVERLAP_SECONDS)  # with `reuse_port`, connections arrive as long as this worker listens
         while self.listeners:
             _, listener = self.listeners.popitem()
             self._accept(listener)
             listener.close()
-        now = time.monotonic()
-        while self.connections and time.monotonic() < now + self.cfg.graceful_timeout:
-            for idle in [connection for connection in list(self.waiting) if not connection.held]:
-                idle.deadline = min(idle.deadline, now + _CLOSE_SECONDS)
-            self._check(_CHECK_SECONDS / 10)
+        end = time.monotonic() + self.cfg.graceful_timeout
+        while self.connections and time.monotonic() < end:
+            self._expire_late(_CHECK_SECONDS / 10)
 
-    def _check(self, seconds: float) -> None:
-        """Close the connections whose deadline has passed."""
+    def _expire_late(self, seconds: float) -> None:
+        """Wait, then expire the connections past their deadline and, if the worker is stopping, the idle ones."""
         time.sleep(seconds)
         self.notify()
-        for connection in list(self.waiting):
-            if connection.is_late():
-                self._continue(connection, TimeoutError("timeout"))
+        now = time.monotonic()
+        for connection in list(self.connections.values()):
+            is_idle = not (self.alive or connection.held) and connection.since < now - _CLOSE_SECONDS
+            if connection.event and (is_idle or connection.deadline <= now):
+                connection.expire()
 
     def _work(self) -> None:
         while True:
@@ -181,16 +181,17 @@ class Worker(base.Worker):  # type: ignore[misc]
                 if listener := self.listeners.get(fd):
                     self._accept(listener)
                 elif connection := self.connections.get(fd):
-                    self._continue(connection)
+                    self._advance(connection)
             except Exception:
                 self.log.exception("Error in a thread")
 
     def _accept(self, listener: Any) -> None:
         try:
             while connection := Connection(self, listener):
-                self.connections[connection.fd] = connection
-                self.epoll.register(connection.fd, select.EPOLLONESHOT)
-                self._advance(connection)
+                connection.event = next(connection.steps)
+                self.connections[connection.fileno()] = connection
+                self.epoll.register(connection, connection.event | select.EPOLLONESHOT)
+                self._make_room()
         except BlockingIOError:
             pass
         except OSError:  # such as too many open files
@@ -199,88 +200,85 @@ class Worker(base.Worker):  # type: ignore[misc]
             with suppress(OSError, ValueError):  # the worker is stopping
                 self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
 
-    def _continue(self, connection: Connection, error: Exception | None = None) -> None:
-        """Let a connection that waits advance, unless another thread does."""
-        with self.lock:
-            is_waiting = self.waiting.pop(connection, False)
-        if is_waiting:
-            self._advance(connection, error)
-
-    def _advance(self, connection: Connection, error: Exception | None = None) -> None:
+    def _advance(self, connection: Connection) -> None:
         """Let a connection advance to its next event, or to its end."""
-        event = size = 0
+        connection.event = event = 0
         try:
-            event = connection.steps.throw(error) if error else next(connection.steps)
-            size = connection.head + len(connection.received) + len(connection.unsent)
-        except (StopIteration, EOFError, OSError):  # the client has disconnected
-            pass
-        except Exception:
-            self.log.exception("Error on a connection")
-        with self.lock:
-            self.held += size - connection.held
-            connection.held, connection.event = size, event
+            event = next(connection.steps, 0)
+        finally:
             if event:
-                self.waiting[connection] = True
-                self.epoll.modify(connection.fd, event | select.EPOLLONESHOT)
-        if event:
-            self._make_room()
-        else:
-            del self.connections[connection.fd]
-            connection.sock.close()
+                connection.held = connection.head + len(connection.received) + len(connection.unsent)
+                connection.event = event
+                self.epoll.modify(connection, event | select.EPOLLONESHOT)
+                if connection.held:
+                    self._make_room()
+            else:
+                del self.connections[connection.fileno()]
+                connection.close()
 
     def _make_room(self) -> None:
-        """Close the connections that have waited longest, while there are too many or their buffers are too large."""
-        while (full := self.held > _MAX_HELD) or len(self.connections) > self.cfg.worker_connections:
-            candidates = [connection for connection in list(self.waiting) if connection.held or not full]
-            if not candidates:
-                return
-            longest = min(candidates, key=lambda connection: connection.since)
-            self._continue(longest, TimeoutError("timeout"))
+        """Expire the connections that have waited longest, while there are too many or their buffers are too large."""
+        connections = [connection for connection in list(self.connections.values()) if connection.deadline]
+        number = len(connections) - self.cfg.worker_connections
+        size = sum(connection.held for connection in connections) - _MAX_HELD
+        if number <= 0 and size <= 0:
+            return
+        for connection in sorted(connections, key=lambda connection: connection.since):
+            if connection.event and (number > 0 or (size > 0 and connection.held)):
+                connection.expire()
+                number, size = number - 1, size - connection.held
 
     def converse(self, connection: Connection) -> _Steps:
-        """Serve the requests of a connection, one after the other."""
-        parser, keep = get_parser(self.cfg, connection, connection.address), True
+        with suppress(EOFError, OSError):  # the client has disconnected
+            if (yield from self._serve(connection)):
+                connection.shutdown(socket.SHUT_WR)
+                connection.limit(_CLOSE_SECONDS)
+                while time.monotonic() < connection.deadline:
+                    connection.received.clear()
+                    yield from connection.receive()
+
+    def _serve(self, connection: Connection) -> Generator[int, None, bool]:
+        """Serve one request after the other. Return True if the client has sent more than was read: it would lose the
+        response if the connection were closed now."""
+        keep = True
         try:
             while keep:
-                yield from connection.read_head()
+                response: Any = None
+                yield from connection.receive_head()
                 connection.head, connection.is_partial = len(connection.received), False
-                request = next(parser)
-                connection.received[:0] = parser.unreader.take_buffered()
-                connection.head -= len(connection.received)
+                request = Request(self.cfg, connection, connection.address)
                 response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
-                connection.flush()  # 100 Continue
-                yield from connection.read_body(dict(request.headers), self.body_limit(environ["PATH_INFO"])[0])
-                keep = self._serve(connection, parser, response, environ)
+                limit, _ = self.body_limit(environ["PATH_INFO"])
+                yield from connection.receive_body(dict(request.headers), limit)
+                self._respond(connection, request, response, environ)
                 connection.limit(_SEND_SECONDS)
                 while connection.unsent:
                     yield select.EPOLLOUT
                     connection.flush()
-                connection.received[:0] = parser.unreader.take_buffered()
+                keep = not response.should_close()
+                while keep and request.body.read(_BLOCK):
+                    pass
                 connection.head = 0
-                connection.limit(SECONDS if connection.received else self.cfg.keepalive)
+                connection.limit(self.cfg.keepalive)
                 if connection.received and keep:
                     yield select.EPOLLOUT  # the requests of others come first
-        except (errors.ParseException, *_STATUSES) as error:
-            if connection.unsent or not (connection.received or connection.head):
-                return
+            return connection.is_partial or bool(connection.received)
+        except ConnectionError:
+            return False
+        except Exception as error:
+            status = _STATUSES.get(type(error), 400 if isinstance(error, errors.ParseException) else 500)
             if isinstance(error, errors.ParseException):
                 self.log.warning("Invalid request from ip=%s: %s", connection.address and connection.address[0], error)
-            self._refuse(connection, _STATUSES.get(type(error), 400))
-            if isinstance(error, TimeoutError):
-                return
-            connection.is_partial = True
-        if connection.is_partial or connection.received:  # the client would lose the response if closed now
-            connection.received.clear()
-            connection.sock.shutdown(socket.SHUT_WR)
-            connection.limit(_CLOSE_SECONDS)
-            while time.monotonic() < connection.deadline:
-                yield from connection.read()
-                connection.received.clear()
+            elif type(error) not in _STATUSES:
+                self.log.exception("Error on a connection")
+            has_begun = connection.received or connection.head
+            if has_begun and not (response and response.headers_sent):
+                self._refuse(connection, status)
+            return bool(has_begun) and not isinstance(error, TimeoutError)
 
-    def _serve(self, connection: Connection, parser: Any, response: Any, environ: dict[str, Any]) -> bool:
-        """Return True if the connection stays open."""
+    def _respond(self, connection: Connection, request: Request, response: Any, environ: dict[str, Any]) -> None:
         started = datetime.now()
-        environ |= {"gunicorn.socket": connection.sock, "wsgi.multithread": True}
+        environ["wsgi.multithread"] = True
         self.nr += 1
         if self.nr >= self.max_requests:
             self.alive = False
@@ -295,18 +293,8 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.flush()
             finally:
                 getattr(body, "close", bool)()
-        except (ConnectionError, TimeoutError):
-            raise
-        except Exception:
-            self.log.exception("Error on a connection")
-            if not response.headers_sent:
-                self._refuse(connection, 500)
-            return False
         finally:
-            self.log.access(response, parser.mesg, environ, datetime.now() - started)
-        with suppress(errors.ParseException, OSError):  # nothing read the body, and it is malformed
-            return not response.should_close() and parser.finish_body()
-        return False
+            self.log.access(response, request, environ, datetime.now() - started)
 
     def _refuse(self, connection: Connection, status: int) -> None:
         data, environ = self.malformed(status)

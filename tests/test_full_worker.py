@@ -1,9 +1,12 @@
 """A worker that has as many connections as it may have makes room for new ones (deploy/worker.py)."""
 
 import os
+import resource
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -53,3 +56,16 @@ def test_unfinished_bodies_of_many_clients_cost_little_memory_and_block_nobody(s
         assert responses(sockets[0], 1)[0][0] == 408
         sockets[-1].sendall(b"x")
         assert responses(sockets[-1], 1)[0][0] == 401
+
+
+def test_a_worker_without_free_file_descriptors_serves_again_when_connections_are_closed(
+    serve: Callable[..., str],
+) -> None:
+    base, worker = started(serve)
+    assert seconds_for(f"{base}/healthz") < BOUND  # opens the files that a request needs
+    opened_files = len(list(Path(f"/proc/{worker}/fd").iterdir()))
+    usual = resource.prlimit(worker, resource.RLIMIT_NOFILE)
+    resource.prlimit(worker, resource.RLIMIT_NOFILE, (opened_files + 8, usual[1]))
+    with many(base, b"", 24), pytest.raises(TimeoutError):
+        urlopen(f"{base}/healthz", timeout=2)
+    assert seconds_for(f"{base}/healthz") < BOUND
