@@ -114,5 +114,5 @@ def post_worker_init(worker: Any) -> None:
         if not worker.cfg.reload:
             _keep_version(worker.wsgi)
         queue.start(worker.wsgi)
-        jobs.Worker(worker.wsgi)
-        events.Worker(worker.wsgi)
+        jobs.Worker(worker.wsgi).start()
+        events.Worker(worker.wsgi).start()

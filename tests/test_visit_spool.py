@@ -106,18 +106,6 @@ def test_an_incomplete_line_and_invalid_lines_in_a_file_are_skipped(
     assert counter(recorder, "visits_lost") == 2
 
 
-def test_a_stored_file_whose_deletion_was_interrupted_is_not_stored_again(
-    recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
-) -> None:
-    spool = Spool.create(tmp_path / "visits")
-    spool.append(line_of(target, alice))
-    spool.mark_done()
-    spool.close()
-    recorder.start()
-    wait_until(lambda: not files(tmp_path))
-    assert target.clicks == 0
-
-
 # --- files
 
 

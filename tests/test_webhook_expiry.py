@@ -113,6 +113,7 @@ def test_events_are_delivered_while_expired_links_cannot_be_announced(
     alice.add("/api/url/add", {"url": URL})
     raw.cursor().execute("ALTER TABLE service RENAME announced TO missing")
     working = worker.Worker(app)
+    working.start()
     try:
         assert delivered.wait(10)
     finally:

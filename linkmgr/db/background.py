@@ -17,13 +17,20 @@ class Background:
     """A thread that works every second until the process stops. A failure is logged, and the work is tried again."""
 
     name: ClassVar[str]  # of what it does, in log messages
+    pause: float | None = None  # seconds until it works again, if not POLL_SECONDS
 
     def __init__(self, app: Flask) -> None:
         self._app = app
         self.stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._thread.start()
-        atexit.register(self.stop)
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
+        """Start the thread, unless it has been started."""
+        with self._starting:
+            if self._thread.ident is None:
+                self._thread.start()
+                atexit.register(self.stop)
 
     def stop(self) -> None:
         """Wait until what has begun is finished, so that another process can continue."""
@@ -37,7 +44,7 @@ class Background:
         """Release what other processes can take over."""
 
     def _run(self) -> None:
-        while not self.stopping.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
+        while not self.stopping.wait((self.pause or POLL_SECONDS) * random.uniform(0.8, 1.2)):  # noqa: S311
             with self._app.app_context():
                 try:
                     self.work()

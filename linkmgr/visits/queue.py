@@ -4,10 +4,9 @@ Visitors do not wait for the database, and a batch updates the totals of a popul
 outage of the database and a crash of their process: another process stores them.
 """
 
-import atexit
 import threading
 import time
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 import orjson
@@ -15,6 +14,7 @@ import psycopg2
 from flask import Flask
 from psycopg2 import errors as pg
 
+from linkmgr.db.background import Background
 from linkmgr.repository import visits
 from linkmgr.settings import settings
 from linkmgr.visits import spool
@@ -24,7 +24,6 @@ from linkmgr.web import metrics
 BATCH_SECONDS = 0.5
 # After a batch of many visits: they change the same rows, such as the totals of a link, which a batch changes once.
 BUSY_SECONDS, MANY = 2.5, 100
-RETRY_SECONDS = 1
 ORPHANS_SECONDS = 5  # between two searches for files of dead processes
 LOG_SECONDS = 10  # between two log messages about lost visits
 MAX_BATCH = 2000
@@ -56,16 +55,17 @@ class Visit:
     language: str = visits.UNKNOWN
 
 
-class VisitQueue:
+class VisitQueue(Background):
+    name = "visits"
+    pause = BATCH_SECONDS
+
     def __init__(self, app: Flask) -> None:
-        self._app = app
+        super().__init__(app)
         self._folder = settings().folder / "visits"
         self._max_files = settings().visit_spool_mb * 1024 * 1024 // spool.SIZE
         self._spools: list[Spool] = []  # of this process; the last one receives new visits
         self._spools_lock = threading.Lock()  # for changes of the list
-        self._has_visits = threading.Event()
         self._flush_lock = threading.Lock()
-        self._thread: threading.Thread | None = None
         self._next_orphans = 0.0  # time.monotonic()
         self._size = MAX_BATCH  # of the next batch
         self._unlogged = 0  # lost visits since the last log message
@@ -78,10 +78,7 @@ class VisitQueue:
             self._append(line)
         except OSError as error:
             self.count_lost(1, error)
-            return
-        if not self._has_visits.is_set():
-            self._has_visits.set()
-        if self._thread is None:
+        if self._thread.ident is None:
             self.start()
 
     def _append(self, line: bytes) -> None:
@@ -97,14 +94,6 @@ class VisitQueue:
             with self._spools_lock:
                 if self._spools is spools:
                     self._spools = [*spools, Spool.create(self._folder)]
-
-    def start(self) -> None:
-        """Start the thread that stores visits, those of dead processes first."""
-        with self._spools_lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="visits", daemon=True)
-                self._thread.start()
-                atexit.register(self._finish)
 
     def reserve(self) -> None:
         """Create the first file, because the disk may be full at the first visit."""
@@ -126,28 +115,16 @@ class VisitQueue:
             self._delete_stored()
         return number
 
-    def _work(self) -> None:
-        delay = number = 0  # seconds, visits; store the visits of dead processes at once
-        while True:
-            if self._has_visits.wait(delay):
-                time.sleep(BUSY_SECONDS if number > MANY else BATCH_SECONDS)
-            self._has_visits.clear()
-            delay = RETRY_SECONDS
-            try:
-                number = self._flush()
-                self._store_orphans()
-                delay = ORPHANS_SECONDS
-            except _UNAVAILABLE:
-                pass
-            except Exception as error:  # a bug must not end the thread
-                self._app.logger.error("storing visits failed and will be retried", exc_info=error)
+    def work(self) -> None:
+        """Store the visits of this process, then those of dead ones."""
+        self.pause = BUSY_SECONDS if self._flush() > MANY else BATCH_SECONDS
+        self._store_orphans()
 
-    def _finish(self) -> None:
+    def end(self) -> None:
         """Store all visits and delete the files of this process, unless the database is unavailable."""
-        # The data folder may have been deleted.
-        with suppress(OSError, *_UNAVAILABLE):
+        with suppress(OSError):  # the data folder may have been deleted
             self._flush()
-            with self._flush_lock, self._app.app_context():
+            with self._flush_lock:
                 spools, self._spools = self._spools, []
                 _delete([source for source in spools if source.seal()])
 
@@ -170,9 +147,8 @@ class VisitQueue:
             return
         for orphan in spool.orphans(self._folder):
             with self._flush_lock, self._app.app_context(), closing(orphan):
-                if not orphan.done:
-                    orphan.stored = visits.stored_bytes(orphan.name)
-                    self._drain(orphan)
+                orphan.stored = visits.stored_bytes(orphan.name)
+                self._drain(orphan)
                 _delete([orphan])
             self._flush()
         self._next_orphans = time.monotonic() + ORPHANS_SECONDS
@@ -232,15 +208,11 @@ class VisitQueue:
 
 
 def _delete(stored: list[Spool]) -> None:
-    """Delete stored files and their positions. Any process that finds a file marked as done completes its deletion."""
-    with ExitStack() as stack:
-        for source in stored:
-            stack.callback(source.close)
-        for source in stored:
-            if not source.done:
-                source.mark_done()
-            visits.delete_spool(source.name)
-            source.delete()
+    """Delete stored files, then their positions, without which they would be stored again."""
+    for source in stored:
+        source.delete()
+    for source in stored:
+        visits.delete_spool(source.name)
 
 
 def start(app: Flask) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 SIZE = 1024 * 1024  # bytes of a file
 _CHUNK = 256 * 1024  # bytes per read
-_ACTIVE, _DONE = ".spool", ".done"
+_SUFFIX = ".spool"
 
 
 class Full(OSError):
@@ -38,7 +38,7 @@ class Spool:
     def create(cls, folder: Path) -> "Spool":
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
-            path = folder / f"{secrets.token_hex(16)}{_ACTIVE}"
+            path = folder / f"{secrets.token_hex(16)}{_SUFFIX}"
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             if not _lock(file, path):  # another process adopted the file and deletes it
                 os.close(file)
@@ -67,10 +67,6 @@ class Spool:
         spool.size = content.rfind(b"\n") + 1  # the rest is an incomplete line or unused
         return spool
 
-    @property
-    def done(self) -> bool:
-        return self._path.suffix == _DONE
-
     def append(self, line: bytes) -> None:
         with self._appending:
             if self._sealed or self.size + len(line) > SIZE:
@@ -91,10 +87,6 @@ class Spool:
         lines = content.splitlines(keepends=True)[:limit]
         return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1] or lines
 
-    def mark_done(self) -> None:
-        """Rename the file, so that it is not stored again after its position has been deleted."""
-        self._path = self._path.rename(self._path.with_suffix(_DONE))
-
     def delete(self) -> None:
         self._path.unlink()
         self.close()
@@ -107,15 +99,15 @@ class Spool:
 
 def orphans(folder: Path) -> Iterator[Spool]:
     """Yield the files of dead processes."""
-    for path in sorted(folder.glob("*")):
-        if path.suffix in (_ACTIVE, _DONE) and (spool := Spool.adopt(path)):
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        if spool := Spool.adopt(path):
             yield spool
 
 
 def count_waiting(folder: Path, stored: dict[str, int]) -> int:
     """Return the number of visits in the files of all processes, behind the `stored` positions by name."""
     number = 0
-    for path in folder.glob(f"*{_ACTIVE}"):
+    for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(OSError):  # deleted in the meantime, or owned by another system user
             number += path.read_bytes()[stored.get(path.stem, 0) :].count(b"\n")
     return number
