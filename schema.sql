@@ -1,9 +1,9 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
 -- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
--- The service: one row. `version` is that of this schema, and `release` the first one that has it. The service refuses
--- to serve an older one. Links are announced as expired up to the time `announced`, and those that expire at this very
--- time up to `announced_id`. Until `moving_until`, one process moves events.
+-- One row. `release` is the first release with the schema `version`; the service refuses to serve an older one. Links are
+-- announced as expired up to the time `announced`, and those that expire at this very time up to `announced_id`. Until
+-- `moving_until`, one process moves events.
 CREATE TABLE service (
     version      integer     NOT NULL,
     release      text        NOT NULL,
@@ -13,13 +13,13 @@ CREATE TABLE service (
 );
 INSERT INTO service (version, release) VALUES (1, '1.0.0');
 
--- The version of a row, which If-Match compares. It is random, so that no two restored databases give the same, and below
--- 2^53, so that every JSON parser reads it.
+-- The version of a row, for If-Match. It is random, so that no two restored databases give the same, and below 2^53, so
+-- that every JSON parser reads it.
 CREATE FUNCTION random_version() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (random() * 9007199254740991)::bigint;
 
--- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
--- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
+-- `limits` is the object of the specification, returned unchanged. `api` is generated from it because every request reads
+-- it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
 CREATE TABLE plans (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name     text    NOT NULL CONSTRAINT plan_name_taken UNIQUE,
@@ -32,32 +32,23 @@ CREATE TABLE plans (
     api      boolean GENERATED ALWAYS AS (coalesce(limits -> 'api' ->> 'enabled' = '1', false)) STORED
 );
 
-INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits) VALUES
-('Free', true, 0, 0, 0, NULL, '{"links": 100, "clicks": 10000, "retention": 90,
-    "custom": {"enabled": "0"}, "team": {"enabled": "0", "count": "0"},
-    "splash": {"enabled": "1", "count": "1"}, "overlay": {"enabled": "1", "count": "1"},
-    "pixels": {"enabled": "1", "count": "3"}, "domain": {"enabled": "1", "count": "1"},
-    "multiple": {"enabled": "0"}, "alias": {"enabled": "1"}, "device": {"enabled": "0"},
-    "geo": {"enabled": "0"}, "bundle": {"enabled": "1"}, "parameters": {"enabled": "0"},
-    "export": {"enabled": "0"}, "api": {"enabled": "1"}}'),
-('Pro', false, 9, 90, 270, 120, '{"links": 0, "clicks": 0, "retention": 365,
-    "custom": {"enabled": "1"}, "team": {"enabled": "0", "count": "0"},
-    "splash": {"enabled": "1", "count": "50"}, "overlay": {"enabled": "1", "count": "50"},
-    "pixels": {"enabled": "1", "count": "50"}, "domain": {"enabled": "1", "count": "10"},
-    "multiple": {"enabled": "1"}, "alias": {"enabled": "1"}, "device": {"enabled": "1"},
-    "geo": {"enabled": "1"}, "bundle": {"enabled": "1"}, "parameters": {"enabled": "1"},
-    "export": {"enabled": "1"}, "api": {"enabled": "1"}}'),
-('Business', false, 29, 290, 870, 600, '{"links": 0, "clicks": 0, "retention": 0,
-    "custom": {"enabled": "1"}, "team": {"enabled": "1", "count": "0"},
-    "splash": {"enabled": "1", "count": "0"}, "overlay": {"enabled": "1", "count": "0"},
-    "pixels": {"enabled": "1", "count": "0"}, "domain": {"enabled": "1", "count": "0"},
-    "multiple": {"enabled": "1"}, "alias": {"enabled": "1"}, "device": {"enabled": "1"},
-    "geo": {"enabled": "1"}, "bundle": {"enabled": "1"}, "parameters": {"enabled": "1"},
-    "export": {"enabled": "1"}, "api": {"enabled": "1"}}');
+INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
+SELECT name, monthly = 0, monthly, 10 * monthly, 30 * monthly, rate, format(
+       '{"links": %1$s, "clicks": %2$s, "retention": %3$s, "custom": {"enabled": "%4$s"},
+         "team": {"enabled": "%5$s", "count": "0"}, "splash": {"enabled": "1", "count": "%6$s"},
+         "overlay": {"enabled": "1", "count": "%6$s"}, "pixels": {"enabled": "1", "count": "%7$s"},
+         "domain": {"enabled": "1", "count": "%8$s"}, "multiple": {"enabled": "%4$s"}, "alias": {"enabled": "1"},
+         "device": {"enabled": "%4$s"}, "geo": {"enabled": "%4$s"}, "bundle": {"enabled": "1"},
+         "parameters": {"enabled": "%4$s"}, "export": {"enabled": "%4$s"}, "api": {"enabled": "1"}}',
+       links, clicks, retention, paid, team, pages, pixels, domains)::json
+  FROM (VALUES ('Free',      0, NULL, 100, 10000,  90, 0, 0,  1,  3,  1),
+               ('Pro',       9,  120,   0,     0, 365, 1, 0, 50, 50, 10),
+               ('Business', 29,  600,   0,     0,   0, 1, 1,  0,  0,  0))
+       AS offered (name, monthly, rate, links, clicks, retention, paid, team, pages, pixels, domains);
 
--- Users. The API key is looked up by its digest and stored encrypted for display. `key_off` is true while its owner has
--- turned it off. The console shows times in `timezone`. The purge has deleted visits from before `detailed_since`; NULL: none.
--- `suspended` refuses the keys and sessions of a user with 'access', and with 'all' the pages for visitors too.
+-- The API key is looked up by its digest and stored encrypted for display. The console shows times in `timezone`. The purge
+-- has deleted visits from before `detailed_since`; NULL: none. `suspended` refuses the keys and sessions of a user with
+-- 'access', and with 'all' the pages for visitors too.
 CREATE TABLE users (
     id             bigint PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY,
     username       text        NOT NULL,
@@ -81,9 +72,8 @@ CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the latest one of all users
 
--- Users with their status and the plan that is in force, which depend on the time. The rate of a plan does not apply to
--- administrators. LIMIT makes PostgreSQL look up the plan by its key: a join would build a hash table of all plans for
--- every request.
+-- Users with their status and the plan that is in force, which depend on the time. LIMIT makes PostgreSQL look up the plan
+-- by its key: a join would build a hash table of all plans for every request.
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
@@ -96,8 +86,7 @@ SELECT u.*,
                  LIMIT 1) p;
 
 -- Browser sessions, and sign-in links, which are sessions that have not begun. Only the digest of the token in the cookie
--- or in the URL is stored. `by_link` is true for a session that began with a link, until it sets a password. `browser`
--- and `system` are what the user agent gives at sign-in, or empty.
+-- or in the URL is stored. `by_link` is true for a session that began with a link, until it sets a password.
 CREATE TABLE sessions (
     digest  bytea       PRIMARY KEY,
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -111,13 +100,22 @@ CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
 CREATE INDEX ON sessions (created) WHERE is_link;
 
+-- The columns that tables of resources share, for LIKE below. `key_id` is the key that made the row, if that key has
+-- `own_only` or `domains`. It is last, because it is mostly NULL.
+CREATE TABLE resources (
+    id      bigint      GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+    user_id bigint      NOT NULL,
+    created timestamptz NOT NULL DEFAULT now(),
+    version bigint      NOT NULL DEFAULT random_version(),
+    key_id  bigint,
+    UNIQUE (user_id, id)
+);
+
 -- Scoped keys: API keys besides the one in `users`. Only digests are stored. A key that was replaced works until
 -- `previous_until`. NULL in `domains` and `allowed_ips` means no limit. `domains` may contain ids of deleted domains.
--- `key_id` is the key that made the row, if that key has `own_only` or `domains`; so it is in the tables of resources.
 -- `last_used` is the last use, to the minute.
 CREATE TABLE api_keys (
-    id              bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id         bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    LIKE resources INCLUDING ALL,
     name            text        NOT NULL,
     prefix          text        NOT NULL,
     digest          bytea       NOT NULL UNIQUE,
@@ -128,16 +126,13 @@ CREATE TABLE api_keys (
     own_only        boolean     NOT NULL DEFAULT false,
     expires         timestamptz,
     allowed_ips     cidr[],
-    created         timestamptz NOT NULL DEFAULT now(),
     last_used       timestamptz,
     last_address    text,
-    key_id          bigint,
-    version         bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
 
--- At most so many rows per user. The lock makes concurrent inserts wait for each other. `public.`, because restricted
--- keys have a view. Arguments: the number, and the constraint.
+-- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: the number, and the
+-- constraint.
 CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     number bigint;
@@ -165,7 +160,7 @@ RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
                            FROM unnest(allowed_ips) AS ip), false));
 
 -- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is compressed and encrypted: a hash of
--- the request, and the status, content type and body of the answer. Rows of a deleted user are deleted in batches.
+-- the request, and the status, content type and body of the answer.
 CREATE TABLE idempotency_keys (
     user_id bigint      NOT NULL,
     key     text        NOT NULL,
@@ -175,8 +170,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX ON idempotency_keys (created);
 
--- Rate limit counters: requests and attempts in the current window of each bucket. The table is unlogged, so a crash
--- may empty it. The fill factor leaves space for updates in the same page.
+-- Rate limit counters: requests and attempts in the current window of each bucket. A crash may empty an unlogged table.
 CREATE UNLOGGED TABLE rate_windows (
     bucket text        PRIMARY KEY,
     count  integer     NOT NULL,
@@ -185,9 +179,9 @@ CREATE UNLOGGED TABLE rate_windows (
 CREATE INDEX ON rate_windows (until);
 
 -- Add to a counter, and return it. If it would exceed `maximum`, or `seconds` is null, add nothing and return no row. 0
--- adds nothing but locks the row, so that concurrent requests are counted one after another. A stored window that ends
--- later than one that begins now is invalid, because a setting was shortened or the clock was set back: a new one
--- begins. 5 seconds, more than a statement takes, are allowed, because a concurrent statement may have begun later.
+-- adds nothing but locks the row, so that concurrent requests are counted one after another. A new window begins in place
+-- of one that ends too late, because a setting was shortened or the clock was set back: more than 5 seconds later, since a
+-- concurrent statement may have begun later.
 CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double precision, maximum integer DEFAULT NULL)
     RETURNS TABLE (count integer, until timestamptz) LANGUAGE sql AS $$
     INSERT INTO rate_windows AS w (bucket, count, until)
@@ -205,9 +199,9 @@ CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double prec
 $$;
 
 -- Background jobs. A process takes a due job by setting `due` to the end of its lease, and deletes the job when it is
--- done. `attempts` counts how often the job was taken since its last success. `lost` counts how often in a row a
--- process did not put it back, for example because it was killed; the process that has the job now is counted, too.
--- `holder` is a process that has begun something in its memory: it continues the job before the end of the lease.
+-- done. `attempts` counts how often the job was taken since its last success, and `lost` how often in a row a process
+-- did not put it back, for example because it was killed; the process that has the job now is counted, too. `holder` is a
+-- process that has begun something in its memory: it continues the job before the end of the lease.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind     text        NOT NULL,
@@ -237,9 +231,8 @@ END $$;
 
 -- The number of rows that each user owns in each table, in parts: a statement changes the part of its connection, so that
 -- the requests of a user do not wait for each other. `kind` is the table, or 'visits YYYY-MM' for the recorded visits of a
--- month, which have one part. The foreign key rejects new rows of a deleted user, whose existing rows are deleted in batches.
--- `last_added` is the number of visits that the last statement added: fewer than it received once the plan's limit is
--- reached.
+-- month, which have one part. The foreign key rejects new rows of a deleted user. `last_added` is the number of visits that
+-- the last statement added: fewer than it received once the plan's limit is reached.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
     kind       text    NOT NULL,
@@ -249,12 +242,11 @@ CREATE TABLE usage_parts (
     PRIMARY KEY (user_id, kind, part)
 ) WITH (fillfactor = 50);
 
--- The totals of lists.
 CREATE VIEW usage AS
 SELECT user_id, kind, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, kind;
 
--- Branded domains: hosts of users that point to the service. A host belongs to one user. `logo` is the image of `brandlogo`.
--- `checked` is the time of the last check that the host points to the service, and `problem` what it found.
+-- Branded domains: hosts of users that point to the service. `logo` is the image of `brandlogo`. `checked` is the time of
+-- the last check that the host points to the service, and `problem` what it found.
 CREATE TABLE domains (
     id           bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id      bigint  NOT NULL,
@@ -274,7 +266,7 @@ CREATE TABLE domains (
     UNIQUE (user_id, id)
 );
 
--- Domains that are served. Those of a deleted user remain in the table until a job deletes them.
+-- Those of a deleted user remain in the table until a job deletes them.
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
@@ -283,8 +275,7 @@ CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#]+)');
 
 -- Reject redirects from one branded domain to another, which could redirect back. The lock makes concurrent writes
--- wait for each other, so that the later one sees the other domain. `public.domains`, because that of restricted
--- keys has another id.
+-- wait for each other, so that the later one sees the other domain.
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock('public.domains'::regclass::oid::bigint);
@@ -300,26 +291,18 @@ END $$;
 CREATE TRIGGER redirects_on_insert_or_update AFTER INSERT OR UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
     WHEN (NEW.redirectroot <> '' OR NEW.redirect404 <> '') EXECUTE FUNCTION refuse_branded_redirects();
 
--- Splash pages, shown for some seconds before the redirect.
 CREATE TABLE splash_pages (
-    id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     name    text        NOT NULL,
     title   text        NOT NULL DEFAULT '',
     message text        NOT NULL DEFAULT '',
     link    text        NOT NULL DEFAULT '',
     counter integer     NOT NULL DEFAULT 5,
-    banner  text        NOT NULL DEFAULT '',
-    created timestamptz NOT NULL DEFAULT now(),
-    key_id  bigint,
-    version bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    banner  text        NOT NULL DEFAULT ''
 );
 
--- Overlays: calls to action shown on top of the target page.
 CREATE TABLE overlays (
-    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id    bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     type       text        NOT NULL,
     name       text        NOT NULL,
     message    text        NOT NULL DEFAULT '',
@@ -327,14 +310,9 @@ CREATE TABLE overlays (
     label      text        NOT NULL DEFAULT '',
     position   text        NOT NULL DEFAULT 'bottom',
     color      text        NOT NULL DEFAULT '#ffffff',
-    background text        NOT NULL DEFAULT '#1d4ed8',
-    created    timestamptz NOT NULL DEFAULT now(),
-    key_id     bigint,
-    version    bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    background text        NOT NULL DEFAULT '#1d4ed8'
 );
 
--- Answers that visitors gave in the form of an overlay.
 CREATE TABLE overlay_answers (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id    bigint      NOT NULL,
@@ -344,46 +322,33 @@ CREATE TABLE overlay_answers (
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
 
--- Tracking pixels of advertisers.
 CREATE TABLE pixels (
-    id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     type    text        NOT NULL,
     name    text        NOT NULL,
-    tag     text        NOT NULL,
-    created timestamptz NOT NULL DEFAULT now(),
-    key_id  bigint,
-    version bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    tag     text        NOT NULL
 );
 
--- Campaigns: named sets of links. The slug is the path of the rotator, which redirects to one of the links. If name and slug
--- are both taken, the error names the name, because PostgreSQL checks the constraint first that was created first.
+-- The slug is the path of the rotator, which redirects to one of the links. If name and slug are both taken, the error
+-- names the name, because PostgreSQL checks the constraint first that was created first.
 CREATE TABLE campaigns (
-    id      bigint      GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     name    text        NOT NULL,
     CONSTRAINT campaign_name_taken UNIQUE (user_id, name),
     slug    text        CONSTRAINT campaign_slug_taken UNIQUE,
-    public  boolean     NOT NULL,
-    created timestamptz NOT NULL DEFAULT now(),
-    key_id  bigint,
-    version bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    public  boolean     NOT NULL
 );
 
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
 
--- Short links. `plain` is true if the link was created from a URL alone: the same URL then returns the same link, to the
--- restricted key that created it, or to all other callers.
--- `custom` is true if the user chose the alias. `public` links appear in the lists of campaigns. `locations`, `devices`
--- and `languages` map a lower-case name to a URL. `parameters` is an array of [name, value]. `imported_clicks` is the
--- number of clicks that another service counted, without those that were imported as visits. No statistics include it.
--- `pixel_ids` is NULL if there are none, and may contain ids of deleted pixels.
+-- `plain` is true if the link was created from a URL alone: the same URL then returns the same link, to the restricted key
+-- that created it, or to all other callers. `custom` is true if the user chose the alias. `public` links appear in the
+-- lists of campaigns. `locations`, `devices` and `languages` map a lower-case name to a URL. `parameters` is an array of
+-- [name, value]. `imported_clicks` is the number of clicks that another service counted, without those that were imported
+-- as visits. No statistics include it. `pixel_ids` is NULL if there are none, and may contain ids of deleted pixels.
 CREATE TABLE links (
-    id              bigint      PRIMARY KEY DEFAULT nextval('tracked_ids'),
-    user_id         bigint      NOT NULL,
+    LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     campaign_id     bigint,
     domain_id       bigint,
     alias           text        NOT NULL,
@@ -406,19 +371,16 @@ CREATE TABLE links (
     metaimage       text        NOT NULL DEFAULT '',
     deeplink        jsonb       NOT NULL DEFAULT '{}',
     public          boolean     NOT NULL DEFAULT true,
-    created         timestamptz NOT NULL DEFAULT now(),
     imported_clicks bigint,
-    key_id          bigint,
-    version         bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id),
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
+ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- Lists read the unique index on (user_id, id). A link of a URL alone has an entry in no other index than this one, the
 -- primary key and that of the search.
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE plain;
 -- The public list of a campaign, its rotator, and its deletion.
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
--- Links of a domain: its deletion is refused while it has any, and keys limited to it list them.
+-- Deletion of a domain is refused while it has links, and keys limited to it list them.
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 -- Deletion of splash pages and overlays.
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
@@ -428,12 +390,11 @@ CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;
 -- Lists of keys with `own_only`.
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
 
--- The text of a link that is searched.
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
 
--- Create the index of the search unless it exists or its extensions are refused: a search then reads all links of its user.
--- Entries of new rows wait in a list, which the jobs empty (linkmgr/repository/url_records.py).
+-- Create the index of the search unless its extensions are refused: a search then reads all links of its user. Entries of
+-- new rows wait in a list, which the jobs empty (linkmgr/repository/url_records.py).
 CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 BEGIN
     IF to_regclass('links_search') IS NULL THEN
@@ -456,27 +417,20 @@ BEGIN
         USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
 END $$;
 
--- Bio pages: a public page of links on our own host. `links` is an array of {title, url}. `custom` is true if the user
--- chose the alias.
+-- Bio pages: a public page of links on our own host. `links` is an array of {title, url}.
 CREATE TABLE bios (
-    id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     alias   text        NOT NULL,
     custom  boolean     NOT NULL DEFAULT false,
     name    text        NOT NULL,
     bio     text        NOT NULL DEFAULT '',
     theme   text        NOT NULL DEFAULT 'light',
-    links   json        NOT NULL DEFAULT '[]',
-    created timestamptz NOT NULL DEFAULT now(),
-    key_id  bigint,
-    version bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    links   json        NOT NULL DEFAULT '[]'
 );
 
--- Aliases of links and bio pages. The primary key is the only constraint that makes an alias unique on its host.
--- Triggers copy the rows from links and bios. There are no foreign keys, because their indexes would slow down every
--- new link. Codes of deleted QR codes, which are printed somewhere, have the domain -1: only `owner_id` may store them
--- again, from an export. This user may have been deleted.
+-- Aliases of links and bio pages, unique on their host. Triggers copy the rows. There are no foreign keys, because their
+-- indexes would slow down every new link. Codes of deleted QR codes, which are printed somewhere, have the domain -1: only
+-- `owner_id`, who may have been deleted, may store them again, from an export.
 CREATE TABLE aliases (
     alias     text   NOT NULL,
     domain_id bigint NOT NULL,  -- 0: our own host
@@ -487,12 +441,10 @@ CREATE TABLE aliases (
     CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
 
--- QR codes. `code` is the last part of their URLs. `logo` is the PNG that the image contains. `logo_hash` identifies it
--- in the cache of images, so that a cached image needs no `logo`. `logo_source` is the URL or the file name that the user
--- sent.
+-- `code` is the last part of the URLs. `logo` is the PNG that the image contains, and `logo_source` the URL or the file name
+-- that the user sent. `logo_hash` identifies it in the cache of images, so that a cached image needs no `logo`.
 CREATE TABLE qrs (
-    id          bigint      PRIMARY KEY DEFAULT nextval('tracked_ids'),
-    user_id     bigint      NOT NULL,
+    LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     code        text        NOT NULL UNIQUE,
     type        text        NOT NULL,
     data        json        NOT NULL,
@@ -501,12 +453,9 @@ CREATE TABLE qrs (
     foreground  text        NOT NULL,
     logo        bytea,
     logo_source text,
-    logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
-    created     timestamptz NOT NULL DEFAULT now(),
-    key_id      bigint,
-    version     bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED
 );
+ALTER TABLE qrs ALTER id SET DEFAULT nextval('tracked_ids');
 
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -521,15 +470,12 @@ CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FU
 
 -- Return true if a URL is on a branded domain, where it could lead back to the same QR code. Links do not lead back, so
 -- their short URLs are allowed.
-CREATE FUNCTION is_branded(url text) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN EXISTS (
-        SELECT FROM live_domains d
-         WHERE host = host_of(url)
-           AND NOT EXISTS (SELECT FROM aliases a
-                            WHERE a.domain_id = d.id
-                              AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')));
-END $$;
+CREATE FUNCTION is_branded(url text) RETURNS boolean LANGUAGE sql STABLE
+RETURN EXISTS (SELECT FROM live_domains d
+                WHERE host = host_of(url)
+                  AND NOT EXISTS (SELECT FROM aliases a
+                                   WHERE a.domain_id = d.id
+                                     AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')));
 
 -- An update that keeps the URL is accepted: its host may have become a branded domain since.
 CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -542,23 +488,17 @@ END $$;
 CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
     WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_branded_link();
 
--- Channels: colored groups of links, bio pages and QR codes.
 CREATE TABLE channels (
-    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id     bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     name        text        NOT NULL,
     description text        NOT NULL DEFAULT '',
     color       text        NOT NULL,
     starred     boolean     NOT NULL DEFAULT false,
-    created     timestamptz NOT NULL DEFAULT now(),
-    key_id      bigint,
-    version     bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id),
     CONSTRAINT channel_name_taken UNIQUE (user_id, name)
 );
+DROP TABLE resources;
 
--- Members of channels: each row refers to one link, bio page or QR code. The foreign keys include the user, so a row
--- cannot refer to another user's.
+-- Members of channels: each row refers to one link, bio page or QR code.
 CREATE TABLE channel_items (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id    bigint NOT NULL,
@@ -577,8 +517,7 @@ CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
 
--- Visits of links and scans of QR codes. IP addresses are not stored: `visitor` is a keyed digest. Each month has a
--- partition, so that old visits are dropped as a whole instead of row by row.
+-- Visits of links and scans of QR codes. IP addresses are not stored: `visitor` is a keyed digest. Old months are dropped.
 CREATE TABLE visits (
     tracked_id bigint      NOT NULL,
     at         timestamptz NOT NULL,
@@ -594,28 +533,25 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
--- Create the partition for the month of a visit. Each purge creates those of this month and the next two. Attaching a
--- table, unlike creating it as a partition, waits neither for visits nor for a dump.
+-- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither for
+-- visits nor for a dump.
 CREATE FUNCTION create_partition(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     month     timestamp := date_trunc('month', at AT TIME ZONE 'UTC');
     partition text      := to_char(month, '"visits_"YYYY_MM');
 BEGIN
-    IF to_regclass(partition) IS NOT NULL THEN
-        RETURN;
+    IF to_regclass(partition) IS NULL THEN
+        PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
+        IF to_regclass(partition) IS NULL THEN
+            EXECUTE format('CREATE TABLE %I (LIKE visits INCLUDING DEFAULTS)', partition);
+            EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                           partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+        END IF;
     END IF;
-    PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
-    IF to_regclass(partition) IS NOT NULL THEN
-        RETURN;
-    END IF;
-    EXECUTE format('CREATE TABLE %I (LIKE visits INCLUDING DEFAULTS)', partition);
-    EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                   partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
 END $$;
 
 SELECT create_partition(now());
 
--- The partitions of `visits` and their bounds.
 CREATE VIEW partitions AS
 SELECT partition, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS until
   FROM (SELECT oid::regclass AS partition,
@@ -623,8 +559,7 @@ SELECT partition, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS unt
           FROM pg_class
          WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass)) bounded;
 
--- Drop a partition and return true. With `if_empty`, keep one that has visits and return false; the check holds the
--- lock.
+-- Drop a partition and return true. With `if_empty`, keep one that has visits and return false.
 CREATE FUNCTION drop_partition(partition regclass, if_empty boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     has_visits boolean := false;
@@ -646,15 +581,13 @@ CREATE TABLE visit_spools (
     stored bigint NOT NULL
 );
 
--- The visitors of each target, from which unique visits are counted.
 CREATE TABLE visitors (
     tracked_id bigint NOT NULL,
     visitor   bytea  NOT NULL,
     PRIMARY KEY (tracked_id, visitor)
 );
 
--- Totals of a link or QR code, updated when visits are stored, so that reading them does not depend on the number of
--- visits. `top_labels` are the ten most frequent labels of each dimension.
+-- `top_labels` are the ten most frequent labels of each dimension.
 CREATE TABLE totals (
     tracked_id bigint PRIMARY KEY,
     clicks     bigint NOT NULL,
@@ -662,12 +595,9 @@ CREATE TABLE totals (
     top_labels json
 ) WITH (fillfactor = 50);
 
--- The rows that a link refers to: its branded domain, its splash page or overlay as the `type` of the API, its campaign,
--- pixels and channels. References to deleted rows are left out, until a background job clears them. This is a function
--- because PostgreSQL would otherwise open all of these tables for each link that is read, and most links have none. It is
--- volatile, so that it sees what the statement that calls it has written.
---
--- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
+-- The rows that a link refers to, without deleted ones. This is a function because PostgreSQL would otherwise open all of
+-- these tables for each link that is read, and most links have none. It is volatile, so that it sees what the statement
+-- that calls it has written. `public.domains`, because the short URL has the host, also for a key that may not use it.
 CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
@@ -694,8 +624,7 @@ END $$;
 
 -- Sums of visits of a link or QR code, which begin at `at`. `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all', whose
 -- `at` is -infinity. `labels` has an object for each dimension: visits by label. One row for all labels takes less time
--- and space than a row for each. In 'all', each dimension has a bounded number of labels, which the other units share;
--- further labels are counted as 'Other'. The purge deletes quarters after 400 days.
+-- and space than a row for each. Labels beyond a number in 'all' are counted as 'Other'.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
     unit       text        NOT NULL,
@@ -751,30 +680,28 @@ CREATE TABLE account_rollups (
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
 
--- Return sums of visits from `since` up to `until`: those of whole UTC days, but of the days that begin at `split`, in
--- which a day of another time zone begins, those of quarters of an hour.
---
--- OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may
--- read the rows of all and join them afterwards.
+-- Return the units of rollups to sum from `since` up to `until`: whole UTC days, but in place of the days that begin at
+-- `split`, in which a day of another time zone begins, quarters of an hour.
+CREATE FUNCTION ranges(since timestamptz, until timestamptz, split timestamptz[])
+RETURNS TABLE (unit text, first timestamptz, "end" timestamptz, omitted timestamptz[]) LANGUAGE sql IMMUTABLE ROWS 2 AS $$
+    SELECT 'day', since, until, split
+     UNION ALL
+    SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}'
+      FROM unnest(split) AS days (day)
+$$;
+
+-- Return sums of visits by these units. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR
+-- code by the index. Otherwise it may read the rows of all and join them afterwards.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
     SELECT stored.tracked_id, stored.at, counted.dimension, counted.label, counted.visits
-      FROM (SELECT days.*
-              FROM unnest(ids) AS tracked (id),
-                   LATERAL (SELECT *
-                              FROM tracked_rollups r
-                             WHERE r.tracked_id = tracked.id AND unit = 'day' AND bot = ANY (bots)
-                               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
-                            OFFSET 0) days
-             UNION ALL
-            SELECT quarters.*
-              FROM unnest(ids) AS tracked (id), unnest(split) AS days (day),
-                   LATERAL (SELECT *
-                              FROM tracked_rollups r
-                             WHERE r.tracked_id = tracked.id AND unit = 'quarter' AND bot = ANY (bots)
-                               AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
-                            OFFSET 0) quarters) stored,
+      FROM unnest(ids) AS tracked (id), ranges(since, until, split) AS summed,
+           LATERAL (SELECT *
+                      FROM tracked_rollups r
+                     WHERE r.tracked_id = tracked.id AND r.unit = summed.unit AND bot = ANY (bots)
+                       AND r.at >= summed.first AND r.at < summed."end" AND r.at <> ALL (summed.omitted)
+                    OFFSET 0) stored,
            LATERAL (SELECT '' AS dimension, '' AS label, stored.visits WHERE '' = ANY (dimensions)
                      UNION ALL
                     SELECT name, l.key, l.value::bigint
@@ -786,23 +713,16 @@ $$;
 CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    SELECT days.*
-      FROM (SELECT r.at, r.dimension, r.label, r.visits
-              FROM account_rollups r
-             WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'day' AND bot = ANY (bots)
-               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
-            OFFSET 0) days
-     UNION ALL
-    SELECT quarters.*
-      FROM unnest(split) AS days (day),
+    SELECT stored.*
+      FROM ranges(since, until, split) AS summed,
            LATERAL (SELECT r.at, r.dimension, r.label, r.visits
                       FROM account_rollups r
-                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'quarter' AND bot = ANY (bots)
-                       AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
-                    OFFSET 0) quarters
+                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND r.unit = summed.unit
+                       AND bot = ANY (bots) AND r.at >= summed.first AND r.at < summed."end"
+                       AND r.at <> ALL (summed.omitted)
+                    OFFSET 0) stored
 $$;
 
--- Links as the API lists them. `host` is the scheme and host of a branded domain, or null on our own host.
 CREATE VIEW link_records AS
 SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
        coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
@@ -815,16 +735,14 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.tracked_id = l.id;
 
--- Imports of links from files and services. The stage 'read' turns the file or service into rows of import_rows; 'store'
--- works on them. `batch` is the number of batches of both. `cursor` is the next page of a service, `found` the number of
--- rows read, and `waiting_bytes` their size. `token` is encrypted, and deleted when everything is read.
--- `size` is that of the file in bytes, or null for a service. `missing` are links that a service counts and has not
--- sent, `cut` those whose title was cut, `failures` the requests in a row that a service did not answer, and
--- `failing_since` the time of the first one, or of the first that it asked to repeat later.
--- `part` is the part that is done, from 0 to 1: reading is half of it, and it is unknown for a service.
--- `visits_refused` are those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links
--- that the import makes. `problem` is the reason for which reading ended early. `error_bytes` is the size of the rows
--- that failed and are kept.
+-- Imports of links. The stage 'read' turns a file or service into rows of import_rows; 'store' works on them. `batch` is
+-- the number of batches of both. `cursor` is the next page of a service, `found` the number of rows read, `waiting_bytes`
+-- their size, and `error_bytes` that of the rows that failed and are kept. `token` is encrypted. `size` is that of the file
+-- in bytes, or null for a service. `missing` are links that a service counts and has not sent, `cut` those whose title was
+-- cut, `failures` the requests in a row that a service did not answer or asked to repeat later. `part` is the part that is
+-- done, from 0 to 1: reading is half of it, and it is unknown for a service. `visits_refused` are those of `visits` that
+-- are beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes. `problem` is the
+-- reason for which reading ended early.
 CREATE TABLE imports (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id     bigint      NOT NULL,
@@ -870,12 +788,11 @@ CREATE TABLE imports (
 );
 
 -- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
--- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`. A row that
--- failed has `code`, `message` and `raw`, the columns of the source without passwords. A row to which others may refer
--- has the id of what was stored in `row_id`, with `made` if the import made it; `kind` is 'links' or another file of an
--- exported account, and `name` its name in the source. Other rows are deleted when they are stored. A `place` of -1 has
--- the pieces of the file, so that a worker on any host can read it: 1 MiB each, except the last one, also encrypted. The
--- job deletes them when the import has ended. There is no foreign key: a job deletes the rows of a deleted import.
+-- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`, and deleted.
+-- A row that failed stays, with `code`, `message` and `raw`, the columns of the source without passwords, and so does one
+-- to which others may refer, with the id of what was stored in `row_id`, and `made` if the import made it; `kind` is
+-- 'links' or another file of an exported account, and `name` its name in the source. A `place` of -1 has the encrypted
+-- pieces of the file, 1 MiB each, so that a worker on any host can read it.
 CREATE TABLE import_rows (
     user_id   bigint   NOT NULL,
     import_id bigint   NOT NULL,
@@ -896,10 +813,10 @@ CREATE INDEX ON import_rows (import_id, place, number) WHERE content IS NOT NULL
 CREATE INDEX ON import_rows (import_id, number) WHERE code IS NOT NULL;
 CREATE INDEX ON import_rows (import_id, kind, name);
 
--- Webhooks: subscriptions to events. One without a URL only records events for GET /api/events. `events` are types such
--- as 'link.created', or prefixes such as 'link.*' and '*'. `secret_ciphertext` signs deliveries; after a rotation,
--- `previous_ciphertext` does so too until `previous_until`. `failures` counts the attempts since the last success, and
--- until `paused_until` no other delivery is attempted. `reason` tells why the service turned a webhook off.
+-- Webhooks: subscriptions to events. One without a URL only records events for GET /api/events. `secret_ciphertext` signs
+-- deliveries; after a rotation, `previous_ciphertext` does so too until `previous_until`. `failures` counts the attempts
+-- since the last success, and until `paused_until` no other delivery is attempted. `reason` tells why the service turned a
+-- webhook off.
 CREATE TABLE webhooks (
     id                  bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id             bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -922,8 +839,8 @@ CREATE TABLE webhooks (
     UNIQUE (user_id, id)
 );
 
--- Events that triggers recorded in the transaction of the change. A process moves them to `events`. `data` is null for
--- a row that is read when the event is moved.
+-- Events, noted in the transaction of the change. A process moves them to `events`. `data` is null for a row that is read
+-- when the event is moved.
 CREATE TABLE outbox (
     id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id   bigint      NOT NULL,
@@ -934,9 +851,9 @@ CREATE TABLE outbox (
 );
 CREATE INDEX ON outbox (user_id, id);
 
--- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
--- a number misses none. `position` and `bytes` count the events of the user and their sizes up to this one, so that the
--- oldest are dropped beyond a number and a size (repository/outbox.py).
+-- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind a
+-- number misses none. `position` and `bytes` count the events of the user up to this one, so that the oldest are dropped
+-- beyond a number and a size (repository/outbox.py).
 CREATE TABLE events (
     number   bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id  bigint      NOT NULL,
@@ -949,9 +866,8 @@ CREATE TABLE events (
 CREATE INDEX ON events (user_id, number);
 CREATE INDEX ON events (created);
 
--- Deliveries of events. A process takes a delivery by setting `due` to the end of its lease. `status` is null if there
--- was no response. `milliseconds` and `response` are those of the last attempt. Deliveries of a deleted webhook are
--- deleted in batches.
+-- A process takes a delivery by setting `due` to the end of its lease. `status`, null without a response, `milliseconds`
+-- and `response` are those of the last attempt.
 CREATE TABLE deliveries (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     webhook_id   bigint      NOT NULL,
@@ -969,7 +885,7 @@ CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 
--- Links that expire, in the order in which they are announced.
+-- The order in which expired links are announced.
 CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;
 
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -977,10 +893,9 @@ RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
 CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
--- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. An update that leaves a row
--- as it was is no change. Nor is a new value of `imported_clicks` or `created`, which only imports write, in statements
--- that change nothing else, or of `checked`, which is written with the result of a check. `public.domains`, because a
--- restricted key may delete a link of a domain that it may not use.
+-- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. `imported_clicks` and
+-- `created`, which only imports change, and `checked`, the time of a check, are changed by statements that change nothing
+-- else that counts. `public.domains`, because a restricted key may delete a link of a domain that it may not use.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1033,8 +948,7 @@ CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires O
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION record_past_expiry();
 
--- Record visits of people in events of at most 40, which fit into a delivery. Visits that are stored more than a day
--- late are no news.
+-- Record visits of people in events of at most 40, which fit into a delivery, unless they are stored more than a day late.
 CREATE FUNCTION record_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1057,19 +971,7 @@ END $$;
 CREATE TRIGGER record_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION record_visit_events();
 
-CREATE FUNCTION record_answer_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF has_webhooks(NEW.user_id) THEN
-        INSERT INTO outbox (user_id, type, data)
-        VALUES (NEW.user_id, 'answer.received',
-                jsonb_build_object('id', NEW.id, 'overlay', NEW.overlay_id, 'answer', NEW.answer,
-                                   'date', to_char(NEW.created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')));
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER record_answer AFTER INSERT ON overlay_answers FOR EACH ROW EXECUTE FUNCTION record_answer_event();
-
--- Record created and deleted users, for administrators with webhooks.
+-- For administrators with webhooks.
 CREATE FUNCTION record_user_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     account users := coalesce(NEW, OLD);
@@ -1083,7 +985,6 @@ BEGIN
 END $$;
 CREATE TRIGGER record_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION record_user_event();
 
--- Record that an import has ended.
 CREATE FUNCTION record_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF has_webhooks(NEW.user_id) THEN
@@ -1097,9 +998,8 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
 
 -- Triggers that run when rows are stored, changed or deleted. Nothing depends on the order of the triggers of an event.
 
--- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it. Statements
--- that read such a reference ignore it if the row no longer exists. Arguments: pairs of a column, which has an id or an array
--- of ids, and a table.
+-- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it. Arguments:
+-- pairs of a column, which has an id or an array of ids, and a table.
 CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     sent   jsonb := to_jsonb(NEW);
@@ -1149,7 +1049,7 @@ RETURN ARRAY(SELECT label
                             ('geo', 'targets by country'), ('parameters', 'link parameters')) AS features (name, label)
               WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
 
--- Return the first feature that is used although it is lacking, or null.
+-- Return the first feature that is used although it is lacking.
 CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb)
     RETURNS text LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
@@ -1161,19 +1061,17 @@ RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom ali
 CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
 
+-- Bio pages have none of these columns but `custom` and `alias`.
 CREATE FUNCTION require_features() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    denied text;
+    sent   jsonb := to_jsonb(NEW);
+    stored jsonb := to_jsonb(OLD);
+    denied text  := denied_feature(
+        lacking_features(NEW.user_id), NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias,
+        CASE WHEN (sent -> 'devices' <@ (stored -> 'devices')) IS NOT TRUE THEN sent -> 'devices' END,
+        CASE WHEN (sent -> 'locations' <@ (stored -> 'locations')) IS NOT TRUE THEN sent -> 'locations' END,
+        CASE WHEN NOT has_elements(stored -> 'parameters', sent -> 'parameters') THEN sent -> 'parameters' END);
 BEGIN
-    IF TG_TABLE_NAME = 'bios' THEN
-        denied := denied_feature(lacking_features(NEW.user_id), NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias,
-                                 NULL, NULL, NULL);
-    ELSE
-        denied := denied_feature(lacking_features(NEW.user_id), NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias,
-                                 CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
-                                 CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
-                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END);
-    END IF;
     IF denied IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature', MESSAGE = 'feature', DETAIL = denied;
     END IF;
@@ -1183,8 +1081,7 @@ END $$;
 -- Check that a plan allows the rows that were just counted. Creates share a lock if at least 64 more rows are allowed. At
 -- most 32 transactions do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it
 -- is a single statement. So at least 32 rows are still allowed once they have the lock, and none of them needs to lock
--- alone as well, which would be a deadlock. Any other create locks alone, so that it waits for all others and sees their
--- rows. An unlimited plan locks nothing. `public.usage`, because restricted keys have a view of this name.
+-- alone as well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all others.
 CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     label   text := replace(name, '_', ' ');
@@ -1217,34 +1114,29 @@ BEGIN
     END IF;
 END $$;
 
--- Count the rows of a statement. Those of links and bio pages get their aliases after the plan was checked, so that its
--- limit is reported before a taken alias. Argument: the member of `limits`, or ''.
+-- Count the rows that a statement adds or deletes. Those of links and bio pages get their aliases after the plan was
+-- checked, so that its limit is reported before a taken alias. Argument: the member of `limits`, or ''.
 CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     own    integer := pg_backend_pid() % 32;
     owner  bigint;
     number bigint;
 BEGIN
-    IF TG_OP = 'DELETE' THEN
+    FOR owner, number IN SELECT user_id, count(*) FROM changed GROUP BY user_id LOOP
+        CONTINUE WHEN TG_OP = 'DELETE' AND NOT EXISTS (SELECT FROM users WHERE id = owner);
         INSERT INTO public.usage_parts AS u (user_id, kind, part, total)
-        SELECT user_id, TG_TABLE_NAME, own, -count(*)
-          FROM deleted
-         WHERE EXISTS (SELECT FROM users WHERE id = user_id)
-         GROUP BY user_id
+        VALUES (owner, TG_TABLE_NAME, own, CASE TG_OP WHEN 'INSERT' THEN number ELSE -number END)
         ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
-        RETURN NULL;
-    END IF;
-    FOR owner, number IN SELECT user_id, count(*) FROM inserted GROUP BY user_id LOOP
-        INSERT INTO public.usage_parts AS u (user_id, kind, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
-        ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
-        IF TG_ARGV[0] <> '' THEN
+        IF TG_OP = 'INSERT' AND TG_ARGV[0] <> '' THEN
             PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
         END IF;
     END LOOP;
-    IF TG_TABLE_NAME = 'links' THEN
-        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM inserted;
+    IF TG_OP = 'DELETE' THEN
+        RETURN NULL;
+    ELSIF TG_TABLE_NAME = 'links' THEN
+        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM changed;
     ELSIF TG_TABLE_NAME = 'bios' THEN
-        INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM inserted;
+        INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM changed;
     END IF;
     RETURN NULL;
 END $$;
@@ -1268,8 +1160,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Give a row a new version if an update changes it. Argument: the columns that the service changes by itself, and those
--- that are generated, which have no value yet.
+-- Argument: the columns that the service changes by itself, and those that are generated, which have no value yet.
 CREATE FUNCTION change_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF to_jsonb(NEW) - TG_ARGV[0]::text[] <> to_jsonb(OLD) - TG_ARGV[0]::text[] THEN
@@ -1280,60 +1171,60 @@ END $$;
 
 DO $$
 DECLARE
-    name    text;
-    feature text;  -- the member of `limits`
-    kind    text;  -- of events
-    ignored text;  -- columns without influence on the version
-    columns text;  -- that refer to other rows
-    tables  text;  -- to which they refer
+    name     text;
+    kind     text;     -- of events, or NULL for none
+    feature  text;     -- the member of `limits`, '' for no limit, or NULL if the rows are not counted
+    has_rows boolean;  -- that jobs delete or change after a delete
+    ignored  text;     -- columns without influence on the version
 BEGIN
-    FOR name, feature IN VALUES
-        ('links', 'links'), ('bios', ''), ('qrs', ''), ('campaigns', 'bundle'), ('channels', ''), ('pixels', 'pixels'),
-        ('splash_pages', 'splash'), ('overlays', 'overlay'), ('domains', 'domain'), ('imports', '')
-    LOOP
-        EXECUTE format('CREATE TRIGGER count_added AFTER INSERT ON %I REFERENCING NEW TABLE AS inserted
-                        EXECUTE FUNCTION count_rows(%L)', name, feature);
-        EXECUTE format('CREATE TRIGGER count_deleted AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
-                        EXECUTE FUNCTION count_rows()', name);
-    END LOOP;
-    FOREACH name IN ARRAY '{users,links,qrs,campaigns,channels,splash_pages,overlays,webhooks,imports}'::text[] LOOP
-        EXECUTE format('CREATE TRIGGER enqueue_cleanup AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
-                        EXECUTE FUNCTION enqueue_cleanup()', name);
-    END LOOP;
-    FOR name, kind IN VALUES
-        ('links', 'link'), ('qrs', 'qr'), ('campaigns', 'campaign'), ('channels', 'channel'), ('bios', 'bio'),
-        ('domains', 'domain'), ('splash_pages', 'splash'), ('overlays', 'overlay'), ('pixels', 'pixel')
-    LOOP
-        EXECUTE format('CREATE TRIGGER record_created AFTER INSERT ON %I REFERENCING NEW TABLE AS inserted
-                        EXECUTE FUNCTION record_events(%L)', name, kind);
-        EXECUTE format('CREATE TRIGGER record_updated AFTER UPDATE ON %I
-                        REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-                        EXECUTE FUNCTION record_events(%L)', name, kind);
-        EXECUTE format('CREATE TRIGGER record_deleted AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
-                        EXECUTE FUNCTION record_events(%L)', name, kind);
-    END LOOP;
-    FOR name, ignored IN VALUES
-        ('users', '{detailed_since}'), ('api_keys', '{last_used,last_address}'), ('links', '{}'), ('bios', '{}'), ('qrs', '{logo_hash}'),
-        ('campaigns', '{}'), ('channels', '{}'), ('overlays', '{}'), ('pixels', '{}'), ('splash_pages', '{}'),
-        ('imports', '{part}'), ('domains', '{checked,problem,logo_digest}'),
-        ('webhooks', '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until}')
+    FOR name, kind, feature, has_rows, ignored IN VALUES
+        ('links', 'link', 'links', true, '{}'),
+        ('bios', 'bio', '', false, '{}'),
+        ('qrs', 'qr', '', true, '{logo_hash}'),
+        ('campaigns', 'campaign', 'bundle', true, '{}'),
+        ('channels', 'channel', '', true, '{}'),
+        ('domains', 'domain', 'domain', false, '{checked,problem,logo_digest}'),
+        ('splash_pages', 'splash', 'splash', true, '{}'),
+        ('overlays', 'overlay', 'overlay', true, '{}'),
+        ('pixels', 'pixel', 'pixels', false, '{}'),
+        ('imports', NULL, '', true, '{part}'),
+        ('webhooks', NULL, NULL, true,
+         '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until}'),
+        ('api_keys', NULL, NULL, false, '{last_used,last_address}'),
+        ('users', NULL, NULL, true, '{detailed_since}')
     LOOP
         EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW
                         EXECUTE FUNCTION change_version(%L)', name, ignored);
-    END LOOP;
-    FOR name, columns, tables IN VALUES
-        ('links', 'campaign_id, splash_id, overlay_id, pixel_ids', 'campaigns, splash_pages, overlays, pixels'),
-        ('webhooks', 'campaign_id, channel_id, domain_id', 'campaigns, channels, domains'),
-        ('overlay_answers', 'overlay_id', 'overlays')
-    LOOP
-        EXECUTE format('CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF %1$s ON %2$I FOR EACH ROW
-                        WHEN (num_nonnulls(%3$s) > 0) EXECUTE FUNCTION require_references(%4$s)',
-                       columns, name, (SELECT string_agg('NEW.' || c, ', ') FROM string_to_table(columns, ', ') c),
-                       (SELECT string_agg(c || ', ' || t, ', ')
-                          FROM ROWS FROM (string_to_table(columns, ', '), string_to_table(tables, ', ')) AS pairs (c, t)));
+        IF has_rows THEN
+            EXECUTE format('CREATE TRIGGER enqueue_cleanup AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
+                            EXECUTE FUNCTION enqueue_cleanup()', name);
+        END IF;
+        IF feature IS NOT NULL THEN
+            EXECUTE format('CREATE TRIGGER count_added AFTER INSERT ON %1$I REFERENCING NEW TABLE AS changed
+                            EXECUTE FUNCTION count_rows(%2$L);
+                            CREATE TRIGGER count_deleted AFTER DELETE ON %1$I REFERENCING OLD TABLE AS changed
+                            EXECUTE FUNCTION count_rows()', name, feature);
+        END IF;
+        IF kind IS NOT NULL THEN
+            EXECUTE format('CREATE TRIGGER record_created AFTER INSERT ON %1$I REFERENCING NEW TABLE AS inserted
+                            EXECUTE FUNCTION record_events(%2$L);
+                            CREATE TRIGGER record_updated AFTER UPDATE ON %1$I
+                            REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
+                            EXECUTE FUNCTION record_events(%2$L);
+                            CREATE TRIGGER record_deleted AFTER DELETE ON %1$I REFERENCING OLD TABLE AS deleted
+                            EXECUTE FUNCTION record_events(%2$L)', name, kind);
+        END IF;
     END LOOP;
 END $$;
 
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, splash_id, overlay_id, pixel_ids ON links
+    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.splash_id, NEW.overlay_id, NEW.pixel_ids) > 0)
+    EXECUTE FUNCTION require_references(campaign_id, campaigns, splash_id, splash_pages, overlay_id, overlays, pixel_ids, pixels);
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, channel_id, domain_id ON webhooks
+    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.channel_id, NEW.domain_id) > 0)
+    EXECUTE FUNCTION require_references(campaign_id, campaigns, channel_id, channels, domain_id, domains);
+CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers
+    FOR EACH ROW EXECUTE FUNCTION require_references(overlay_id, overlays);
 CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters ON links
     FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]')
     EXECUTE FUNCTION require_features();
@@ -1345,30 +1236,29 @@ CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW
 
 -- Restricted keys: those with `own_only` or `domains`. Their requests use connections whose search path begins with the
 -- schema `restricted_own`, or `restricted_domains` for keys without `own_only`. It has a view in place of each table with
--- rows of users, so every statement, trigger and function sees and changes only the rows that the key may use. The
--- settings linkmgr.key_id and linkmgr.domains ('' means all) describe the key. There are two schemas because an index
--- answers a condition only without "or all".
+-- rows of users, so every statement, trigger and function sees and changes only the rows that the key may use, unless it
+-- names `public.<table>`. The settings linkmgr.key_id and linkmgr.domains ('' means all) describe the key. There are two
+-- schemas because an index answers a condition only without "or all".
 --
 -- Row-level security would need a role that the service may often not create, would not use the index of the search, and
--- has no name for a table that a statement must see whole: here it is `public.<table>`.
+-- has no name for a table that a statement must see whole.
 
--- Create the views of restricted keys. Each upgrade calls this after its migrations, because views do not get the columns
--- that are added to their tables. A migration that drops a column or changes its type drops both schemas first, and calls
--- this at its end.
+-- Each upgrade calls this after its migrations, because views do not get the columns that are added to their tables. A
+-- migration that drops a column or changes its type drops both schemas first, and calls this at its end.
 CREATE FUNCTION create_restricted_views() RETURNS void LANGUAGE plpgsql
     SET client_min_messages = warning SET search_path = public AS $$
 DECLARE
     domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
     -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
     records CONSTANT text := replace(pg_get_viewdef('link_records'), ' domains ', ' public.domains ');
-    schema      text;
-    own         text;
-    all_domains text;
-    name        text;
-    filter      text;
-    totals      text;  -- of lists
+    schema  text;
+    own     text;
+    is_any  text;  -- true if the key may use all domains
+    name    text;
+    filter  text;
+    totals  text;  -- of lists
 BEGIN
-    FOR schema, own, all_domains IN VALUES
+    FOR schema, own, is_any IN VALUES
         ('restricted_own', 't.key_id = current_setting(''linkmgr.key_id'')::bigint', domains || ' IS NULL'),
         ('restricted_domains', 'true', 'false')
     LOOP
@@ -1378,18 +1268,12 @@ BEGIN
         FOR name, filter IN VALUES
             ('links', '%2$s AND (%3$s OR t.domain_id = ANY (%4$s))'),
             ('domains', 'CASE WHEN %3$s THEN %2$s ELSE t.id = ANY (%4$s) END'),
-            -- Those have no branded domain.
-            ('bios', '%2$s AND %3$s'),
-            ('qrs', '%2$s AND %3$s'),
-            ('campaigns', '%2$s'),
-            ('channels', '%2$s'),
-            ('overlays', '%2$s'),
-            ('pixels', '%2$s'),
-            ('splash_pages', '%2$s'),
-            ('api_keys', '%2$s AND (%3$s OR coalesce(t.domains <@ %4$s, false))')
+            ('api_keys', '%2$s AND (%3$s OR coalesce(t.domains <@ %4$s, false))'),
+            ('bios', '%2$s AND %3$s'), ('qrs', '%2$s AND %3$s'),  -- have no branded domain
+            ('campaigns', '%2$s'), ('channels', '%2$s'), ('overlays', '%2$s'), ('pixels', '%2$s'), ('splash_pages', '%2$s')
         LOOP
-            EXECUTE format('CREATE VIEW %5$I.%1$I AS SELECT t.* FROM public.%1$I t WHERE ' || filter
-                           || ' WITH CHECK OPTION', name, own, all_domains, domains, schema);
+            EXECUTE format('CREATE VIEW %1$I AS SELECT t.* FROM public.%1$I t WHERE ' || filter || ' WITH CHECK OPTION',
+                           name, own, is_any, domains);
             EXECUTE format('ALTER VIEW %I ALTER key_id SET DEFAULT current_setting(''linkmgr.key_id'')::bigint', name);
             totals := concat_ws(' UNION ALL ', totals,
                                 format('SELECT user_id, %1$L AS kind, count(*) AS total FROM %1$I GROUP BY user_id', name));
@@ -1404,10 +1288,9 @@ BEGIN
                AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id));
             CREATE VIEW overlay_answers AS
             SELECT * FROM public.overlay_answers a
-             WHERE EXISTS (SELECT FROM overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id);
+             WHERE EXISTS (SELECT FROM overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id)
             $views$;
-        EXECUTE 'CREATE VIEW usage AS ' || totals;
-        EXECUTE 'CREATE VIEW link_records AS ' || records;
+        EXECUTE format('CREATE VIEW usage AS %s; CREATE VIEW link_records AS %s', totals, records);
     END LOOP;
 END $$;
 SELECT create_restricted_views();

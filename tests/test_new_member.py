@@ -8,7 +8,9 @@ from pathlib import Path
 from tests.conftest import ROOT
 
 EDITS = {
-    "schema.sql": [("    tag     text        NOT NULL,\n", "    note text NOT NULL DEFAULT '',\n")],
+    "schema.sql": [
+        ("CREATE TABLE pixels (\n    LIKE resources INCLUDING ALL,\n", "    note text NOT NULL DEFAULT '',\n")
+    ],
     "linkmgr/resources/pixels.py": [
         (
             "    date = created()",

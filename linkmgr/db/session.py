@@ -67,7 +67,7 @@ def schema_version(connection: psycopg2.extensions.connection) -> int:
         cursor.execute(
             """
             SELECT to_regclass('service') IS NOT NULL,
-                   num_nonnulls(to_regclass('schema_version'), to_regproc('refuse_close_colors')) > 0
+                   num_nonnulls(to_regclass('schema_version'), to_regproc('record_answer_event')) > 0
             """
         )
         has_schema, is_unreleased = cursor.fetchone() or (False, False)

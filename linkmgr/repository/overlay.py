@@ -64,7 +64,15 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
                FOR KEY SHARE),
         added AS (
             INSERT INTO overlay_answers (user_id, overlay_id, answer)
-            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers)
+            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers
+            RETURNING *),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT user_id, 'answer.received',
+                   jsonb_build_object('id', id, 'overlay', overlay_id, 'answer', answer,
+                                      'date', to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
+              FROM added
+             WHERE has_webhooks(user_id))
         SELECT accepts_answers FROM overlay
         """,
         user_id=user_id,
