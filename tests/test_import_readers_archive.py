@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmgr.imports import account
+from linkmgr.imports.account import reading
 from linkmgr.imports.rows import ReadError
 from tests.conftest import Client
 from tests.support.imported import Import, send
@@ -66,6 +66,6 @@ def test_any_damage_of_a_zip_is_read_or_refused(method: int, changes: dict[int, 
     content = bytearray(zipped(method))
     for place, byte in changes.items():
         content[(len(content) // 2 - place) % min(near, len(content)) * (-1 if place % 2 else 1)] = byte
-    for read in (lambda file: list(account.read(file)), lambda file: account.first_rows(file, 10)):
+    for read in (lambda file: list(reading.read(file)), lambda file: reading.first_rows(file, 10)):
         with suppress(ReadError):
             read(io.BufferedReader(io.BytesIO(bytes(content))))

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.db.statements import run
-from linkmgr.imports import batch, storing
+from linkmgr.imports import batches, storing
 from linkmgr.repository import bulk, plans
 from tests.conftest import BASE_URL, Client
 from tests.support.archives import zipped
@@ -209,7 +209,7 @@ def test_a_row_that_takes_too_long_fails_alone(
     assert counts(found) == ("done", 60, 59, 0, 0, 1)
     assert aliases(sql, alice) == sorted(set(names) - {"slow"})
     [error] = sql("SELECT number, code, message FROM import_rows WHERE code IS NOT NULL")
-    assert error == {"number": 6, "code": "busy", "message": batch.TOO_SLOW}
+    assert error == {"number": 6, "code": "busy", "message": batches.TOO_SLOW}
     assert slow[:3] == [16, 8, 4]
     assert slow[-1] < 16 == max(slow[1:]), "batches grow again"
 

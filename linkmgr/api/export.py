@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from flask import Blueprint, Response
 
 from linkmgr.fields.query import query_choice, query_position
-from linkmgr.imports import export_account
+from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources.kinds import KINDS
@@ -92,7 +92,7 @@ def code_visits(qr_id: int) -> Response:
 @bp.get("/account/export")
 def account() -> Response:
     plans.require_exports(user_id())
-    chunks = web_export.zipped(export_account.files(user_id()))
+    chunks = web_export.zipped(account_export.files(user_id()))
     return web_export.download(user_id(), chunks, "application/zip", "linkmgr-account.zip")
 
 

@@ -22,9 +22,10 @@ from linkmgr import keys
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.imports import account, files, services, storing, visits
-from linkmgr.imports.batch import Batch
-from linkmgr.imports.rows import ReadError
+from linkmgr.imports import files, services, storing, visits
+from linkmgr.imports.account import reading
+from linkmgr.imports.batches import Batch
+from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import StoredFile
 from linkmgr.repository import import_rows, imports
 from linkmgr.repository.visits import delete_spool
@@ -54,7 +55,7 @@ class _Reading:
     """A file that this process reads, behind the batch with this number."""
 
     batch: int
-    rows: Iterator[Any]
+    rows: Iterator[ImportRow | None]
     file: StoredFile
     used: float = field(default_factory=monotonic)
 
@@ -129,17 +130,17 @@ def _lock(details: Row) -> bool:
 
 
 def _read_file(details: Row) -> None:
-    reading = _local.readings.get(details["id"])
-    if reading is None or reading.batch != details["batch"]:
-        reading = _begin(details)
-        if reading is None:
+    opened = _local.readings.get(details["id"])
+    if opened is None or opened.batch != details["batch"]:
+        opened = _begin(details)
+        if opened is None:
             return
-    rows, end = _take(reading)
-    bytes_read = reading.file.tell() - details["bytes_read"]
+    rows, end = _take(opened.rows)
+    bytes_read = opened.file.tell() - details["bytes_read"]
     if not _save_read(details, rows, end, bytes_read=bytes_read) or end is not None:
         forget(details["id"])
         return
-    reading.batch, reading.used = reading.batch + 1, monotonic()
+    opened.batch, opened.used = opened.batch + 1, monotonic()
 
 
 def _begin(details: Row) -> _Reading | None:
@@ -150,33 +151,32 @@ def _begin(details: Row) -> _Reading | None:
         if import_rows.clear(user_id, import_id, also_file=False):
             _save(details, **{name: -details[name] for name in ("found", "waiting_bytes", "bytes_read")})
         return None
-    for other in [other for other, reading in _local.readings.items() if monotonic() - reading.used > _IDLE]:
+    for other in [other for other, opened in _local.readings.items() if monotonic() - opened.used > _IDLE]:
         forget(other)
     if len(_local.readings) >= MAX_READINGS:
         raise jobs.Later(1)
     file = StoredFile(user_id, import_id, details["size"])
     stream: Any = io.BufferedReader(file, 1 << 16)
-    if details["source"] == account.SOURCE:
-        rows: Iterator[Any] = account.read(stream)
+    if details["source"] == reading.SOURCE:
+        rows = reading.read(stream)
     else:
         rows = files.read(stream, details["source"], details["mapping"])
-    _local.readings[import_id] = reading = _Reading(details["batch"], rows, file)
-    return reading
+    _local.readings[import_id] = opened = _Reading(details["batch"], rows, file)
+    return opened
 
 
-def _take(reading: _Reading) -> tuple[list[Any], str | None]:
+def _take(rows: Iterator[ImportRow | None]) -> tuple[list[ImportRow], str | None]:
     """Return the next rows, and None if more may follow, else the problem that ends the file, or ""."""
-    deadline, rows, size = monotonic() + READ_SECONDS, list[Any](), 0
+    deadline, taken = monotonic() + READ_SECONDS, list[ImportRow]()
     try:
-        for row in reading.rows:
+        for row in rows:
             if row is not None:
-                rows.append(row)
-                size += sum(map(len, row.raw.values()))
-            if len(rows) >= MAX_READ or size > files.text.MAX_RECORD or monotonic() > deadline:
-                return rows, None
+                taken.append(row)
+            if len(taken) >= MAX_READ or monotonic() > deadline:
+                return taken, None
     except ReadError as error:
-        return rows, error.message
-    return rows, ""
+        return taken, error.message
+    return taken, ""
 
 
 def _read_service(details: Row) -> None:
@@ -214,10 +214,10 @@ def _ask_again(details: Row, error: ReadError) -> None:
     raise jobs.Later(pauses[0]) from error
 
 
-def _save_read(details: Row, rows: list[Any], end: str | None, **changes: Any) -> bool:
+def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: Any) -> bool:
     """Store rows that were read. `end` is None if more may follow, else the problem that ends the source, or "". Return
     False if another process has stored them, or if the import has ended."""
-    packed = storing.pack(details["user_id"], rows)
+    packed = storing.pack(details, rows)
     size = sum(len(row["content"]) for row in packed)
     if details["waiting_bytes"] + size > MAX_STAGED:
         end = "The file has more rows than an import can have. Divide it into several files."
@@ -263,10 +263,8 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
         if not _lock(details):
             return
         store()
-        errors = batch.errors[: max(0, import_rows.MAX_ERRORS - details["failed"])]
-        kept = {row["number"] for row in (*errors, *batch.kept)}
-        done = [row["number"] for row in batch.waiting if row["number"] not in kept]
-        size = import_rows.finish(user_id, import_id, errors=errors, kept=batch.kept, done=done)
+        kept = batch.kept(import_rows.MAX_ERRORS - details["failed"])
+        size = import_rows.finish(user_id, import_id, [row["number"] for row in batch.waiting], kept)
         _save(
             details,
             state="running",

@@ -60,42 +60,37 @@ def failure(error: Exception) -> Outcome:
     raise error
 
 
+def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
+    """Return those of the hosts of these rows that are branded domains of the user."""
+    return imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
+
+
 def check(row: ImportRow, hosts: Container[str]) -> Sent:
-    """Return the link of a row, which has failed if it cannot be stored."""
+    """Return the link of a row, which has failed if it cannot be stored.
+
+    The domain of the source is kept if it is one of `hosts`, the branded domains of the user. Otherwise the link moves
+    to our own host.
+    """
     if row.problem:
         return Sent(outcome=Outcome("failed", None, "invalid", row.problem))
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
     body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
-    title = body.get("metatitle", "")
-    if is_cut := len(title) > MAX_TITLE:
+    title, host = body.get("metatitle"), row.foreign_host
+    if is_cut := isinstance(title, str) and len(title) > MAX_TITLE:
         body["metatitle"] = title[:MAX_TITLE]
-    created = row.created and f"{row.created}+00"
-    is_generated = "alias" in row.record
-    sent = prepare(body, row.foreign_host, hosts, is_generated=is_generated, created=created, clicks=row.clicks)
-    sent.is_cut = is_cut
-    return sent
-
-
-def prepare(
-    body: Row, host: str, hosts: Container[str], *, is_generated: bool, created: str | None, clicks: int | None
-) -> Sent:
-    """Return a link with the members of the body of a create, which has failed if it cannot be stored.
-
-    The domain of the source is kept if it is one of `hosts`, the branded domains of the user. Otherwise the link moves
-    to our own host.
-    """
-    body = body | ({"domain": host} if host in hosts else {})
+    if host in hosts:
+        body["domain"] = host
     try:
         link = Link.to_row(load(Link.creates(), body))
     except AppError as error:
         return Sent(outcome=failure(error))
-    if is_generated and "custom" in link:
+    if "alias" in row.record and "custom" in link:
         link["alias"] = link.pop("custom")
         del body["custom"]
-    if created:
-        link["created"] = created
-    return Sent(body, link, clicks, "" if host in hosts else host)
+    if row.created:
+        link["created"] = row.created
+    return Sent(body, link, row.clicks, "" if host in hosts else host, is_cut)
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:

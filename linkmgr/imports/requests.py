@@ -8,14 +8,15 @@ from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.problems import invalid
-from linkmgr.imports import account, files, services, stored_file
-from linkmgr.imports.links import Sent, check
+from linkmgr.imports import files, services, stored_file
+from linkmgr.imports.account import reading
+from linkmgr.imports.links import Sent, check, own_hosts
 from linkmgr.imports.rows import ImportRow, ReadError
-from linkmgr.repository import imported, imports
+from linkmgr.repository import imports
 
-SOURCES = (*files.SOURCES, account.SOURCE)
+SOURCES = (*files.SOURCES, reading.SOURCE)
 PREVIEW_ROWS = 10
-_NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of its rows that failed."
+_NO_ACCOUNT = "This is not an export of an reading. Send its zip, or the CSV of its rows that failed."
 _MAX_SHOWN = 300  # characters of the names of columns in a message
 
 
@@ -42,18 +43,18 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     """Recognize a file. `source` and `mapping` take precedence over what its first bytes suggest."""
     head = stream.read(files.HEAD_BYTES)
     try:
-        if account.zip_file.is_zip(head):
-            account.zip_file.check(stream)
+        if reading.is_zip(head):
+            reading.check(stream)
             form = files.Form("zip", [], None)
         else:
             form = files.recognize(head)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
     stream.seek(0)
-    is_report = source in (None, account.SOURCE) and not form.source and account.has_columns(form.columns)
+    is_report = source in (None, reading.SOURCE) and not form.source and reading.has_columns(form.columns)
     if is_report or form.format == "zip":
-        return File(stream, size, name, account.SOURCE, {}, form.format, form.columns)
-    if source == account.SOURCE:
+        return File(stream, size, name, reading.SOURCE, {}, form.format, form.columns)
+    if source == reading.SOURCE:
         raise AppError("import_unreadable", problem=_NO_ACCOUNT)
     columns = set(form.columns)
     if missing := [column for column in mapping.values() if column not in columns and form.format == "csv"]:
@@ -112,8 +113,8 @@ def preview(user_id: int, origin: File | Service) -> Row:
         rows = _first_rows(origin)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
-    hosts = imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
-    is_account = origin.source == account.SOURCE
+    hosts = own_hosts(user_id, rows)
+    is_account = origin.source == reading.SOURCE
     return {
         "source": origin.source or None,
         "format": origin.form,
@@ -127,8 +128,8 @@ def _first_rows(origin: File | Service) -> list[ImportRow]:
     if isinstance(origin, Service):
         return services.first_rows(services.connect(origin.source, origin.address, origin.token), PREVIEW_ROWS)
     stream: Any = origin.stream
-    if origin.source == account.SOURCE:
-        return account.first_rows(stream, PREVIEW_ROWS)
+    if origin.source == reading.SOURCE:
+        return reading.first_rows(stream, PREVIEW_ROWS)
     if origin.source or "url" in origin.mapping:
         return files.first_rows(stream.read(files.HEAD_BYTES), origin.source, origin.mapping, PREVIEW_ROWS)
     return []

@@ -31,20 +31,24 @@ class RawVisit(NamedTuple):
 
 
 class ImportRow(NamedTuple):
-    """A link, or visits of a link that another row of the same source has (`is_visits`)."""
+    """A link, visits of a link that another row of the same source has, or a line of an exported account."""
 
     number: int  # the row in the source, from 1; a header line is not counted
-    record: dict[str, Any] = {}  # members of the body of POST /api/url/add, with a generated alias as `alias`
+    # Members of the body of POST /api/url/add, with a generated alias as `alias`; of visits only the alias, and the
+    # domain if the link has one; or the members of the line
+    record: dict[str, Any] = {}
     tags: list[str] = []  # names of channels
     created: str | None = None  # UTC, such as 2024-01-31 10:00:00
     clicks: int | None = None  # total of the source, including those clicks that follow as raw visits
     visits: list[RawVisit] = []
     raw: dict[str, str] = {}  # columns of the source, without passwords
     problem: str | None = None  # a sentence, if the row could not be read
+    kind: str = "links"  # or visits, or another file of an account
+    is_mended: bool = False  # a line whose ids are those of the account
 
     @property
-    def kind(self) -> str:
-        return "visits" if self.is_visits else "links"
+    def is_visits(self) -> bool:
+        return self.kind == "visits" and not self.problem
 
     @property
     def host(self) -> str:
@@ -68,14 +72,11 @@ class ImportRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name in the source, to which visits refer, or ""."""
+        """Return the name in the source, to which other rows refer, or ""."""
+        if isinstance(number := self.record.get("id"), int):
+            return str(number)[:MAX_NAME]
         alias = self.record.get("custom") or self.record.get("alias")
         return f"{self.host}/{alias}"[:MAX_NAME] if alias else ""
-
-    @property
-    def is_visits(self) -> bool:
-        """Return True if `record` has only the alias, and the domain if the link has one, of the visited link."""
-        return bool(self.visits) and "url" not in self.record
 
 
 class ReadError(Exception):

@@ -199,7 +199,7 @@ class _Shlink(Service):
         readable = [raw for member in members if (raw := _visit(member))]
         waiting = [[code, domain, number + 1], *others] if more and readable else [*others]
         record = {"custom": code} | ({"domain": domain} if domain else {})
-        rows = [ImportRow(0, record, visits=readable)] if readable else []
+        rows = [ImportRow(0, record, visits=readable, kind="visits")] if readable else []
         return Page(rows, self._cursor(next_links, began, waiting))
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool]:

@@ -245,4 +245,4 @@ def visit_row(number: int, record: Record) -> ImportRow:
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
         return ImportRow(number, raw=cells.without_secrets(cells.columns(values)), problem=f"Row {number} {problem}")
-    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw])
+    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], kind="visits")

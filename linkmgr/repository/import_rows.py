@@ -75,32 +75,27 @@ def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row
     )
 
 
-def finish(user_id: int, import_id: int, *, errors: list[Row], kept: list[Row], done: list[int]) -> int:
-    """Keep rows that failed, with `number`, `raw`, `code` and `message`, and rows to which others may refer, with
-    `number`, `row_id` and `made`. Delete the others. Return the number of bytes that were kept of those that failed."""
+def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) -> int:
+    """Delete the rows with these numbers, except what is kept of some: `row_id` and `made` of those to which others may
+    refer, and `raw`, `code` and `message` of those that failed. Return the number of bytes of the latter."""
     result = run(
         """
         WITH deleted AS (
             DELETE FROM import_rows
-             WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = ANY (%(done)s::bigint[])),
+             WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = ANY (%(deleted)s::bigint[])),
         kept AS (
             UPDATE import_rows r
-               SET content = NULL, row_id = k.row_id, made = k.made
-              FROM json_to_recordset(%(kept)s) AS k (number bigint, row_id bigint, made boolean)
-             WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = k.number),
-        failed AS (
-            UPDATE import_rows r
-               SET content = NULL, raw = e.raw, code = e.code, message = e.message
-              FROM json_to_recordset(%(errors)s) AS e (number bigint, raw json, code text, message text)
-             WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = e.number
-            RETURNING octet_length(e.raw::text) + octet_length(e.message) AS size)
-        SELECT coalesce(sum(size), 0)::bigint AS bytes FROM failed
+               SET content = NULL, row_id = k.row_id, made = k.made, raw = k.raw, code = k.code, message = k.message
+              FROM json_to_recordset(%(kept)s) AS k (
+                   number bigint, row_id bigint, made boolean, raw json, code text, message text)
+             WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = k.number
+            RETURNING octet_length(r.raw::text) + octet_length(r.message) AS size)
+        SELECT coalesce(sum(size), 0)::bigint AS bytes FROM kept
         """,
         user_id=user_id,
         import_id=import_id,
-        errors=orjson.dumps(errors).decode(),
+        deleted=[*{*numbers} - {row["number"] for row in kept}],
         kept=orjson.dumps(kept).decode(),
-        done=done,
     )
     return int(result["bytes"]) if result else 0
 

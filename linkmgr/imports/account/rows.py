@@ -1,7 +1,7 @@
 """Store the lines of an exported account, with references between rows."""
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
 import psycopg2
@@ -13,13 +13,14 @@ from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.bodies import load
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import links, visits
-from linkmgr.imports.account.zip_file import Line
-from linkmgr.imports.batch import Batch
-from linkmgr.imports.export_account import RESOURCES
+from linkmgr.imports.account import reading
+from linkmgr.imports.account.export import RESOURCES
+from linkmgr.imports.batches import Batch
 from linkmgr.imports.links import Outcome, Sent, failure
+from linkmgr.imports.rows import ImportRow
+from linkmgr.imports.values import utc
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr
@@ -53,74 +54,79 @@ class Lines(Batch):
     def check(self) -> None:
         """Check a domain that the user does not have yet. Its host may be slow."""
         self._check: bool | AppError = False  # false if checks are off
-        line: Line = self.rows[0]
-        if line.kind != "domains" or line.problem:
+        row = self.rows[0]
+        if row.kind != "domains" or row.problem:
             return
         try:
-            if imported.own_ids(self.user_id, "domains", [_host(line)], by="host"):
+            if links.own_hosts(self.user_id, [row]):
                 raise AppError("domain_taken")
-            self._check = domain_check.check(load(Domain.creates(), line.record)["domain"])
+            self._check = domain_check.check(load(Domain.creates(), row.record)["domain"])
         except AppError as error:
             failure(error)  # raises an error after which the batch is repeated
             self._check = error
 
+    def report(self, row: ImportRow) -> dict[str, str]:
+        return reading.report(row)
+
     def store(self) -> None:
         if not try_lock(self.user_id, _LOCK):  # so that no other import of an account makes the same row
             raise jobs.Later(LOCKED_SECONDS)
-        for line in self.rows:
-            if line.problem:
-                self.outcomes.append((line, Outcome("failed", None, "invalid", line.problem)))
-        if lines := [line for line in self.rows if not line.problem]:
-            self._refer(lines)
-            special = {
-                "links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits,
-            }  # fmt: skip
-            special.get(lines[0].kind, self._rows)(lines)
+        kind, good = self.rows[0].kind, [row for row in self.rows if not row.problem]
+        special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits}
+        self.outcomes += [(row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem]
+        if good:
+            self._refer(good)
+            special.get(kind, self._rows)(good)
         self.store_visits()
 
-    def _refer(self, lines: list[Line]) -> None:
+    def _refer(self, rows: list[ImportRow]) -> None:
         """Write the ids of the account in place of those of the source, or 0, so that a line that fails can be mended
         and sent again."""
-        file = lines[0].kind
+        file = rows[0].kind
         for member, kinds in _REFERENCES.get(file, {}).items():
-            sent = [line.record.get(member) for line in lines]
+            sent = [row.record.get(member) for row in rows]
             lists = [value if isinstance(value, list) else [value] for value in sent]
             names = [name for names in lists for name in names]
             ids = {name: n for kind in kinds for name, n in self._ids(kind, names, made=file in _OF_MADE).items()}
-            for line, values in zip(lines, lists, strict=True):
+            for row, values in zip(rows, lists, strict=True):
                 own = [ids[str(name)] for name in values if str(name) in ids]
-                if member in line.record:
-                    line.record[member] = own if member in ("pixels", "channel") else next(iter(own), 0)
+                if member in row.record:
+                    row.record[member] = own if member in ("pixels", "channel") else next(iter(own), 0)
+        if file == "links":
+            types = [str(row.record.get("type")) for row in rows]
+            splash = self._ids("splash", types)
+            overlays = self._ids("overlays", [name.removeprefix("overlay-") for name in types])
+            for row in rows:
+                if "type" in row.record:
+                    row.record["type"] = _type(row.record["type"], splash, overlays)
 
     def _ids(self, kind: str, names: list[Any], *, made: bool = False) -> dict[str, int]:
         """Return the ids of rows by their ids in the source. With `made`, only of those that this import made."""
         texts = list({str(name) for name in names if isinstance(name, int | str)})
-        if any(line.is_mended for line in self.rows):
+        if any(row.is_mended for row in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
             return imported.own_ids(self.user_id, kind, numbers, by="id")
         return import_rows.references(self.user_id, self.details["id"], kind, texts, made=made) if texts else {}
 
     # --- rows of most kinds
 
-    def _rows(self, lines: list[Line]) -> None:
-        kind = lines[0].kind
+    def _rows(self, rows: list[ImportRow]) -> None:
+        kind = self.rows[0].kind
         special = {"domains": self._create_domain, "qr": self._create_code, "bio": _create_bio}
         create = special.get(kind) or RESOURCES[kind].add
         members = (_KEYS[kind],) if kind in _KEYS else tuple(RESOURCES[kind].creates()().fields)
-        keys = [tuple(str(line.record.get(member)) for member in members) for line in lines]
+        keys = [tuple(str(row.record.get(member)) for member in members) for row in rows]
         existing = self._existing(kind, members, keys)
-        for line, key in zip(lines, keys, strict=True):
-            outcome = Outcome("skipped", existing[key]) if key in existing else self._add(line, create)
-            if kind == "bio" and outcome.code in ("alias_taken", "plan_feature") and not line.record.get("custom"):
-                outcome = self._add(line, create, alias=None)
+        for row, key in zip(rows, keys, strict=True):
+            outcome = Outcome("skipped", existing[key]) if key in existing else self._add(row, create)
+            if kind == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.record.get("custom"):
+                outcome = self._add(row, create, alias=None)
             if outcome.kind == "made" and outcome.id:
                 existing[key] = outcome.id
-                for channel_id in line.record.get("channel", ()):
-                    channels.assign(self.user_id, channel_id, outcome.id, type=kind)
-            self.outcomes.append((line, outcome))
+            self.outcomes.append((row, outcome))
 
     def _existing(self, kind: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-        """Return the ids of the user's rows by these members: those with the key of a line, or of other kinds all."""
+        """Return the ids of the user's rows by these members: those with the key of a row, or of other kinds all."""
         if kind in _KEYS:
             return {(key,): n for key, n in imported.own_ids(self.user_id, kind, [key for (key,) in keys]).items()}
         return {
@@ -129,13 +135,15 @@ class Lines(Batch):
             for row in rows
         }
 
-    def _add(self, line: Line, create: Callable[[int, Row], int], **members: Any) -> Outcome:
-        record = {name: value for name, value in line.record.items() if name not in ("id", "date")} | members
+    def _add(self, row: ImportRow, create: Callable[[int, Row], int], **members: Any) -> Outcome:
+        record = {name: value for name, value in row.record.items() if name not in ("id", "date")} | members
         try:
             with undoable():
                 row_id = create(self.user_id, record)
-                if created := time_of(line.record.get("date")):
-                    imported.set_created(self.user_id, line.kind, row_id, created)
+                if created := _time_of(row.record):
+                    imported.set_created(self.user_id, row.kind, row_id, created)
+                for channel_id in record.get("channel", ()):
+                    channels.assign(self.user_id, channel_id, row_id, type=row.kind)
         except (AppError, psycopg2.IntegrityError) as error:
             return failure(error)
         return Outcome("made", row_id)
@@ -162,49 +170,49 @@ class Lines(Batch):
         stored = {"code": code, "logo_source": source if isinstance(source, str) else None}
         return int(qr.add(user_id, QrCode.to_row(new) | stored)["id"])
 
-    def _logos(self, lines: list[Line]) -> None:
-        for line in lines:
-            if qr_id := line.record.get("id"):
+    def _logos(self, rows: list[ImportRow]) -> None:
+        for row in rows:
+            if qr_id := row.record.get("id"):
                 try:
-                    imported.set_logo(self.user_id, qr_id, logos.decode(line.record.get("image")))
+                    imported.set_logo(self.user_id, qr_id, logos.decode(row.record.get("image")))
                 except AppError as error:
-                    self.outcomes.append((line, failure(error)))
+                    self.outcomes.append((row, failure(error)))
 
-    def _answers(self, lines: list[Line]) -> None:
-        records = [line.record for line in lines]
+    def _answers(self, rows: list[ImportRow]) -> None:
         answers = [
-            {"overlay": record["overlay"], "answer": record["answer"], "date": time_of(record.get("date"))}
-            for record in records
-            if record.get("overlay") and isinstance(record.get("answer"), dict)
+            {"overlay": row.record["overlay"], "answer": row.record["answer"], "date": _time_of(row.record)}
+            for row in rows
+            if row.record.get("overlay") and isinstance(row.record.get("answer"), dict)
         ]
         if answers:
             imported.add_answers(self.user_id, answers)
 
     # --- links and visits
 
-    def _links(self, lines: list[Line]) -> None:
-        types = [str(line.record.get("type")) for line in lines]
-        splash = self._ids("splash", types)
-        overlays = self._ids("overlays", [name.removeprefix("overlay-") for name in types])
-        for line in lines:
-            if "type" in line.record:
-                line.record["type"] = _type(line.record["type"], splash, overlays)
-        hosts = imported.own_ids(self.user_id, "domains", [*{_host(line) for line in lines}], by="host")
-        sent = [_to_link(line.record, _host(line), hosts) for line in lines]
-        self.store_links(lines, sent)
+    def _links(self, rows: list[ImportRow]) -> None:
+        hosts = links.own_hosts(self.user_id, rows)
+        sent = [links.check(_to_link(row), hosts) for row in rows]
+        for row, link in zip(rows, sent, strict=True):
+            _add_secrets(row.record, link)
+        self.store_links(rows, sent)
 
-    def _visits(self, lines: list[Line]) -> None:
-        for line in lines:
-            tracked_id = line.record.get("target")
-            if tracked_id and (visit := visits.restore(self.user_id, tracked_id, line.record)):
+    def _visits(self, rows: list[ImportRow]) -> None:
+        for row in rows:
+            tracked_id = row.record.get("target")
+            if tracked_id and (visit := visits.restore(self.user_id, tracked_id, row.record)):
                 self.visits.append(visit)
 
 
-def _to_link(record: Row, host: str, hosts: Container[str]) -> Sent:
-    body = {name: record[name] for name in record.keys() & _LINK} | {"custom": record.get("alias")}
+def _to_link(row: ImportRow) -> ImportRow:
+    """Return a line of links as a row of another file."""
+    record = row.record
+    link = {name: record[name] for name in record.keys() & _LINK}
+    link |= {"domain": record.get("domain"), "custom" if record.get("custom") else "alias": record.get("alias")}
     clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))
-    is_generated, created = not record.get("custom"), time_of(record.get("date"))
-    sent = links.prepare(body, host, hosts, is_generated=is_generated, created=created, clicks=clicks or None)
+    return ImportRow(row.number, link, created=_time_of(record), clicks=clicks or None)
+
+
+def _add_secrets(record: Row, sent: Sent) -> None:
     sent.body.pop("custom", None)
     sent.link["plain"] = record.get("plain") is True
     try:
@@ -212,7 +220,6 @@ def _to_link(record: Row, host: str, hosts: Container[str]) -> Sent:
             sent.link["password_hash"] = passwords.imported_hash(record["password_hash"])
     except AppError as error:
         sent.outcome = failure(error)
-    return sent
 
 
 def _create_bio(user_id: int, record: Row) -> int:
@@ -221,10 +228,6 @@ def _create_bio(user_id: int, record: Row) -> int:
 
 def _count(value: Any) -> int:
     return int(value) if isinstance(value, int) and 0 <= value < 2**62 else 0
-
-
-def _host(line: Line) -> str:
-    return str(line.record.get("domain") or "").partition("://")[2]
 
 
 def _type(value: Any, splash: dict[str, int], overlays: dict[str, int]) -> Any:
@@ -237,9 +240,9 @@ def _type(value: Any, splash: dict[str, int], overlays: dict[str, int]) -> Any:
     return value
 
 
-def time_of(value: Any) -> str | None:
-    """Return the time with its zone, or None if it is none."""
+def _time_of(record: Row) -> str | None:
+    """Return the time of a record, or None if it has none."""
     try:
-        return parse_time(str(value)).isoformat()
-    except (ValueError, OverflowError):
+        return utc(str(record.get("date")))
+    except ValueError:
         return None

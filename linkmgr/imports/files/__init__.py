@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.imports.cells import expand
 from linkmgr.imports.files import text
@@ -68,7 +68,7 @@ def _whole_lines(head: Head) -> str:
     return head.text[:end]
 
 
-def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None = None) -> Iterator[ImportRow | None]:
+def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None = None) -> Iterator[ImportRow | None]:
     """Read the rows of a file, and None after each piece of it. `mapping` replaces columns of the source.
 
     The stream must support read(n) and seek(n). Raise ReadError for a file that cannot be read any further.

@@ -5,7 +5,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, BinaryIO, NamedTuple, TextIO
+from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.imports.rows import ReadError
 
@@ -76,7 +76,7 @@ def mended(text: str) -> str:
     return text
 
 
-def open_text(stream: BinaryIO) -> TextIO:
+def open_text(stream: IO[bytes]) -> TextIO:
     """Return the text of a file, in which lines keep their ends."""
     stream.seek(0)
     start = stream.read(HEAD)

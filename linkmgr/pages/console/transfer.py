@@ -10,7 +10,8 @@ from linkmgr.api import imports as api
 from linkmgr.api.export import LINKS
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
-from linkmgr.imports import export_account, requests, services
+from linkmgr.imports import requests, services
+from linkmgr.imports.account import export as account_export
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import import_rows, plans
@@ -106,6 +107,6 @@ def export_links() -> Response:
 @bp.get("/export/account.zip")
 def export_everything() -> Response:
     plans.require_exports(g.user_id)
-    chunks = web_export.zipped(export_account.files(g.user_id))
+    chunks = web_export.zipped(account_export.files(g.user_id))
     name = f"linkmgr-account-{datetime.now(g.zone):%Y-%m-%d}.zip"
     return web_export.download(g.user_id, chunks, "application/zip", name)

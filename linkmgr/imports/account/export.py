@@ -24,14 +24,13 @@ API keys, webhooks, sessions and the user's password are not exported.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from datetime import UTC, datetime
 
 import orjson
 
-from linkmgr.db.statements import Row, row
-from linkmgr.errors import AppError
-from linkmgr.repository import domains, qr, url_records, visit_list
-from linkmgr.repository.tables import in_batches
+from linkmgr.db.statements import Row
+from linkmgr.repository import domains, qr, url_records, users, visit_list
+from linkmgr.repository.tables import Batch, in_batches
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
@@ -46,6 +45,49 @@ from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 
 FORMAT = 1
+# By their files, as the others in an order in which a line refers to earlier lines only.
+RESOURCES: dict[str, type[Resource]] = {
+    "domains": Domain,
+    "campaigns": Campaign,
+    "channels": Channel,
+    "pixels": Pixel,
+    "splash": Splash,
+    "overlays": Overlay,
+}
+FILES = (*RESOURCES, "answers", "links", "qr", "logos", "bio", "visits")
+# Members that follow from others
+_DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}
+
+
+def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """Yield the name and the content of each file. A content must be read before the next one."""
+    counts: dict[str, int] = {}
+    for name in FILES:
+        yield f"{name}.jsonl", _lines(name, user_id, counts)
+    manifest = {
+        "format": FORMAT,
+        "service": "linkmgr",
+        "base_url": settings().base_url,
+        "counts": counts,
+        "username": users.read(user_id)["username"],
+        "exported": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}",
+    }
+    yield "manifest.json", [orjson.dumps(manifest, option=orjson.OPT_INDENT_2)]
+
+
+def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
+    if name == "answers":
+        return visit_list.answers(user_id)
+    if name == "visits":
+        return visit_list.all_visits(user_id)
+    special: dict[str, Batch] = {
+        "domains": _domains,
+        "links": _links,
+        "qr": QrCode.batch,
+        "logos": qr.logos,
+        "bio": BioPage.batch,
+    }
+    return in_batches(special.get(name) or RESOURCES[name].batch, user_id)
 
 
 def _domains(user_id: int, after: int) -> list[Row]:
@@ -56,61 +98,17 @@ def _domains(user_id: int, after: int) -> list[Row]:
 
 def _links(user_id: int, after: int) -> list[Row]:
     """Name our own host "", because the links may be imported on another one."""
-    own = settings().base_url
+    base, names = settings().base_url, (*Link.shown("export"), "password_hash", "plain")
     return [
-        {name: link[name] for name in _LINK_MEMBERS} | {"domain": "" if link["domain"] == own else link["domain"]}
+        {name: link[name] for name in names} | {"domain": "" if link["domain"] == base else link["domain"]}
         for link in url_records.batch(user_id, after)
     ]
 
 
-# By their files.
-RESOURCES: dict[str, type[Resource]] = {
-    "domains": Domain,
-    "campaigns": Campaign,
-    "channels": Channel,
-    "pixels": Pixel,
-    "splash": Splash,
-    "overlays": Overlay,
-}
-_OWN = ("shorturl", "link", "channels", "haspassword")  # members that follow from others
-_LINK_MEMBERS = (*(name for name in Link.shown("export") if name not in _OWN), "password_hash", "plain")
-
-
-def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """Yield the name and the content of each file. A content must be read before the next one."""
-    counts: dict[str, int] = {}
-    for name, batches in _contents(user_id):
-        file = f"{name}.jsonl"
-        counts[file] = 0
-        yield file, _lines(file, batches, counts)
-    manifest = {"format": FORMAT, "service": "linkmgr", "base_url": settings().base_url, "counts": counts}
-    yield "manifest.json", [orjson.dumps(manifest | _account(user_id), option=orjson.OPT_INDENT_2)]
-
-
-def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
-    for name, resource in RESOURCES.items():
-        yield name, in_batches(_domains if resource is Domain else resource.batch, user_id)
-    yield "answers", visit_list.answers(user_id)
-    yield "links", in_batches(_links, user_id)
-    yield "qr", _without(_OWN, in_batches(QrCode.batch, user_id))
-    yield "logos", in_batches(qr.logos, user_id)
-    yield "bio", _without(_OWN, in_batches(BioPage.batch, user_id))
-    yield "visits", visit_list.all_visits(user_id)
-
-
-def _without(members: tuple[str, ...], batches: Iterator[list[Row]]) -> Iterator[list[Row]]:
-    for batch in batches:
-        yield [{name: value for name, value in record.items() if name not in members} for record in batch]
-
-
-def _lines(file: str, batches: Iterator[list[Row]], counts: dict[str, int]) -> Iterator[bytes]:
-    for batch in batches:
-        counts[file] += len(batch)
-        yield web_export.json_lines(batch)
-
-
-def _account(user_id: int) -> dict[str, Any]:
-    account = row("SELECT username, now() AS exported FROM users WHERE id = %(user_id)s", user_id=user_id)
-    if account is None:  # deleted during the request
-        raise AppError("key_unknown")
-    return account
+def _lines(name: str, user_id: int, counts: dict[str, int]) -> Iterator[bytes]:
+    counts[f"{name}.jsonl"], derived = 0, _DERIVED.get(name, ())
+    for batch in _batches(name, user_id):
+        counts[f"{name}.jsonl"] += len(batch)
+        yield web_export.json_lines(
+            {member: value for member, value in record.items() if member not in derived} for record in batch
+        )

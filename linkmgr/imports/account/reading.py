@@ -1,0 +1,167 @@
+"""Read exported accounts: their zip (export.py describes its files), and the CSV of their lines that an import could
+not store.
+
+That CSV can be mended and imported itself. Its columns are `file`, `line` and `error`. The ids in the lines are those
+of the account, no longer those of the zip.
+"""
+
+import io
+import json
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO
+
+from linkmgr.errors import AppError
+from linkmgr.fields import strict_json
+from linkmgr.imports.account.export import FILES
+from linkmgr.imports.files import text
+from linkmgr.imports.files.csv_file import csv_records
+from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
+from linkmgr.imports.sources import normalize
+
+SOURCE = "account"
+# Visits and answers follow the rows that the import of the zip made.
+_MENDED = tuple(name for name in FILES if name not in ("answers", "visits"))
+_MAX_DIRECTORY = 256 << 10  # bytes that name the files
+_MAX_LINE = 128 << 10  # characters of a line in the report
+_NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
+# Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets outside the zip.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError,
+               EOFError, OSError)  # fmt: skip
+
+
+def is_zip(head: bytes) -> bool:
+    return head.startswith(b"PK\x03\x04")
+
+
+def has_columns(columns: list[str]) -> bool:
+    return {"file", "line"} <= set(map(normalize, columns))
+
+
+class _Stream(io.BufferedIOBase):
+    """A zip. Until `is_listed`, a long read fails: it would load a long list of files into memory."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream = stream
+        self.is_listed = False
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def read(self, size: int | None = -1) -> bytes:
+        if not self.is_listed and (size or 0) > _MAX_DIRECTORY:
+            raise ReadError("This zip has too many files. Export the account again.")
+        return self._stream.read(-1 if size is None else size)
+
+
+def check(file: IO[bytes]) -> zipfile.ZipFile:
+    """Return the zip. Raise ReadError if it is not the one of an account, or unpacks to far more than it is."""
+    stream = _Stream(file)
+    try:
+        archive = zipfile.ZipFile(stream)
+        stream.is_listed = True
+        infos = {info.filename: info for info in archive.infolist()}
+    except _UNREADABLE:
+        raise ReadError("This zip is damaged. Export the account again.") from None
+    if "manifest.json" not in infos or "links.jsonl" not in infos:
+        raise ReadError(_NO_ARCHIVE)
+    size = file.seek(0, io.SEEK_END)
+    text.check_ratio(size, sum(info.file_size for info in infos.values()), "zip")
+    return archive
+
+
+def read(stream: IO[bytes]) -> Iterator[ImportRow | None]:
+    """Read the lines of a zip or of the CSV, and return None after parts without one."""
+    start = stream.read(text.HEAD)
+    stream.seek(0)
+    return _read_zip(check(stream), FILES) if is_zip(start) else _read_csv(stream)
+
+
+def first_rows(stream: IO[bytes], limit: int) -> list[ImportRow]:
+    """Return the first rows of the CSV, or the first links of a zip, for a preview."""
+    start = stream.read(text.HEAD)
+    stream.seek(0)
+    rows = _read_zip(check(stream), ["links"]) if is_zip(start) else _read_csv(stream)
+    return [_shown(row) for row in islice(rows, 10 * limit) if row][:limit]
+
+
+def _read_zip(archive: zipfile.ZipFile, kinds: Iterable[str]) -> Iterator[ImportRow | None]:
+    names, number = set(archive.namelist()), 0
+    for kind in kinds:
+        name, place = f"{kind}.jsonl", 0
+        if name not in names:
+            continue
+        try:
+            with archive.open(name) as file:
+                for line in text.lines(text.decoded(file)):
+                    if line.strip():
+                        number, place = number + 1, place + 1
+                        yield _row(line, number, kind, f"Line {place} of {name}")
+                    else:
+                        yield None
+        except _UNREADABLE as error:
+            raise ReadError(f"{name} in this zip cannot be read. Export the account again.") from error
+
+
+def _read_csv(stream: IO[bytes]) -> Iterator[ImportRow | None]:
+    number = 0
+    try:
+        with text.open_text(stream) as file:
+            for record in csv_records(file):
+                number += record is not None
+                yield record and _mended(number, record)
+    except Unreadable as problem:
+        raise ReadError(f"Row {number + 1} {problem}") from None
+
+
+def _row(line: str, number: int, kind: str, where: str) -> ImportRow:
+    """Return the row of a line. A problem with it begins with `where`."""
+    try:
+        return ImportRow(number, strict_json.parse(line.encode() or b"[]"), kind=kind)
+    except (strict_json.NotJson, AppError):
+        problem = f"{where} is not a valid JSON object."
+        return ImportRow(number, raw=_raw(f"{kind}.jsonl", line.strip()), problem=problem, kind=kind)
+
+
+def _mended(number: int, record: text.Record) -> ImportRow:
+    values = {normalize(name): value for name, value in record.values.items()}
+    file, line = values.get("file", ""), values.get("line", "")
+    kind, problem = file.strip().removesuffix(".jsonl"), record.problem and f"Row {number} {record.problem}"
+    if kind not in _MENDED:
+        problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
+    if problem:
+        return ImportRow(number, raw=_raw(file, line), problem=problem)
+    return _row(line, number, kind, f"The line of row {number}")._replace(is_mended=True)
+
+
+def _raw(file: str, line: str) -> dict[str, str]:
+    return {"file": file[:_MAX_LINE], "line": "" if '"password"' in line else line[:_MAX_LINE]}
+
+
+def report(row: ImportRow) -> dict[str, str]:
+    """Return the columns of a row that failed, which may be mended."""
+    record = {name: value for name, value in row.record.items() if name != "password"}
+    line = json.dumps(record, ensure_ascii=False)
+    if len(line) > _MAX_LINE and "image" in record:  # a logo, which can be added later
+        line = json.dumps(record | {"image": None}, ensure_ascii=False)
+    return row.raw or {"file": f"{row.kind}.jsonl", "line": line[:_MAX_LINE]}
+
+
+def _shown(row: ImportRow) -> ImportRow:
+    record, date, clicks = row.record, row.record.get("date"), row.record.get("clicks")
+    return row._replace(
+        record={name: str(record.get(name) or "") for name in ("url", "custom", "metatitle")},
+        created=date if isinstance(date, str) else None,
+        clicks=clicks if isinstance(clicks, int) and clicks >= 0 else None,
+    )

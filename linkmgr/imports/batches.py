@@ -1,0 +1,101 @@
+"""Rows of an import that are stored in one transaction."""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from time import monotonic
+
+from linkmgr.db.statements import Row
+from linkmgr.imports import links, visits
+from linkmgr.imports.links import Outcome, Sent
+from linkmgr.imports.rows import ImportRow
+from linkmgr.repository import import_rows, imported
+
+CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password takes 30 ms
+TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
+
+
+class Batch(ABC):
+    """Rows that wait, all of the same kind, and what has become of them."""
+
+    def __init__(self, details: Row, waiting: list[Row], rows: list[ImportRow]) -> None:
+        self.user_id, self.details, self.waiting, self.rows = details["user_id"], details, waiting, rows
+        self.outcomes: list[tuple[ImportRow, Outcome]] = []
+        self.visits: list[Row] = []
+        self.refused = 0  # of the visits, which are beyond the clicks of the plan
+        self.cut = 0  # links whose title was cut
+        self.check()
+
+    @abstractmethod
+    def check(self) -> None:
+        """Do what may take long, before the transaction."""
+
+    @abstractmethod
+    def store(self) -> None:
+        """Store the rows, in a transaction."""
+
+    def report(self, row: ImportRow) -> dict[str, str]:
+        """Return the columns of a row that failed."""
+        return row.raw
+
+    def store_links(self, rows: list[ImportRow], sent: list[Sent]) -> None:
+        links.store(self.user_id, sent, self.details)
+        self.outcomes += [(row, link.outcome) for row, link in zip(rows, sent, strict=True) if link.outcome]
+        self.cut = sum(link.is_cut and link.outcome.kind in ("made", "updated") for link in sent if link.outcome)
+
+    def store_visits(self) -> None:
+        if self.visits:
+            self.refused = visits.store(self.user_id, self.details["id"], self.details["visits"], self.visits)
+
+    def fail(self) -> None:
+        """Count the first row as one that takes longer to store than a statement may."""
+        self.outcomes, self.visits = [(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))], []
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(outcome.kind for _, outcome in self.outcomes)
+
+    def kept(self, max_errors: int) -> list[Row]:
+        """Return what is kept of the rows: those to which others may refer, and some of those that failed."""
+        kept = []
+        for row, outcome in self.outcomes:
+            record: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"}
+            if outcome.kind == "failed" and max_errors > 0:
+                max_errors -= 1
+                raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
+                kept.append(record | {"raw": raw, "code": outcome.code, "message": outcome.message})
+            elif outcome.id is not None:
+                kept.append(record)
+        return kept
+
+
+class Links(Batch):
+    """Links of a file or a service, as many as can be checked in a moment."""
+
+    def check(self) -> None:
+        hosts = links.own_hosts(self.user_id, self.rows)
+        self._sent, end = list[Sent](), monotonic() + CHECK_SECONDS
+        while len(self._sent) < len(self.rows) and monotonic() < end:
+            self._sent.append(links.check(self.rows[len(self._sent)], hosts))
+        self.waiting, self.rows = self.waiting[: len(self._sent)], self.rows[: len(self._sent)]
+
+    def store(self) -> None:
+        good = [(row, sent) for row, sent in zip(self.rows, self._sent, strict=True) if not sent.outcome]
+        channels = imported.channel_ids(self.user_id, [*{name for row, _ in good for name in row.channels}])
+        for row, sent in good:
+            if row.channels:
+                sent.body["channel"] = sent.link["channel"] = [channels[name] for name in row.channels]
+        self.store_links(self.rows, self._sent)
+
+
+class Visits(Batch):
+    """Visits of links that this import has made. Those of other links are not repeated."""
+
+    def check(self) -> None:
+        names = [*{row.name for row in self.rows}]
+        ids = import_rows.references(self.user_id, self.details["id"], "links", names, made=True)
+        for row in self.rows:
+            if link_id := ids.get(row.name):
+                self.visits += visits.convert(self.user_id, link_id, row.visits)
+
+    def store(self) -> None:
+        self.store_visits()
