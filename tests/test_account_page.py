@@ -39,7 +39,7 @@ def test_it_shows_the_use_of_each_limit(
     assert use_of(page, "Pixels") == "1 of 3"
     assert use_of(page, "Links") == "0 of 100"
     assert use_of(page, "QR codes") == "0 no limit"
-    assert "<dd>1,000,000 per minute</dd>" in page
+    assert "<dd>1,000,000 per minute <small>More get the status 429.</small></dd>" in page
     assert "90 days" in page
     assert use_of(page, "Clicks this month") == "1,234 of 10,000"
 

@@ -73,7 +73,12 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     assert re.search(r"LINKMGR_DATABASE_URL</code></th><td><bdi>set<", page)
     assert re.search(r'LINKMGR_METRICS_TOKEN</code></th><td><bdi class="muted">not set<', page)
     assert re.search(r"LINKMGR_RESPECT_DNT</code></th><td><bdi>1<", page)
-    assert re.search(r"LINKMGR_PRIVATE_NETWORKS</code></th><td><bdi>10.0.0.0/8, fd00::/8<", page)
+    networks = page.split("LINKMGR_PRIVATE_NETWORKS</code>")[1].split("</tr>")[0]
+    assert "<bdi>10.0.0.0/8, fd00::/8</bdi>" in networks
+    assert "Networks that webhooks may call" in networks
+    assert "Default" not in networks
+    assert "Default: 30 per minute." in page
+    assert "Change them in /etc/linkmgr/environment" in page
 
 
 def test_users_are_found_by_a_part_of_their_name_or_address(
@@ -200,6 +205,8 @@ def test_users_without_a_plan_count_under_the_free_one(browser: FlaskClient, ali
     sql("UPDATE users SET plan_id = NULL RETURNING id")
     page = words(get(browser, f"{ROOT}/plans"))
     assert re.search(r"<bdi>Free</bdi>.*?2 users", page)
+    assert "status 429, whose message names the limit" in page
+    assert "the default of the service, 1000000 per minute, which the setting LINKMGR_RATE_LIMIT changes" in page
 
 
 def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: Any) -> None:

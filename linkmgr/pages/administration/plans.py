@@ -52,7 +52,7 @@ def _add(_: int, members: Row) -> Row:
 
 
 def _show_list(form: Form) -> str:
-    return render_template("administration/plans.html", form=form, plans=stored_plans.with_users())
+    return render_template("administration/plans.html", form=form, plans=stored_plans.with_users(), **form.choices())
 
 
 FORM = resources.declared(

@@ -2,10 +2,12 @@
 
 import platform
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from flask import g, render_template
 
@@ -28,15 +30,18 @@ def _meanings() -> dict[str, str]:
     return {}
 
 
-def _setting(name: str) -> str:
-    value = getattr(settings(), name)
-    if name != "base_url" and any(part in name for part in _SECRET):
-        return "set" if value else "not set"
-    if isinstance(value, bool):
-        return str(int(value))
+def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "not set"
-    return "not set" if value in (None, "") else str(value)
+        return ", ".join(map(str, value))
+    return "" if value is None else str(int(value) if isinstance(value, bool) else value)
+
+
+def _settings() -> Iterator[tuple[str, str, str, str]]:
+    """Yield the name of each setting, its value, its meaning and its default."""
+    for field in fields(settings()):
+        name, value = PREFIX + field.name.upper(), _text(getattr(settings(), field.name))
+        is_secret = field.name != "base_url" and any(part in field.name for part in _SECRET)
+        yield name, "set" if value and is_secret else value, _meanings().get(name, ""), _text(field.default)
 
 
 @bp.get("")
@@ -52,15 +57,7 @@ def service() -> str:
         waiting=spool.count_waiting(settings().folder / "visits", state["spools"]),
         version=RELEASE,
         python=platform.python_version(),
-        settings=[
-            (
-                PREFIX + field.name.upper(),
-                _setting(field.name),
-                _meanings().get(PREFIX + field.name.upper(), ""),
-                field.default,
-            )
-            for field in fields(settings())
-        ],
+        settings=_settings(),
         has_clicks=any(bucket.clicks for bucket in buckets),
         chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes"),
     )
