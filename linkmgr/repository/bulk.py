@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import psycopg2
+from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
@@ -48,22 +49,18 @@ def _is_plain(link: Row) -> bool:
 
 
 def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
-    """Store links. Release the aliases of deleted users, which background jobs have not deleted yet."""
+    """Store links. Before another try, release aliases of deleted users, which jobs have not deleted yet."""
 
     def add(some: list[Row]) -> list[Row]:
-        return _to_results(some, _insert(user_id, some, atomic))
+        try:
+            with undoable():
+                return _to_results(some, _insert(user_id, some, atomic))
+        except UniqueViolation as error:
+            aliases = [link.get("custom") or link.get("alias") for link in some]
+            release(error.diag.constraint_name, aliases=aliases, link_id=None)
+            raise
 
-    results = in_halves(links, add, atomic)
-    orphaned = [n for n, result in enumerate(results) if result.pop("orphaned", False)]
-    if not orphaned:
-        return results
-    for n in orphaned:
-        release("alias_taken", alias=links[n].get("custom") or links[n]["alias"])
-    again = range(len(links)) if atomic else orphaned
-    for n, result in zip(again, in_halves([links[n] for n in again], add, atomic), strict=True):
-        result.pop("orphaned", None)
-        results[n] = result
-    return results
+    return in_halves(links, add, atomic)
 
 
 def in_halves(
@@ -116,9 +113,7 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
             pair = existing.get(link["url"], pair)
         results[number - 1] = {"id": pair[0], "shorturl": pair[1]}
     for number, code, detail in stored["refused"] or ():
-        orphaned = code == "alias_orphaned"
-        results[number - 1] = failure(AppError("alias_taken" if orphaned else code, detail=detail))
-        results[number - 1] |= {"orphaned": True} if orphaned else {}
+        results[number - 1] = failure(AppError(code, detail=detail))
     return results
 
 
@@ -141,7 +136,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
               FROM accounts
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
-            SELECT l.*, coalesce(d.id, 0) AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
+            SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
+                   coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
@@ -156,11 +152,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz,
-                   imported_clicks bigint)) WITH ORDINALITY
-                   AS l (url, alias, chosen, generated, plain, domain, hosts, password_hash, expiry, type, splash_id,
-                         overlay_id, metatitle, metadescription, metaimage, description, pixels, campaign, channel,
-                         public, geotarget, devicetarget, languagetarget, parameters, deeplink, created,
-                         imported_clicks, n)
+                   imported_clicks bigint)) WITH ORDINALITY AS l
              CROSS JOIN plan
               LEFT JOIN LATERAL (SELECT id, scheme, host FROM domains
                                   WHERE user_id = %(user_id)s AND domains.host = l.domain LIMIT 1) d
@@ -181,13 +173,12 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                         WHEN cardinality(channel) > (SELECT count(*) FROM channels c
                               WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
-                        WHEN in_use IS NULL OR generated THEN NULL
-                        WHEN (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
+                        WHEN in_use AND NOT generated AND
+                             (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
                                      (SELECT user_id FROM links WHERE id = a.link_id),
                                      (SELECT user_id FROM bios WHERE id = a.bio_id))
                                WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
-                             THEN 'alias_taken'
-                        ELSE 'alias_orphaned' END AS refusal
+                             THEN 'alias_taken' END AS refusal
               FROM sent, plan),
         checked AS MATERIALIZED (
             SELECT l.*,

@@ -5,7 +5,7 @@ from typing import Any
 from linkmgr.db.statements import Row, run
 from linkmgr.errors import AppError, not_found
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.urls import CHANGES, UNKNOWN, to_params
+from linkmgr.repository.urls import CHANGES, CHANNELS_ADDED, UNKNOWN, to_params
 from linkmgr.settings import settings
 
 
@@ -99,15 +99,7 @@ def _update(ids: list[int], params: Row) -> Row:
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id
             RETURNING l.id, l.alias, l.domain_id),
-        channels_added AS (
-            INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            ON CONFLICT DO NOTHING
-            RETURNING link_id),
-        recorded AS (
-            INSERT INTO outbox (user_id, type, object_id)
-            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channels_added
-             WHERE has_webhooks(%(user_id)s))
+        {CHANNELS_ADDED}
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
                (SELECT json_agg(json_build_array(
                            u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),

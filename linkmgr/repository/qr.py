@@ -204,14 +204,13 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
     stored = run(
         """
         WITH checked AS MATERIALIZED (
-            SELECT q.*,
+            SELECT q.*, ordinality AS n,
                    CASE WHEN own_alias IS NOT NULL AND NOT EXISTS (
                              SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
                         WHEN type = 'link' AND is_branded(data #>> '{}') THEN 'link_branded' END AS refusal
               FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (
                    code text, type text, data json, name text, background text, foreground text, own_alias text,
-                   logo_source text, image integer)) WITH ORDINALITY
-                   AS q (code, type, data, name, background, foreground, own_alias, logo_source, image, n)),
+                   logo_source text, image integer)) WITH ORDINALITY AS q),
         accepted AS MATERIALIZED (
             SELECT nextval('tracked_ids') AS id, c.*
               FROM (SELECT * FROM checked WHERE refusal IS NULL ORDER BY n) c

@@ -102,52 +102,45 @@ def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]
 # --- names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted user are available
 # at once, although background jobs delete the rows later.
 
-# Statements by violated constraint. Each releases the name if its owner was deleted, and returns a row unless an
-# existing user has it. The tables are of the schema `public`, because restricted keys do not see rows of deleted users.
+# Statements by violated constraint. Each releases the names whose owner was deleted, and returns a row if it did. The
+# tables are of the schema `public`, because restricted keys do not see rows of deleted users.
 _RELEASES = {
     "alias_taken": """
-        WITH holder AS (
+        WITH holders AS (
             -- An update of only the domain brings no alias: the link keeps its own.
             SELECT link_id, bio_id
               FROM aliases
              WHERE domain_id = 0
-               AND alias = coalesce(nullif(%(alias)s::text, ''),
-                                    (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
-        link_deleted AS (
+               AND (alias = ANY (%(aliases)s::text[])
+                    OR alias = (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
+        links_deleted AS (
             DELETE FROM public.links
-             WHERE id = (SELECT link_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)),
-        bio_deleted AS (
+             WHERE id IN (SELECT link_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+            RETURNING 1),
+        bios_deleted AS (
             DELETE FROM public.bios
-             WHERE id = (SELECT bio_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
-        SELECT 1 AS free
-         WHERE NOT EXISTS (SELECT FROM users
-                            WHERE id = coalesce(
-                                (SELECT user_id FROM public.links WHERE id = (SELECT link_id FROM holder)),
-                                (SELECT user_id FROM public.bios WHERE id = (SELECT bio_id FROM holder))))
+             WHERE id IN (SELECT bio_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+            RETURNING 1)
+        SELECT 1 FROM links_deleted UNION ALL SELECT 1 FROM bios_deleted
     """,
     "campaign_slug_taken": """
-        WITH released AS (
-            UPDATE public.campaigns SET slug = NULL
-             WHERE slug = %(slug)s AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
-        SELECT 1 AS free
-         WHERE NOT EXISTS (SELECT FROM public.campaigns JOIN users ON users.id = user_id WHERE slug = %(slug)s)
+        UPDATE public.campaigns SET slug = NULL
+         WHERE slug = %(slug)s AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+        RETURNING 1
     """,
     # Rename the domain instead of deleting it: links may still refer to it.
     "domain_taken": """
-        WITH released AS (
-            UPDATE public.domains SET host = id || '.invalid'
-             WHERE host = split_part(%(domain)s, '://', 2)
-               AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
-        SELECT 1 AS free
-         WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = split_part(%(domain)s, '://', 2))
+        UPDATE public.domains SET host = id || '.invalid'
+         WHERE host = split_part(%(domain)s, '://', 2) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+        RETURNING 1
     """,
 }
 
 
-def release(constraint: str, **params: Any) -> bool:
-    """Release a name if its owner was deleted. Return False if the name stays in use."""
-    statement = _RELEASES.get(constraint)
-    return statement is not None and run(statement, **({"link_id": None} | params)) is not None
+def release(constraint: str | None, **params: Any) -> bool:
+    """Release the names that violate a constraint if their owner was deleted. Return False if there are none."""
+    statement = _RELEASES.get(constraint or "")
+    return statement is not None and run(statement, **params) is not None
 
 
 def run_with_name(sql: str, **params: Any) -> Row | None:
@@ -157,7 +150,8 @@ def run_with_name(sql: str, **params: Any) -> Row | None:
         with undoable():
             return run(sql, **params)
     except UniqueViolation as error:
-        if not release(error.diag.constraint_name or "", **params):
+        own = {"aliases": [params.get("alias")], "link_id": params.get("link_id")}
+        if not release(error.diag.constraint_name, **params | own):
             raise
     with undoable():
         return run(sql, **params)

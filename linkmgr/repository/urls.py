@@ -75,6 +75,18 @@ CHANGES = """
         public = coalesce(%(public)s::boolean, public),
         pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
 """
+# New channels of changed links, and their events.
+CHANNELS_ADDED = """
+        channels_added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
+            ON CONFLICT DO NOTHING
+            RETURNING link_id),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, object_id)
+            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channels_added
+             WHERE has_webhooks(%(user_id)s))
+"""
 
 
 def to_params(members: Row) -> Row:
@@ -243,18 +255,10 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
               FROM checked AS accepted
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.*),
-        channel_added AS (
-            INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            ON CONFLICT DO NOTHING
-            RETURNING link_id),
-        recorded AS (
-            INSERT INTO outbox (user_id, type, object_id)
-            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channel_added
-             WHERE has_webhooks(%(user_id)s))
+        {CHANNELS_ADDED}
         -- The second `related` replaces the first one, which may have been read before the channels were added.
         SELECT refusal, details.*,
-               CASE WHEN (SELECT count(*) FROM channel_added) > 0 THEN link_references(%(user_id)s, %(link_id)s)
+               CASE WHEN (SELECT count(*) FROM channels_added) > 0 THEN link_references(%(user_id)s, %(link_id)s)
                     ELSE related END AS related
           FROM checked
           LEFT JOIN ({details_of("updated")}) details ON true
