@@ -42,12 +42,11 @@ class _Route(NamedTuple):
         path = re.sub(r"<(?:\w+:)?(\w+)>", r":\1", self.rule)
         return f"{self.method} {path}"
 
-    def misses_number(self, path: str) -> bool:
-        """Return True if the path is the one of this route, except that an id is not a number."""
-        pattern = re.sub("<[^>]*>", "[^/]+", re.sub("<id:[^>]*>", "([^/]+)", self.rule))
-        match = re.fullmatch(pattern, path.rstrip("/"))
-        ids = match.groups() if match else ()
-        return any(_canonical(part) != _ID for part in ids) and not any(part in _SYNONYMS for part in ids)
+    def is_without_number(self, words: list[str]) -> bool:
+        """Return True if the words are those of this route, except that an id is not a number."""
+        pairs = [(word, own) for word, own in zip(words, self.words, strict=False) if own not in (word, _TEXT)]
+        is_id = all(own == _ID and word not in _SYNONYMS.values() for word, own in pairs)
+        return bool(pairs) and is_id and len(words) == len(self.words)
 
 
 def _canonical(segment: str) -> str:
@@ -64,37 +63,32 @@ def _words(path: str) -> list[str]:
     return [word for word in map(_canonical, path.split("/")[2:]) if word]
 
 
-def _routes() -> list[_Route]:
-    return sorted(
-        _Route(method, rule.rule, _words(rule.rule))
-        for rule in current_app.url_map.iter_rules()
-        if rule.rule.startswith("/api/")
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    )
+def _routes(method: str, words: list[str]) -> list[_Route]:
+    """Return the routes whose first word resembles that of a path: those of the method, if there are any."""
+    rules = [(rule, _words(rule.rule)) for rule in current_app.url_map.iter_rules() if rule.rule.startswith("/api/")]
+    first = get_close_matches(words[0], {own[0] for _, own in rules}, 1, _CUTOFF) if words else []
+    routes = [_Route(name, rule.rule, own) for rule, own in rules if own[:1] == first for name in rule.methods or ()]
+    return sorted([route for route in routes if route.method == method] or routes)
 
 
-def _nearest(method: str, words: list[str], routes: list[_Route]) -> str:
-    """Name the most similar route, if possible one with this method. The order of the words does not matter."""
-    candidates = [route for route in routes if route.method == method] or routes
-    route = max(candidates, key=lambda route: SequenceMatcher(None, sorted(words), sorted(route.words)).ratio())
+def _nearest(words: list[str], routes: list[_Route]) -> str:
+    """Name the most similar route. The order of the words does not matter."""
+    route = max(routes, key=lambda route: SequenceMatcher(None, sorted(words), sorted(route.words)).ratio())
     return f"Did you mean {route}? {_LIST}"
 
 
 def hint(method: str, path: str) -> str:
     """Return the sentences that follow "API operation not found."."""
-    path = re.sub("/+", "/", re.sub("^/api/v[0-9.]+/", "/api/", path))
-    words, routes = _words(path) if len(path) <= MAX_PATH else [], _routes()
-    names = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
-    if not names:
+    words = _words(re.sub("^/api/v[0-9.]+/", "/api/", re.sub("/+", "/", path))) if len(path) <= MAX_PATH else []
+    routes = _routes("PUT" if method == "PATCH" else method, words)
+    if not routes:
         return _DEFAULT
-    method = "PUT" if method == "PATCH" else method
-    routes = [route for route in routes if route.words[0] == names[0]]
-    is_path = any((route.method, route.rule) == (method, path) for route in routes)
-    if is_path or not any(route.method == method and route.misses_number(path) for route in routes):
-        return _nearest(method, [names[0], *words[1:]], routes)
-    if names[0] == "url":
+    words[0] = routes[0].words[0]
+    if any(route.words == words for route in routes) or not any(route.is_without_number(words) for route in routes):
+        return _nearest(words, routes)
+    if words[0] == "url":
         return "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
-    index = next((route for route in routes if route.method == "GET" and len(route.words) == 1), routes[0])
+    index = next(route for route in _routes("GET", words) if len(route.words) == 1)
     return f"An id is a number. {index} lists the ids."
 
 
@@ -105,5 +99,5 @@ def method_hint(method: str, path: str) -> str:
     """
     words = _words(path)
     method = "PUT" if method == "PATCH" or (method == "POST" and _ID in words) else method
-    routes = [route for route in _routes() if route.method == method and route.words[0] == words[0]]
-    return f" {_nearest(method, words, routes)}" if routes and len(words) <= len(("url", _ID)) else ""
+    routes = [route for route in _routes(method, words) if route.method == method]
+    return f" {_nearest(words, routes)}" if routes and len(words) <= len(("url", _ID)) else ""
