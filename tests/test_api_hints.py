@@ -57,7 +57,6 @@ def test_a_past_expiry_is_stored_with_a_warning(alice: Client) -> None:
     ("path", "body", "codes"),
     [
         ("/api/url/add", {"metatitle": 5}, {"url": "required", "metatitle": "type"}),
-        ("/api/url/add", {"url": "nonsense"}, {"url": "invalid"}),
         ("/api/url/add", {"url": URL, "campaign": {}, "channel": {}}, {"campaign": "type", "channel": "type"}),
         (
             "/api/pixel/add",
@@ -65,16 +64,12 @@ def test_a_past_expiry_is_stored_with_a_warning(alice: Client) -> None:
             {"type": "unknown_value", "name": "too_long", "tag": "required"},
         ),
         ("/api/splash/add", {"name": "x", "counter": 61}, {"counter": "out_of_range"}),
-        ("/api/splash/add", {"name": "x", "counter": True}, {"counter": "type"}),
         ("/api/qr/add", {"type": "vcard", "data": {"email": "x"}}, {"data.email": "invalid"}),
         ("/api/qr/add", {"type": "vcard", "data": {"city": "Rome"}}, {"data.fname": "required"}),
-        ("/api/qr/add", {"type": "vcard", "data": "Dana"}, {"data": "type"}),
         ("/api/qr/add", {"type": "phone", "data": {"phone": "x"}}, {"data": "invalid"}),
         ("/api/qr/add", {"type": "email", "data": "x"}, {"data.email": "invalid"}),
         ("/api/key/add", {"name": "x", "scopes": ["x:read"]}, {"scopes": "unknown_value"}),
         ("/api/key/add", {"name": "x", "scopes": []}, {"scopes": "too_short"}),
-        ("/api/webhooks", {"name": "x", "events": "visit"}, {"events": "type"}),
-        ("/api/urls/bulk", {"urls": "x"}, {"urls": "type"}),
         ("/api/urls/bulk", {"urls": []}, {"urls": "too_short"}),
     ],
 )

@@ -106,22 +106,6 @@ def test_every_error_code_is_on_it_with_its_status_and_sentence(page: str) -> No
         assert re.sub(":[a-z]+}", "}", sentence) in html.unescape(row)
 
 
-def test_an_operation_lists_each_of_its_errors(page: str) -> None:
-    for methods in document()["paths"].values():
-        for operation in methods.values():
-            _, _, rest = page.partition(
-                f'<details class="operation" id="{operation["operationId"].replace(".", "_")}">'
-            )
-            shown = rest.partition("</details>")[0]
-            for status, response in operation["responses"].items():
-                resolved = document()["components"]["responses"].get(
-                    response.get("$ref", "").rpartition("/")[2], response
-                )
-                for code in re.findall("^- `(\\w+)`", resolved["description"], re.MULTILINE):
-                    assert f"<code>{code}</code>" in shown
-                    assert status in shown
-
-
 # --- the commands, as a shell runs them
 
 
@@ -207,16 +191,6 @@ def test_an_error_response_is_shown_unchanged(docs: Browser) -> None:
     docs.find("#pixels_get-pixel_id").send_keys("17", Keys.ENTER)
     docs.wait_for_text("HTTP 401")
     assert '"code": "key_missing"' in docs.find("#pixels_get .response").text
-
-
-@pytest.mark.browser
-def test_path_and_query_parameters_of_the_form_are_sent(docs: Browser, alice: Client) -> None:
-    channel = alice.add("/api/channel/add", {"name": "News"})
-    docs.find("#api-key").send_keys(str(alice.key))
-    docs.run("location.hash = 'channels_get'")
-    docs.find("#channels_get-limit").send_keys("7")
-    docs.find("#channels_get-channel_id").send_keys(str(channel), Keys.ENTER)
-    docs.wait_for_text('"perpage": 7')
 
 
 @pytest.mark.browser

@@ -92,11 +92,6 @@ def test_a_missing_row_is_404(stage: Stage, tags: str) -> None:
             assert stage.caller(call).call(call.method, path, body, **matching(tags)).status_code == 404, call
 
 
-def test_another_users_row_is_404(alice: Client, bob: Client, sql: Sql) -> None:
-    path = f"/api/pixel/{pixel(sql, alice.id)}/delete"
-    assert bob.delete(path, **matching('"1-a"')).status_code == 404
-
-
 @pytest.mark.parametrize("tags", ["", "abc", '"abc', '"a" "b"', '*, "a"', 'w/"a"', '"a",', "é", '"a"; "b"'])
 def test_a_malformed_header_is_400_and_changes_nothing(alice: Client, sql: Sql, tags: str) -> None:
     pixel_id = pixel(sql, alice.id)

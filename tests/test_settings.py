@@ -1,5 +1,6 @@
 """Settings: an invalid value stops the start with one sentence."""
 
+import re
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +13,8 @@ from linkmgr import create_app, settings
 from linkmgr.settings import InvalidSetting
 
 UNUSABLE = {
-    "database_url": ["mysql://user@host/name", "host=/tmp dbname=x", "postgresql://host/name?colour=red"],
-    "replica_url": ["mysql://user@host/name"],
+    "database_url": ["mysql://user:hidden@host/name", "host=/tmp dbname=x", "postgresql://host/name?colour=red"],
+    "replica_url": ["mysql://user:hidden@host/name"],
     "base_url": [
         "go.example.org",
         "ftp://go.example.org",
@@ -27,7 +28,7 @@ UNUSABLE = {
         "https://go..example.org",
         f"https://{'a' * 64}.example.org",
     ],
-    "secret_key": ["a", "x" * 31],
+    "secret_key": ["a", "too-short-a-secret", "x" * 31],
     "rate_limit": ["often", "0 per minute", "30 per minute; 5 per second", "30 per 2 days", "99999999999 per minute"],
     "rate_limit_storage": ["memcached://host", "redis://host:port", "redis", "unix:///socket"],
     "domain_check": ["dns", "HTTP"],
@@ -53,14 +54,9 @@ def test_an_invalid_value_stops_the_start_with_one_sentence(
     with pytest.raises(InvalidSetting) as refused:
         create_app()
     sentence = str(refused.value)
+    assert not re.search("hidden|too-short", sentence), "it may be a password"
     assert sentence.startswith(f"LINKMGR_{name.upper()} must be ")
     assert sentence.endswith(".")
-
-
-def test_an_invalid_value_is_not_printed_because_it_may_contain_a_password(make_app: Callable[..., Flask]) -> None:
-    with pytest.raises(InvalidSetting) as refused:
-        make_app(database_url="mysql://user:hidden@host/name")
-    assert "hidden" not in str(refused.value)
 
 
 @pytest.mark.parametrize("port", ["abc", "", "0", "65536", "-1", "5000 "])
@@ -71,13 +67,6 @@ def test_an_invalid_port_is_named_even_if_the_base_url_is_set(
     with pytest.raises(InvalidSetting) as refused:
         make_app()
     assert str(refused.value) == f"PORT must be a number from 1 to 65535; it is {port!r}."
-
-
-def test_a_secret_that_is_too_short_is_not_printed(make_app: Callable[..., Flask]) -> None:
-    with pytest.raises(InvalidSetting) as refused:
-        make_app(secret_key="too-short-a-secret")
-    assert str(refused.value).startswith("LINKMGR_SECRET_KEY must be at least 32 characters")
-    assert "too-short-a-secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["LINKMGR_RATELIMIT", "LINKMGR_demo", "LINKMGR_DEBUG", "LINKMGR_A__B"])
