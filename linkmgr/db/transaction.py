@@ -149,7 +149,7 @@ def on_begin(call: Callable[[], None]) -> None:
 def joined() -> Iterator[None]:
     """Execute the block, which writes at least once, in the transaction of the request, or in one of its own if the
     request has none."""
-    if executor.get() is not None:
+    if isinstance(executor.get(), Transaction):
         yield
         return
     with lazily(lambda: None) as writes:
