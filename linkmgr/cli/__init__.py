@@ -40,21 +40,19 @@ def list_plans() -> None:
         click.echo(json.dumps(plan))
 
 
-class _Price(click.ParamType[float]):
-    name = "price"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if not re.fullmatch(PRICE, value):
-            self.fail(f"{value!r} is not a price such as 5 or 49.99.", param, ctx)
-        return float(value)
+def price(text: str) -> float:
+    """Convert an option. Its name is shown in the help."""
+    if not re.fullmatch(PRICE, text):
+        raise click.BadParameter(f"{text!r} is not a price such as 5 or 49.99.")
+    return float(text)
 
 
 def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
     rate = click.IntRange(0, MAX_RATE)
     for option in (
-        click.option("--monthly", type=_Price(), help="Price per month."),
-        click.option("--yearly", type=_Price(), help="Price per year."),
-        click.option("--lifetime", type=_Price(), help="Price of a subscription without an end."),
+        click.option("--monthly", type=price, help="Price per month."),
+        click.option("--yearly", type=price, help="Price per year."),
+        click.option("--lifetime", type=price, help="Price of a subscription without an end."),
         click.option("--rate", type=rate, help="Requests per minute. 0: the default of LINKMGR_RATE_LIMIT."),
         click.option("--limits", default="{}", help="JSON object with some or all members of the plan's limits."),
     ):

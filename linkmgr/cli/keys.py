@@ -29,16 +29,10 @@ def list_keys(user: str) -> None:
     """Print the keys of a user, newest first, one per line."""
     user_id = find_id(user)
     click.echo(f"{'id':>6}  {'key':<12}  {'name':<20}  {'last used':<16}  scopes")
-    after: int | None = None
-    while True:
-        page = api_keys.index(user_id, limit=MAX_LIMIT, number=1, after=after)
-        for key in page.rows:
-            used, limits = (key["last_used"] or "never")[:16], _limits(key)
-            allowed = " ".join(key["scopes"]) + (f" ({limits})" if limits else "")
-            click.echo(f"{key['id']:>6}  {key['prefix'] + '...':<12}  {key['name']:<20}  {used:<16}  {allowed}")
-        if page.next is None:
-            break
-        after = page.next
+    for key in Key.rows.index(user_id, limit=MAX_LIMIT, number=1, after=None).rows:
+        used, limits = (key["last_used"] or "never")[:16], _limits(key)
+        allowed = " ".join(key["scopes"]) + (f" ({limits})" if limits else "")
+        click.echo(f"{key['id']:>6}  {key['prefix'] + '...':<12}  {key['name']:<20}  {used:<16}  {allowed}")
     default = api_keys.default(user_id)
     state = "everything" if default["active"] else "turned off"
     click.echo(f"{'':>6}  {default['prefix'] + '...':<12}  {default['name']:<20}  {'':<16}  {state}")

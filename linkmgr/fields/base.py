@@ -105,10 +105,18 @@ class Email(Text):
 class Password(Text):
     """Any characters, blank ones too. The specification sets the length (section 8)."""
 
-    json: ClassVar[JsonSchema] = {"type": "string", "format": "password", "minLength": 5, "maxLength": 1024}
+    def __init__(self, minimum: int = 5, **kwargs: Any) -> None:
+        super().__init__(1024, **kwargs)
+        self.minimum = minimum
+
+    @property
+    def json(self) -> JsonSchema:
+        return {"type": "string", "format": "password", "minLength": self.minimum, "maxLength": self.max_length}
 
     def clean(self, text: str) -> str:
-        return str(validate.Length(5, 1024, error="must be {min} to {max} characters")(text))
+        if not self.minimum <= len(text) <= self.max_length:
+            raise ValidationError(f"must be {self.minimum} to {self.max_length} characters")
+        return text
 
 
 class Timestamp(Text):

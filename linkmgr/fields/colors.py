@@ -1,6 +1,7 @@
 """Contrast of colors (WCAG 2).
 
-Colors of QR codes and overlays that are too close are refused, with better ones.
+Colors of QR codes and overlays that are too close are refused, with better ones. Accent colors are those of the
+operator and of branded domains. Text in them must be readable.
 """
 
 import re
@@ -14,7 +15,15 @@ Parts = tuple[int, ...]
 MIN_CONTRAST = 3
 MIN_SCANNED = 1.5  # of a QR code: cameras do not tell closer colors apart
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
-_BLACK, _WHITE = 0, 255
+_BLACK, _WHITE = (0, 0, 0), (255, 255, 255)
+_ACCENT_CONTRAST = 4.5
+_LIGHT, _DARK = "#f5f6fa", "#171a23"  # of style.css: the darkest light surface and the lightest dark one
+_STYLE = """\
+:root { --accent: %s; --accent-hover: %s; --on-accent: #ffffff; --glow: rgb(%s / 14%%); }
+@media (prefers-color-scheme: dark) {
+  :root { --accent: %s; --accent-hover: %s; --on-accent: #10131c; --glow: rgb(%s / 16%%); }
+}
+"""
 
 
 def parts_of(color: str) -> Parts:
@@ -31,9 +40,16 @@ def _luminance(parts: Parts) -> float:
     return sum(weight * value for weight, value in zip(_WEIGHTS, values, strict=True))
 
 
-def contrast(first: Parts, second: Parts) -> float:
-    dark, light = sorted((_luminance(first), _luminance(second)))
+def contrast(first: str, second: str) -> float:
+    dark, light = sorted((_luminance(parts_of(first)), _luminance(parts_of(second))))
     return (light + 0.05) / (dark + 0.05)
+
+
+def _mixed(color: str, other: Parts, percent: int) -> str:
+    """Return a color with this share of another one, in the notation of `color`."""
+    pairs = zip(parts_of(color), other, strict=True)
+    parts = [round(part + (added - part) * percent / 100) for part, added in pairs]
+    return f"#{bytes(parts).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, parts))})"
 
 
 def readable(color: str, against: str) -> str:
@@ -41,14 +57,8 @@ def readable(color: str, against: str) -> str:
 
     It is mixed with black or white, whichever needs less of it, and has the notation of `color`.
     """
-    parts, other = parts_of(color), parts_of(against)
-    mixed = (
-        tuple(round(part + (end - part) * percent / 100) for part in parts)
-        for percent in range(101)
-        for end in (_BLACK, _WHITE)
-    )
-    better = next(candidate for candidate in mixed if contrast(candidate, other) >= MIN_CONTRAST)
-    return f"#{bytes(better).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, better))})"
+    mixed = (_mixed(color, end, percent) for percent in range(101) for end in (_BLACK, _WHITE))
+    return next(candidate for candidate in mixed if contrast(candidate, against) >= MIN_CONTRAST)
 
 
 def better(color: str, background: str) -> dict[str, str]:
@@ -58,24 +68,23 @@ def better(color: str, background: str) -> dict[str, str]:
 
 def check(code: str, minimum: float, color: str, background: str) -> None:
     """Raise an error that names better colors if the contrast is below the minimum."""
-    if contrast(parts_of(color), parts_of(background)) < minimum:
+    if contrast(color, background) < minimum:
         raise AppError(code, **better(color, background))
 
 
 def is_close(color: str, background: str) -> bool:
     """Return True if a QR code in these colors cannot be scanned by all cameras."""
-    return contrast(parts_of(color), parts_of(background)) < MIN_CONTRAST
+    return contrast(color, background) < MIN_CONTRAST
 
 
 def rating(color: str, background: str) -> dict[str, Any]:
     """Return the contrast of a color with the one behind it, the nearest color that suffices, and which is lighter."""
-    front, back = parts_of(color), parts_of(background)
     return {
-        "contrast": contrast(front, back),
+        "contrast": contrast(color, background),
         "minimum": MIN_CONTRAST,
-        "is_refused": contrast(front, back) < MIN_SCANNED,
+        "is_refused": contrast(color, background) < MIN_SCANNED,
         "better": to_hex(readable(color, background)),
-        "is_inverted": _luminance(front) > _luminance(back),
+        "is_inverted": _luminance(parts_of(color)) > _luminance(parts_of(background)),
     }
 
 
@@ -89,3 +98,26 @@ def to_hex(color: str) -> str:
 def to_rgb(color: str) -> str:
     """Return `#rrggbb` as `rgb(r,g,b)`, and any other text unchanged."""
     return f"rgb({','.join(map(str, parts_of(color)))})" if re.fullmatch("#[0-9A-Fa-f]{6}", color) else color
+
+
+def accent_problem(light: str, dark: str = "") -> str:
+    """Return the end of a sentence that begins with the name of the color, or "" if pages stay readable."""
+    for color, surface, change, pages in ((light, _LIGHT, "darker", "light"), (dark, _DARK, "lighter", "dark")):
+        if color and (actual := contrast(color, surface)) < _ACCENT_CONTRAST:
+            return (
+                f"must be {change}: on {pages} pages, {color} has a contrast of {actual:.1f} to 1 and needs "
+                f"{_ACCENT_CONTRAST} to 1"
+            )
+    return ""
+
+
+def accent_style(light: str, dark: str = "") -> bytes:
+    """Return a style sheet with the color, for light and for dark pages. The latter is lighter if it is not sent."""
+    lighter = (_mixed(light, _WHITE, percent) for percent in range(0, 101, 5))
+    dark = dark or next(color for color in lighter if contrast(color, _DARK) >= _ACCENT_CONTRAST)
+    values = [
+        value
+        for color, other in ((light, _BLACK), (dark, _WHITE))
+        for value in (_mixed(color, other, 0), _mixed(color, other, 20), " ".join(map(str, parts_of(color))))
+    ]
+    return (_STYLE % tuple(values)).encode()

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, fields
 
 from linkmgr.fields.base import MAX_ID, Target, Text, Timestamp
 from linkmgr.fields.member import JsonSchema, url_json
@@ -264,13 +264,6 @@ class OwnDomain(Text):
         host = split_http(text if "://" in text else f"https://{text}").hostname or ""
         name = host if is_own_host(host) else strict_host(host)
         return "" if is_own_host(name) else name
-
-
-class LinkPassword(Text):
-    json: ClassVar[JsonSchema] = {"type": "string", "format": "password", "minLength": 1, "maxLength": 1024}
-
-    def clean(self, text: str) -> str:
-        return str(validate.Length(1, 1024, error="must be {min} to {max} characters")(text))
 
 
 class Expiry(Text):

@@ -55,18 +55,8 @@ def _zone_names() -> set[str]:
 @cache
 def regional_zones() -> list[str]:
     """Return UTC and the names with a continent or an ocean, for people to choose from."""
-    regions = (
-        "Africa/",
-        "America/",
-        "Antarctica/",
-        "Asia/",
-        "Atlantic/",
-        "Australia/",
-        "Europe/",
-        "Indian/",
-        "Pacific/",
-    )
-    return ["UTC", *sorted(name for name in _zone_names() if name.startswith(regions))]
+    regions = ["Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
+    return ["UTC", *sorted(name for name in _zone_names() if name.partition("/")[0] in regions)]
 
 
 def parse_zone(name: str) -> ZoneInfo:
@@ -83,7 +73,7 @@ def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str 
         return _of_period(zone, now, period or DEFAULT_PERIOD)
     if period is not None:
         raise invalid("period and from exclude each other: send one of them")
-    end = _parse_time("to", until, zone) if until else start_of_day(_local(now, zone).date() + _DAY, zone)
+    end = _parse_time("to", until, zone) if until else start_of_day(now.astimezone(zone).date() + _DAY, zone)
     return checked(Range(zone, _parse_time("from", since, zone), end, None))
 
 
@@ -112,7 +102,7 @@ def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
 
 def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
     """Return a period that ends with the current day, or with the current hour for `24h`."""
-    today = _local(now, zone).date()
+    today = now.astimezone(zone).date()
     tomorrow = start_of_day(today + _DAY, zone)
     match period:
         case "24h":
@@ -146,17 +136,13 @@ def _calendar(zone: ZoneInfo, today: date, period: str) -> Range:
 # --- buckets
 
 
-def _local(at: datetime, zone: ZoneInfo) -> datetime:
-    return at.astimezone(zone)
-
-
 def start_of_day(day: date, zone: ZoneInfo) -> datetime:
     """Return the first moment of a local day, also if midnight does not exist or exists twice."""
     return datetime.combine(day, time(), zone).astimezone(UTC)
 
 
 def _hour(at: datetime, zone: ZoneInfo) -> tuple[date, int, timedelta | None]:
-    local = _local(at, zone)
+    local = at.astimezone(zone)
     return local.date(), local.hour, local.utcoffset()
 
 
@@ -173,7 +159,7 @@ def _hours(span: Range) -> Iterator[Bucket]:
     at, previous = _start_of_hour(span.since, span.zone), None
     while at < span.until:
         if (hour := _hour(at, span.zone)) != previous:
-            yield Bucket(at, _local(at, span.zone).isoformat())
+            yield Bucket(at, at.astimezone(span.zone).isoformat())
         at, previous = at + QUARTER, hour
 
 
@@ -190,7 +176,7 @@ def _first_day(day: date, unit: str) -> date:
 def _days(span: Range, unit: str) -> Iterator[Bucket]:
     assert span.since
     step = {"day": 1, "week": 7, "month": 31}[unit]
-    day, previous = _first_day(_local(span.since, span.zone).date(), unit), None
+    day, previous = _first_day(span.since.astimezone(span.zone).date(), unit), None
     while (start := start_of_day(day, span.zone)) < span.until:
         if start != previous:  # a zone that crosses the date line skips a day
             yield Bucket(start, day.isoformat())
@@ -253,7 +239,7 @@ def as_array(values: Iterable[datetime | date]) -> str:
 def _utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
     """Return the first UTC day that begins at or after a time. Before `days_before`, where only UTC days are stored,
     return the first day by its local date instead, so that each UTC day is counted as the local day of its date."""
-    day = _local(at, zone).date()
+    day = at.astimezone(zone).date()
     if day < days_before:
         return day if start_of_day(day, zone) == at else day + _DAY
     day = at.date()

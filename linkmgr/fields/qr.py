@@ -29,15 +29,8 @@ _MAX_NAME = 100
 # Limits of the Wi-Fi standard. Both fit into one image, even if every character is escaped.
 _MAX_SSID, _MAX_WIFI_PASSWORD = 32, 64
 _WPA_PASSWORD = re.compile("[ -~]{8,63}|[0-9A-Fa-f]{64}")
-_ENCRYPTIONS = {
-    "wpa": "WPA",
-    "wpa2": "WPA",
-    "wpa3": "WPA",
-    "wpa/wpa2": "WPA",
-    "wep": "WEP",
-    "nopass": "nopass",
-    "none": "nopass",
-}
+_ENCRYPTIONS = dict.fromkeys(("wpa", "wpa2", "wpa3", "wpa/wpa2"), "WPA") | {"wep": "WEP"}
+_ENCRYPTIONS |= dict.fromkeys(("nopass", "none"), "nopass")
 
 
 class Phone(Matching):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import psycopg2
 from flask import Blueprint, Flask, Response, abort, request
 
-from linkmgr.fields import accents
+from linkmgr.fields import colors
 from linkmgr.pages import branded
 from linkmgr.repository import public
 from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
@@ -71,9 +71,9 @@ def _logo(name: str) -> File:
 
 def _style(accent: str) -> File:
     pair = accent.lower().replace(",", " ").split()[:2]
-    if problem := accents.problem(*pair):
+    if problem := colors.accent_problem(*pair):
         raise InvalidSetting(f"{PREFIX}ACCENT {problem}.")
-    return _file("accent.css", accents.style(*pair), "text/css")
+    return _file("accent.css", colors.accent_style(*pair), "text/css")
 
 
 def current() -> Brand | None:
@@ -125,7 +125,7 @@ def own_files() -> tuple[File | None, File | None]:
     color = domain["brandcolor"] if domain else ""
     return (
         _file("logo", logo, "image/png") if logo else None,
-        _file("accent.css", accents.style(color), "text/css") if color else None,
+        _file("accent.css", colors.accent_style(color), "text/css") if color else None,
     )
 
 

@@ -121,9 +121,7 @@ def preview(kind: str, members: Row) -> Response:
     members = members | {name: "" for name in _URLS if not _is_http(str(members.get(name, "")))}
     link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
     if kind == "overlay":
-        link["contrast"] = colors.contrast(
-            *(colors.parts_of(_color(members[name], "#000")) for name in ("color", "background"))
-        )
+        link["contrast"] = colors.contrast(*(_color(members[name], "#000") for name in ("color", "background")))
     response = _splash(link, _EXAMPLE) if kind == "splash" else _overlay(link, _EXAMPLE, members | {"id": 0})
     policy = response.headers["Content-Security-Policy"].replace("frame-ancestors 'none'", "frame-ancestors 'self'")
     response.headers["Content-Security-Policy"] = f"{policy}; sandbox allow-same-origin"

@@ -6,7 +6,7 @@ from marshmallow import ValidationError
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields import accents
+from linkmgr.fields import colors
 from linkmgr.fields.base import Color, Target, Text
 from linkmgr.fields.member import JsonSchema, member, url_json
 from linkmgr.fields.urls import MAX_URL, normalize_domain
@@ -33,7 +33,7 @@ class BrandColor(Color):
     """A color in which text on light pages is readable. A lighter one is derived for dark pages."""
 
     def clean(self, text: str) -> str:
-        if text and (problem := accents.problem(super().clean(text))):
+        if text and (problem := colors.accent_problem(super().clean(text))):
             raise ValidationError(problem)
         return text
 

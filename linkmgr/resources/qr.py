@@ -10,7 +10,6 @@ from linkmgr.errors import AppError
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Choice, Matching, Shown, Text
-from linkmgr.fields.colors import MIN_SCANNED
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound import fetch
@@ -74,7 +73,7 @@ class QrCode(Resource):
     background = member(
         Rgb(load_default=WHITE),
         "The color behind the code. A contrast of less than 3 to 1 causes a warning that names better colors, and one "
-        f"of less than {MIN_SCANNED} to 1, which cameras cannot scan, an error.",
+        f"of less than {colors.MIN_SCANNED} to 1, which cameras cannot scan, an error.",
         WHITE,
         label="Background",
         shown=DETAIL,
@@ -157,6 +156,6 @@ def _logo(source: str, image: bytes | AppError | None) -> Row:
 
 def _check_colors(code: Row) -> None:
     pair = code["foreground"], code["background"]
-    colors.check("colours_too_close", MIN_SCANNED, *pair)
+    colors.check("colours_too_close", colors.MIN_SCANNED, *pair)
     if colors.is_close(*pair):
         warn(AppError("colours_too_close", **colors.better(*pair)).message)

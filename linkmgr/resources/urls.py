@@ -6,7 +6,7 @@ from marshmallow import post_load
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.aliases import Alias
-from linkmgr.fields.base import Choice, Shown, Target, Text, Url
+from linkmgr.fields.base import Choice, Password, Shown, Target, Text, Url
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.links import (
@@ -15,7 +15,6 @@ from linkmgr.fields.links import (
     IdOrIds,
     IdOrString,
     Ids,
-    LinkPassword,
     LinkType,
     OwnDomain,
     Parameters,
@@ -84,7 +83,7 @@ class Link(Resource):
         label="Domain",
     )
     password = member(
-        LinkPassword(allow_empty=True, load_only=True),
+        Password(1, allow_empty=True, load_only=True),
         "Visitors must enter this password on every visit.",
         "correct horse",
         label="Password",

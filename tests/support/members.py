@@ -88,7 +88,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     links.OwnDomain: lambda _field, stage: st.sampled_from(
         [(stage.domain, f"https://{stage.domain}"), ("", BASE_URL), (BASE_URL, BASE_URL)]
     ),
-    links.LinkPassword: lambda _field, _: st.sampled_from([("secret", True), ("", False)]),
+    base.Password: lambda _field, _: st.sampled_from([("secret", True), ("", False)]),
     links.Expiry: lambda _field, _: st.sampled_from(_EXPIRIES),
     links.LinkType: lambda _field, stage: st.sampled_from(
         [
