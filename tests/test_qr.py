@@ -234,10 +234,6 @@ def test_an_invalid_update_changes_nothing(
     assert stored(sql, qr_id) == before
 
 
-def test_light_on_dark_is_accepted(alice: Client) -> None:
-    alice.add("/api/qr/add", TEXT | {"background": "rgb(0,0,0)", "foreground": "rgb(255,255,255)"})
-
-
 def test_two_concurrent_updates_cannot_make_the_colors_too_similar(
     alice: Client, sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:

@@ -188,12 +188,6 @@ def test_an_image_opened_as_a_page_can_run_nothing(alice: Client) -> None:
     assert tags == {"svg", "path", "image"}
 
 
-def test_an_image_needs_no_key_and_has_no_rate_limit(alice: Client) -> None:
-    answer = fetched(alice, add_code(alice))
-    assert answer.status_code == 200
-    assert "X-RateLimit-Limit" not in answer.headers
-
-
 def test_a_head_request_responds_like_a_get(alice: Client) -> None:
     path = add_code(alice)
     head, get = alice.http.head(path), fetched(alice, path)

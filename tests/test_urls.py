@@ -151,14 +151,6 @@ def test_a_link_moves_to_a_domain_and_back(alice: Client) -> None:
         assert alice.put(f"/api/url/{link_id}/update", sent).get_json()["shorturl"] == short
 
 
-def test_a_link_is_added_to_channels(alice: Client, sql: Sql) -> None:
-    first, second = (factories.channel(sql, alice.id) for _ in range(2))
-    link_id = add(alice, channel=str(first))["id"]
-    for sent, channels in [(first, [first]), (second, [first, second]), (0, [first, second])]:
-        assert alice.put(f"/api/url/{link_id}/update", {"channel": sent}).status_code == 200
-        assert listed(alice)[0]["channel"] == channels
-
-
 @pytest.fixture
 def shelf(alice: Client, bob: Client, sql: Sql) -> list[int]:
     """Three links of alice, the second with the most visits, and one of bob."""

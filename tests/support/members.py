@@ -88,7 +88,6 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     links.OwnDomain: lambda _field, stage: st.sampled_from(
         [(stage.domain, f"https://{stage.domain}"), ("", BASE_URL), (BASE_URL, BASE_URL)]
     ),
-    base.Password: lambda _field, _: st.sampled_from([("secret", True), ("", False)]),
     links.Expiry: lambda _field, _: st.sampled_from(_EXPIRIES),
     links.LinkType: lambda _field, stage: st.sampled_from(
         [
@@ -120,7 +119,9 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     base.Target: lambda _field, _: URLS,
     base.Url: lambda _field, _: URLS,
     base.Email: lambda _field, _: unique("user{}@example.com"),
-    base.Password: lambda _field, _: same(st.just("correct horse")),
+    base.Password: lambda field, _: (
+        st.sampled_from([("secret", True), ("", False)]) if field.allow_empty else same(st.just("correct horse"))
+    ),
     base.Timestamp: lambda _field, _: same(st.just("2030-12-31 23:59:59")),
     base.Choice: lambda field, _: same(st.sampled_from(field.choices)),
     base.Color: lambda field, _: same(
