@@ -1016,7 +1016,7 @@ BEGIN
            INTO number USING NEW.user_id, ids;
         IF number < cardinality(ids) THEN
             RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'no such row',
-                CONSTRAINT = regexp_replace(TG_ARGV[n], '_ids?$', '_unknown');
+                CONSTRAINT = regexp_replace(TG_ARGV[n], '(_ids?)?$', '_unknown');
         END IF;
     END LOOP;
     RETURN NEW;
@@ -1223,6 +1223,8 @@ CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, splash
 CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, channel_id, domain_id ON webhooks
     FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.channel_id, NEW.domain_id) > 0)
     EXECUTE FUNCTION require_references(campaign_id, campaigns, channel_id, channels, domain_id, domains);
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF domains ON api_keys
+    FOR EACH ROW WHEN (NEW.domains IS NOT NULL) EXECUTE FUNCTION require_references(domains, domains);
 CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers
     FOR EACH ROW EXECUTE FUNCTION require_references(overlay_id, overlays);
 CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters ON links

@@ -26,6 +26,7 @@ KEYS = Table(
     has_usage=False,
 )
 index, batch, read = KEYS.index, KEYS.batch, KEYS.read
+_WITHIN = "is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)"
 
 
 # The statement after `caller`, the caller of the request. Requests without a valid key count against the IP address or
@@ -142,80 +143,63 @@ def _limits(user_id: int, members: Row | None = None) -> str:
 
 def add(user_id: int, members: Row) -> Row:
     """Store the digest of the key `secret`, and return the id."""
-    limits, secret = _limits(user_id, members), members["secret"]
-    result = run(
-        """
-        WITH new AS (
-            SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
-                   %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
-                   nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips),
-        checked AS (
-            SELECT CASE WHEN is_key_within(scopes, domains, own_only, expires, allowed_ips,
-                                           %(grantable)s::jsonb) IS NOT TRUE THEN 'key_exceeded'
-                        WHEN EXISTS (SELECT FROM unnest(domains) AS domain_id
-                                      WHERE domain_id NOT IN (SELECT id FROM domains WHERE user_id = %(user_id)s))
-                        THEN 'domains_unknown' END AS refusal
-              FROM new),
-        added AS (
-            INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
-            SELECT %(user_id)s, %(name)s, %(prefix)s, %(digest)s, new.* FROM new, checked WHERE refusal IS NULL
-            RETURNING id)
-        SELECT id, refusal FROM checked LEFT JOIN added ON true
-        """,
+    added = run(
+        f"""
+        INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
+        SELECT %(user_id)s, %(name)s, %(prefix)s, %(digest)s, scopes, domains, own_only, expires, allowed_ips
+          FROM (SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{{}}') AS domains,
+                       %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
+                       nullif(%(allowed_ips)s::text[]::cidr[], '{{}}') AS allowed_ips) new
+         WHERE {_WITHIN}
+        RETURNING id
+        """,  # noqa: S608 - static SQL
         **members,
         user_id=user_id,
-        prefix=secret[: keys.SHOWN],
-        digest=keys.digest(secret),
-        grantable=limits,
+        grantable=_limits(user_id, members),
+        **_stored(members["secret"]),
     )
-    return {"id": _accepted(result)["id"]}
+    if added is None:
+        raise AppError("key_exceeded")
+    return added
 
 
-def _accepted(result: Row | None) -> Row:
-    """Return the row of a statement, or raise its refusal."""
-    if (result := existing(result, "key"))["refusal"]:
-        raise AppError(result["refusal"])
-    return result
+def _stored(secret: str) -> Row:
+    return {"prefix": secret[: keys.SHOWN], "digest": keys.digest(secret)}
+
+
+def _accepted(user_id: int, key_id: int, changed: Row | None) -> Row:
+    """Return the changed row. Raise an error if there is none, because the caller may not make such a key."""
+    if changed is None:
+        read(user_id, key_id)  # raises not_found
+        raise AppError("key_exceeded")
+    return changed
 
 
 def update(user_id: int, key_id: int, members: Row) -> Row:
     """Change the members that were sent, if the caller may make both the old and the new key."""
-    result = run(
-        """
-        WITH stored AS (
-            SELECT * FROM api_keys WHERE user_id = %(user_id)s AND id = %(key_id)s FOR NO KEY UPDATE),
-        new AS (
-            SELECT id, coalesce(%(name)s::text, name) AS name, coalesce(%(scopes)s::text[], scopes) AS scopes,
-                   nullif(coalesce(%(domains)s::bigint[], domains), '{}') AS domains,
-                   CASE WHEN %(expires)s::text IS NULL THEN expires
-                        ELSE nullif(%(expires)s, '')::timestamptz END AS expires,
-                   nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips), '{}') AS allowed_ips
-              FROM stored),
-        checked AS (
-            SELECT CASE WHEN (is_key_within(s.scopes, s.domains, own_only, s.expires, s.allowed_ips,
-                                            %(grantable)s::jsonb)
-                              AND is_key_within(n.scopes, n.domains, own_only, n.expires, n.allowed_ips,
-                                                %(grantable)s::jsonb)) IS NOT TRUE THEN 'key_exceeded'
-                        -- A stored domain may have been deleted since.
-                        WHEN EXISTS (SELECT FROM unnest(n.domains) AS domain_id
-                                      WHERE domain_id <> ALL (coalesce(s.domains, '{}'))
-                                        AND domain_id NOT IN (SELECT id FROM domains WHERE user_id = %(user_id)s))
-                        THEN 'domains_unknown' END AS refusal
-              FROM stored s, new n),
-        updated AS (
-            UPDATE api_keys k
-               SET name = new.name, scopes = new.scopes, domains = new.domains, expires = new.expires,
-                   allowed_ips = new.allowed_ips
-              FROM new, checked
-             WHERE k.user_id = %(user_id)s AND k.id = new.id AND refusal IS NULL)
-        SELECT refusal FROM checked
-        """,
+    updated = run(
+        f"""
+        UPDATE api_keys k
+           SET name = coalesce(%(name)s::text, name), scopes = new.scopes, domains = new.domains,
+               expires = new.expires, allowed_ips = new.allowed_ips
+          FROM (SELECT id, own_only, coalesce(%(scopes)s::text[], scopes) AS scopes,
+                       nullif(coalesce(%(domains)s::bigint[], domains), '{{}}') AS domains,
+                       CASE WHEN %(expires)s::text IS NULL THEN expires
+                            ELSE nullif(%(expires)s, '')::timestamptz END AS expires,
+                       nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips), '{{}}') AS allowed_ips
+                  FROM api_keys
+                 WHERE user_id = %(user_id)s AND id = %(key_id)s AND {_WITHIN}
+                   FOR NO KEY UPDATE) new
+         WHERE k.user_id = %(user_id)s AND k.id = new.id
+           AND is_key_within(new.scopes, new.domains, new.own_only, new.expires, new.allowed_ips, %(grantable)s::jsonb)
+        RETURNING k.id
+        """,  # noqa: S608
         **members,
         user_id=user_id,
         key_id=key_id,
         grantable=_limits(user_id, members),
     )
-    _accepted(result)
+    _accepted(user_id, key_id, updated)
     return read(user_id, key_id)
 
 
@@ -223,45 +207,35 @@ def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str
     """Replace a key, unless `version` is not that of its row. The previous one works for `overlap` more seconds. Return
     the new prefix and this time."""
     rotated = run(
-        """
+        f"""
         UPDATE api_keys
            SET prefix = %(prefix)s, digest = %(digest)s, created = now(),
                previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
                previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
-         WHERE user_id = %(user_id)s AND id = %(key_id)s
-           AND (%(version)s::text IS NULL OR version::text = %(version)s)
-           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
+         WHERE user_id = %(user_id)s AND id = %(key_id)s AND version::text = coalesce(%(version)s::text, version::text)
+           AND {_WITHIN}
         RETURNING prefix, previous_until
-        """,
+        """,  # noqa: S608
         user_id=user_id,
         key_id=key_id,
-        prefix=secret[: keys.SHOWN],
-        digest=keys.digest(secret),
         overlap=overlap,
         version=version,
         grantable=_limits(user_id),
+        **_stored(secret),
     )
-    if rotated is None:
-        stored = read(user_id, key_id)  # raises not_found
-        raise AppError("key_exceeded" if version in (None, stored["version"]) else "changed_meanwhile")
-    return rotated
+    if rotated is None and version not in (None, read(user_id, key_id)["version"]):
+        raise AppError("changed_meanwhile")
+    return _accepted(user_id, key_id, rotated)
 
 
 def delete(user_id: int, key_id: int) -> None:
     deleted = run(
-        """
-        DELETE FROM api_keys
-         WHERE user_id = %(user_id)s AND id = %(key_id)s
-           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
-        RETURNING id
-        """,
+        f"DELETE FROM api_keys WHERE user_id = %(user_id)s AND id = %(key_id)s AND {_WITHIN} RETURNING id",  # noqa: S608
         user_id=user_id,
         key_id=key_id,
         grantable=_limits(user_id),
     )
-    if deleted is None:
-        read(user_id, key_id)  # raises not_found
-        raise AppError("key_exceeded")
+    _accepted(user_id, key_id, deleted)
 
 
 def set_default(user_id: int, *, active: bool) -> None:

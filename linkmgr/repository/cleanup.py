@@ -14,7 +14,7 @@ MAX_ROWS = 500
 
 # For the last rows of a target the planner would choose a sequential scan, because it estimates the average number of
 # rows of a target.
-_BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 # One month per batch: a ctid is unique only within a partition, and the bounds of `at` exclude the other partitions.
 _VISITS = """
@@ -34,13 +34,15 @@ _VISITS = """
 """
 
 
-def _delete(table: str, condition: str) -> str:
+def deletion(table: str, condition: str, selected: str = "") -> str:
+    """Return a statement that deletes rows of a table. `selected` is the end of the query that selects them."""
     return f"""
         WITH deleted AS (
             DELETE FROM {table}
-             WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {condition} LIMIT %(limit)s)) AND {condition}
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {condition} {selected} LIMIT %(limit)s))
+               AND {condition}
             RETURNING 1)
-        SELECT NOT EXISTS (SELECT FROM deleted) AS done
+        SELECT count(*) AS number, count(*) = 0 AS done FROM deleted
     """  # noqa: S608 - static SQL
 
 
@@ -58,10 +60,10 @@ def _clear(column: str, values: str) -> str:
 
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
-_TARGETS = (_VISITS, *(_delete(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
+_TARGETS = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
 # Ordered so that no remaining row refers to a deleted one: links before domains.
 _OWNED = [
-    _delete(table, "user_id = %(user_id)s")
+    deletion(table, "user_id = %(user_id)s")
     for table in (
         "links", "qrs", "bios", "campaigns", "channels", "splash_pages", "overlays", "pixels", "domains", "imports",
         "idempotency_keys", "outbox", "events", "account_rollups",
@@ -74,7 +76,7 @@ def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
 
     def handle(argument: Any) -> bool:
         for statement in statements:
-            [batch] = database().execute(statement, argument | {"limit": limit}, idempotent=False, prelude=_BY_INDEX)
+            [batch] = database().execute(statement, argument | {"limit": limit}, idempotent=False, prelude=BY_INDEX)
             if not batch["done"]:
                 return False
         return True
@@ -91,11 +93,11 @@ HANDLERS = {
     "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),
     "overlays_deleted": _batch(
         _clear("overlay_id", "overlay_id = NULL, type = 'direct'"),
-        _delete("overlay_answers", "overlay_id = ANY (%(ids)s::bigint[])"),
+        deletion("overlay_answers", "overlay_id = ANY (%(ids)s::bigint[])"),
         limit=MAX_ROWS,
     ),
-    "imports_deleted": _batch(_delete("import_rows", "import_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
-    "channels_deleted": _batch(_delete("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS),
-    "webhooks_deleted": _batch(_delete("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
+    "imports_deleted": _batch(deletion("import_rows", "import_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
+    "channels_deleted": _batch(deletion("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS),
+    "webhooks_deleted": _batch(deletion("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
     "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),
 }

@@ -89,7 +89,7 @@ def channel(sql: Sql, user_id: int) -> int:
 
 
 def key(sql: Sql, user_id: int) -> int:
-    limits = {"scopes": "{links:read}", "domains": "{17}", "allowed_ips": "{192.0.2.0/24}"}
+    limits = {"scopes": "{links:read}", "allowed_ips": "{192.0.2.0/24}"}
     digest = f"key{next(_numbers)}".encode()
     return row(sql, "api_keys", user_id=user_id, name="Shop", prefix="lmk_Ab3d", digest=digest, **limits)
 
