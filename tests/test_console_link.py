@@ -11,7 +11,7 @@ from linkmgr.pages import charts
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get, visit, words
+from tests.support.pages import get, seen, visit, words
 from tests.support.visited import Store, Visited
 
 
@@ -51,12 +51,21 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
         assert text in page
 
 
-def test_the_page_of_a_link_names_its_campaign_and_its_channels(console: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_the_page_of_a_link_names_its_campaign_its_channels_and_its_targets(
+    console: FlaskClient, alice: Client, sql: Sql
+) -> None:
     campaign, channels = factories.campaign(sql, alice.id), [factories.channel(sql, alice.id) for _ in range(2)]
     sql("UPDATE campaigns SET name = 'Summer <b>' RETURNING 1")
     sql("UPDATE channels SET name = 'Posters ' || id RETURNING 1")
-    link_id = alice.add("/api/url/add", {"url": "https://example.com/", "campaign": campaign, "channel": channels})
+    body = {"url": "https://example.com/", "campaign": campaign, "channel": channels}
+    body |= {"geotarget": [{"location": "Peru", "link": "https://example.com/pe"}]}
+    link_id = alice.add(
+        "/api/url/add", body | {"parameters": [{"name": "a", "value": "<1>"}, {"name": "b", "value": ""}]}
+    )
     page = get(console, f"/console/links/{link_id}")
+    assert {"peru : https://example.com/pe", "a=&lt;1&gt;&amp;b="} <= set(
+        re.findall("peru : [^ ]+|a=[^ ]+", seen(page))
+    )
     assert (
         f'href="/console/campaigns/{campaign}"><span class="muted">campaign</span> <bdi>Summer &lt;b&gt;</bdi>' in page
     )

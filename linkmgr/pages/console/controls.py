@@ -48,7 +48,7 @@ class Control(NamedTuple):
 
 def control(field: Any) -> Control:
     """Return the control of a field. The macro `control` of templates/console/controls.html draws it."""
-    kind, label, about = "text", field.metadata["label"], field.metadata["description"]
+    kind, label, about = "text", field.metadata["label"], field.metadata["description"].replace("`", "")
     attributes: dict[str, Any] = {}
     options: dict[str, str] = field.metadata["options"] or {}
     match field:
