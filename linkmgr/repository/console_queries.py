@@ -146,25 +146,31 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
     )
 
 
+MAX_CHOICES = 200  # of a kind
+# By kind of what a link can refer to: its table, and the SQL of the name.
+CHOICES = {
+    "domain": ("domains", "scheme || '://' || host"),
+    "campaign": ("campaigns", "name"),
+    "channel": ("channels", "name"),
+    "pixel": ("pixels", "name"),
+    "splash": ("splash_pages", "name"),
+    "overlay": ("overlays", "name"),
+}
 _CHOICES = " UNION ALL ".join(
     f"""
     (SELECT '{kind}' AS kind, id, {name} AS name FROM {table}
       WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
     """  # noqa: S608 - static SQL
-    for kind, table, name in (
-        ("domain", "domains", "scheme || '://' || host"),
-        ("campaign", "campaigns", "name"),
-        ("channel", "channels", "name"),
-        ("pixel", "pixels", "name"),
-        ("splash", "splash_pages", "name"),
-        ("overlay", "overlays", "name"),
-    )
+    for kind, (table, name) in CHOICES.items()
 )
 
 
-def choices(user_id: int, *, limit: int) -> list[Row]:
-    """Return the rows that a link can refer to, the newest of each kind."""
-    return replica_rows(_CHOICES, user_id=user_id, limit=limit)
+def choices(user_id: int) -> dict[str, dict[str, str]]:
+    """Return the names of the rows that a link can refer to, the newest of each kind, by kind and id."""
+    named: dict[str, dict[str, str]] = {kind: {} for kind in CHOICES}
+    for row in replica_rows(_CHOICES, user_id=user_id, limit=MAX_CHOICES):
+        named[row["kind"]][str(row["id"])] = row["name"]
+    return named
 
 
 def _count(rows: str) -> str:
@@ -246,8 +252,8 @@ def overview(
          WHERE dimension = '' OR rank <= %(limit)s
          UNION ALL
         SELECT 'total', label, coalesce(sum(number), 0)::bigint
-          FROM tracked, unnest(ids) AS id
-          JOIN totals ON tracked_id = id,
+          FROM tracked, unnest(ids) AS id,
+               LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
                LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
          WHERE %(kind)s IN ('campaign', 'channel', 'qr')
          GROUP BY label

@@ -6,7 +6,6 @@ from werkzeug.datastructures import MultiDict
 from linkmgr.db.statements import Row
 from linkmgr.fields.plan_limits import COUNTED, LIMITS, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console import resources
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import Form
 from linkmgr.repository import plans as stored_plans
@@ -16,21 +15,20 @@ from linkmgr.settings import settings
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
 
 
-def _from_form(form: FormData) -> Row:
-    """Return the record of what was typed. An empty number means no limit."""
-    typed = MultiDict(form)
-    for name in NUMBERS if form else ():
-        typed[name] = form.get(name, "").strip() or "0"
-    return resources.from_form(Plan, Plan.defaults() | UNLIMITED, typed)
+class PlanForm(Form):
+    def from_form(self, form: FormData) -> Row:
+        """Return the record of what was typed. An empty number means no limit."""
+        typed = MultiDict(form)
+        for name in NUMBERS if form else ():
+            typed[name] = form.get(name, "").strip() or "0"
+        return super().from_form(typed)
 
+    def from_row(self, row: Row) -> Row:
+        return super().from_row(row | row["limits"] | {"rate": str(row["rate"] or "")})
 
-def _from_row(row: Row) -> Row:
-    return resources.from_row(Plan, row | row["limits"] | {"rate": str(row["rate"] or "")})
-
-
-def _changes(record: Row, stored: Row) -> Row:
-    changes = {name: value for name, value in record.items() if value != stored[name]}
-    return changes | {"free": stored["free"]}  # which cannot be changed, and allows prices or not
+    def changes(self, record: Row, stored: Row) -> Row:
+        changes = {name: value for name, value in record.items() if value != stored[name]}
+        return changes | {"free": stored["free"]}  # which cannot be changed, and allows prices or not
 
 
 def _check(members: Row) -> dict[str, str]:
@@ -51,21 +49,18 @@ def _add(_: int, members: Row) -> Row:
     return {"id": stored_plans.add(free=members["free"], **values)}
 
 
-def _show_list(form: Form) -> str:
-    return render_template("administration/plans.html", form=form, plans=stored_plans.with_users(), **form.choices())
+def _show_list() -> str:
+    return render_template("administration/plans.html", form=FORM, plans=stored_plans.with_users(), **FORM.choices())
 
 
-FORM = resources.declared(
+FORM = PlanForm(
     Plan,
-    heading="Plans",
+    defaults=Plan.defaults() | UNLIMITED,
     bp=bp,
-    from_form=_from_form,
-    from_row=_from_row,
     read=lambda _, plan_id: stored_plans.read(plan_id),
     add=_add,
     change=lambda _, plan_id, members: stored_plans.edit(plan_id, **_values(members)),
     fields={"plan_name_taken": "name"},
-    changes=_changes,
     check=_check,
     choices=lambda: {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit},
     show_list=_show_list,

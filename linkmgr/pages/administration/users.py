@@ -14,9 +14,8 @@ from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console import resources
 from linkmgr.pages.console.controls import lines, to_number
-from linkmgr.pages.console.forms import Form, flash_with_warnings
+from linkmgr.pages.console.forms import PER_PAGE, Form, flash_with_warnings
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
@@ -31,10 +30,10 @@ _SUSPENDED = {
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 
-def _show_list(form: Form) -> str:
+def _show_list() -> str:
     q = query_text("q")
-    page = stored_users.index(q=q, limit=resources.PER_PAGE, number=page_number(), after=None)
-    return render_template("administration/users.html", form=form, page=page, searched=q)
+    page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
+    return render_template("administration/users.html", form=FORM, page=page, searched=q)
 
 
 def _add(_: int, members: Row) -> Row:
@@ -71,9 +70,8 @@ class ManagedUser(User):
     )
 
 
-FORM = resources.declared(
+FORM = Form(
     ManagedUser,
-    heading="Users",
     bp=bp,
     read=lambda _, row_id: accounts.overview(row_id) | {"id": row_id},
     add=_add,

@@ -7,9 +7,8 @@ from flask import g, render_template
 from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.pages import bio as bio_page
-from linkmgr.pages.console import resources
 from linkmgr.pages.console.controls import FormData
-from linkmgr.pages.console.forms import AGAIN
+from linkmgr.pages.console.forms import AGAIN, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.resources.bio import THEMES, BioLink, BioPage
 from linkmgr.settings import settings
@@ -21,15 +20,17 @@ def bio_row(row_id: int) -> str:
     return render_template("console/bio.html", form=FORM, row=row, preview=_preview)
 
 
-def _from_form(form: FormData) -> Row:
-    record = resources.from_form(BioPage, BioPage.defaults(), form)
-    links: list[Row] = record["links"]
-    action = re.fullmatch(r"(up|down|remove)-([0-9]{1,3})", form.get(AGAIN, ""))
-    if action and (place := int(action[2])) < len(links):
-        row = links.pop(place)
-        if action[1] != "remove":
-            links.insert(max(0, place - 1) if action[1] == "up" else place + 1, row)
-    return record
+class BioForm(Form):
+    def from_form(self, form: FormData) -> Row:
+        """Return what was typed, with a link that a button moves or removes."""
+        record = super().from_form(form)
+        links: list[Row] = record["links"]
+        action = re.fullmatch(r"(up|down|remove)-([0-9]{1,3})", form.get(AGAIN, ""))
+        if action and (place := int(action[2])) < len(links):
+            row = links.pop(place)
+            if action[1] != "remove":
+                links.insert(max(0, place - 1) if action[1] == "up" else place + 1, row)
+        return record
 
 
 def _preview(record: Row) -> str:
@@ -39,14 +40,12 @@ def _preview(record: Row) -> str:
     return bio_page.render(record | texts | {"links": links})
 
 
-FORM = resources.declared(
+FORM = BioForm(
     BioPage,
     plural="bios",
-    from_form=_from_form,
     fields={"alias_taken": "alias"},
     choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
     after="bio_row",
-    heading="Bio pages",
     used="link",
     counted="bios",
     unique=("alias",),

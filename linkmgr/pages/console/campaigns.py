@@ -7,16 +7,15 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page
 from linkmgr.pages import charts
-from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import Group
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import console_queries
 from linkmgr.resources.campaigns import Campaign
 
-FORM = resources.declared(
+FORM = Form(
     Campaign,
-    heading="Campaigns",
     used="link",
     counted="campaigns",
     unique=("slug",),

@@ -1,13 +1,12 @@
 """Channels, and the items of one channel."""
 
-from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.groups import Group
 from linkmgr.repository import channels
 from linkmgr.resources.channels import Channel
 
-FORM = resources.declared(
+FORM = Form(
     Channel,
-    heading="Channels",
     used="item",
     counted="channels",
     example="A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for "

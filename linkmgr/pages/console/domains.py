@@ -5,8 +5,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
-from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import GENERAL
+from linkmgr.pages.console.forms import GENERAL, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import logos
 from linkmgr.repository import console_queries
@@ -20,11 +19,10 @@ def _read(user_id: int, row_id: int) -> Row:
     return row | states[0] | {"host": row["domain"].partition("://")[2]}
 
 
-FORM = resources.declared(
+FORM = Form(
     Domain,
     noun="domain",
     read=_read,
-    heading="Domains",
     used="link",
     counted="domains",
     typed="host",

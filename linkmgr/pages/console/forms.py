@@ -7,8 +7,7 @@ stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -16,22 +15,25 @@ import psycopg2
 from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
+from werkzeug.wrappers import Response
 
 from linkmgr import errors
 from linkmgr.db import transaction
-from linkmgr.db.statements import Row
+from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Timestamp
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.links import Expiry
-from linkmgr.pages import plan_use, signed_in
-from linkmgr.pages.console import frame
-from linkmgr.pages.console.controls import Control, FormData, control, lines
+from linkmgr.fields.query import page_number
+from linkmgr.pages import interstitial, plan_use, signed_in
+from linkmgr.pages.console import controls, frame
+from linkmgr.pages.console.controls import Control, FormData
 from linkmgr.pages.plan_use import Usage
-from linkmgr.repository import tables
+from linkmgr.repository import console_queries, tables
 from linkmgr.resources.resource import Resource
 from linkmgr.web import request as web_request
 
+PER_PAGE = 15  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
 AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
@@ -55,53 +57,77 @@ def _kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
             pairs = zip(typed, stored, strict=False)
             return [_kept(*pair, one_line=True) for pair in pairs] + typed[len(stored) :]
         case str(), str():
-            shown = lines(stored)
+            shown = controls.lines(stored)
             return stored if typed == (shown.replace("\n", "") if one_line else shown) else typed
     return typed
 
 
-@dataclass(kw_only=True)
 class Form:
-    """The form of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`, `<name>_save`,
+    """The list and the form of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`, `<name>_save`,
     `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its template is
-    `console/<name>_form.html`, or else that of all forms, which shows all controls."""
+    `console/<name>_form.html`, or else that of all forms, which shows all controls. The members below are declared for
+    a resource, as are functions that replace the methods before them. What needs more is a subclass."""
 
-    kind: type[Resource]
-    name: str
-    plural: str
-    noun: str  # in sentences
-    from_form: Callable[[FormData], Row]  # the record of what was typed
-    from_row: Callable[[Row], Row]  # the record of a stored row
-    changes: Callable[[Row, Row], Row]  # (record, stored record) -> what an update sends
-    read: Callable[[int, int], Row]  # (user_id, id) -> the stored row with its version
-    add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
-    change: Callable[[int, int, Row], Any]  # (user_id, id, members)
-    delete: Callable[[int, int], None]  # (user_id, id)
-    fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
-    always: tuple[str, ...] = ()  # members that the API needs with any change
-    check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
-    choices: Callable[[], Row] = dict  # further values for the template
-    after: str = ""  # the endpoint that shows a stored row; by default the page with its form
-    shown_once: str = "secret"  # the member of a new row that `show_secret` shows
-    show_secret: Callable[[Row], ResponseReturnValue] = lambda _: ""
     bp: Blueprint = frame.bp
-    consequence: str = ""  # what a delete does to others; `{name}` is that member of the row
-    typed: str = ""  # the member of the row that must be typed before a delete
+    name = plural = noun = ""  # those of the kind by default
+    defaults: Row  # values of an empty form
+    fields: Mapping[str, str] = {}  # members by code of the errors that are about them
+    after = ""  # the endpoint that shows a stored row; by default the page with its form
+    shown_once = "secret"  # the member of a new row that `show_secret` shows
+    consequence = ""  # what a delete does to others; `{name}` is that member of the row
+    typed = ""  # the member of the row that must be typed before a delete
     unique: tuple[str, ...] = ()  # members that a duplicate leaves out
-    options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
-    example: str = ""  # what the resource is for, shown while there is none
-    used: str = ""  # the noun of what uses a row
-    heading: str = ""  # of the list
-    show_list: "Callable[[Form], str] | None" = None
-    counted: str = ""  # what plans limit: a kind of `plan_use`
-    has_preview: bool = False
-    can_duplicate: bool = True
+    example = ""  # what the resource is for, shown while there is none
+    used = ""  # the noun of what uses a row
+    counted = ""  # what plans limit: a kind of `plan_use`
+    has_list = can_duplicate = True
+    preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
 
-    def register(self) -> "Form":
-        """Add the routes."""
+    def read(self, user_id: int, row_id: int) -> Row:
+        """Return the stored row with its version."""
+        return self.kind.read(user_id, row_id)
+
+    def add(self, user_id: int, members: Row) -> Row:
+        """Store a row and return it with its id."""
+        return self.kind.create(user_id, members)
+
+    def change(self, user_id: int, row_id: int, members: Row) -> Any:
+        return self.kind.change(user_id, row_id, members)
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        self.kind.delete(user_id, row_id)
+
+    def check(self, _record: Row) -> dict[str, str]:
+        """Return messages by member, besides those of the API."""
+        return {}
+
+    def choices(self) -> Row:
+        """Return further values for the templates."""
+        return {}
+
+    def options(self) -> dict[str, dict[str, str]]:
+        """Return by member the labels of its values."""
+        return {}
+
+    def show_secret(self, _row: Row) -> ResponseReturnValue:
+        raise NotImplementedError
+
+    def show_list(self) -> str:
+        page = self.kind.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+        if self.used and page.rows:
+            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.kind.path)
+            uses = {row["id"]: row for row in states}
+            page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
+        return self.render_list(page)
+
+    def __init__(self, kind: type[Resource], **members: Any) -> None:
+        assert all(hasattr(Form, name) or name == "defaults" for name in members), members
+        self.kind = kind
+        self.name, self.plural, self.noun, self.defaults = kind.path, kind.plural, kind.noun, kind.defaults()
+        vars(self).update(members)
         row = f"/{self.plural}/<id:row_id>"
-        if self.show_list:
-            self.bp.add_url_rule(f"/{self.plural}", self.plural, partial(self.show_list, self))
+        if self.has_list:
+            self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
         for rule, action, method, view in (
             (f"/{self.plural}/new", "new", "GET", self._new),
             (f"/{self.plural}/new", "add", "POST", self._add),
@@ -112,7 +138,40 @@ class Form:
         ):
             if self.consequence or not action.startswith("delete"):
                 self.bp.add_url_rule(rule, f"{self.name}_{action}", view, methods=[method])
-        return self
+        if self.preview:
+            self.bp.add_url_rule(f"{row}/preview", f"{self.name}_preview", self._preview_stored)
+            self.bp.add_url_rule(
+                f"/{self.plural}/preview", f"{self.name}_typed", self._preview_typed, methods=["GET", "POST"]
+            )
+            frame.framing.add(f"console.{self.name}")
+
+    def from_form(self, form: FormData) -> Row:
+        """Return the record of what was typed."""
+        return {
+            name: controls.read(field, name, form, self.defaults.get(name, ""))
+            for name, field in self.kind.controls().items()
+        }
+
+    def from_row(self, row: Row) -> Row:
+        """Return the record of a stored row."""
+        return {name: controls.shown(field, row.get(name)) for name, field in self.kind.controls().items()}
+
+    def changes(self, record: Row, stored: Row) -> Row:
+        """Return what an update sends: the members that differ, those that checkboxes remove, and those that it
+        needs."""
+        fields = self.kind.updates()().fields
+        changes = {name: record[name] for name in fields if record[name] != stored[name]}
+        changes |= {name: "" for name in fields if fields[name].load_only and f"{name}.remove" in request.form}
+        return changes and {name: record[name] for name in fields if fields[name].required} | changes
+
+    def render_list(self, page: Page, **values: Any) -> str:
+        return render_template(f"console/{self.plural}.html", page=page, form=self, **(values | self.choices()))
+
+    def _preview_typed(self) -> Response:
+        return interstitial.preview(self.preview, self.from_form(request.values))
+
+    def _preview_stored(self, row_id: int) -> Response:
+        return interstitial.preview(self.preview, self.read(g.user_id, row_id))
 
     @cached_property
     def called(self) -> str:
@@ -120,8 +179,12 @@ class Form:
         return f"{self.noun[0].upper()}{self.noun[1:]}"
 
     @cached_property
+    def heading(self) -> str:
+        return f"{self.called}s"
+
+    @cached_property
     def controls(self) -> dict[str, Control]:
-        return {name: control(field) for name, field in self.kind.controls().items()}
+        return {name: controls.control(field) for name, field in self.kind.controls().items()}
 
     @cached_property
     def fixed(self) -> set[str]:
@@ -205,7 +268,6 @@ class Form:
             if version != row.get("version"):
                 raise AppError("changed_meanwhile")
             if changes:
-                changes |= {name: record[name] for name in self.always}
                 schema = self.kind.updates()
                 messages = self._submit(schema, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:

@@ -12,6 +12,7 @@ from linkmgr.web import security_headers
 bp = Blueprint("console", __name__, url_prefix="/console")
 bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
+framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
 @bp.before_app_request
@@ -23,9 +24,10 @@ def _identify_lost_user() -> None:
 
 @bp.after_request
 def _allow_previews(response: Response) -> Response:
-    """Let scripts fetch pages of the console, which the policy of other pages forbids."""
+    """Let scripts fetch pages of the console, and forms frame them, which the policy of other pages forbids."""
     name, policy = security_headers.policy(request.environ)
-    response.headers.setdefault(name, f"{policy}; connect-src 'self'")
+    frames = "; frame-src 'self'" if (request.endpoint or "").rpartition("_")[0] in framing else ""
+    response.headers.setdefault(name, f"{policy}; connect-src 'self'{frames}")
     return response
 
 

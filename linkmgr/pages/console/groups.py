@@ -10,9 +10,9 @@ from flask.typing import ResponseReturnValue
 from linkmgr.db.statements import Page, Row
 from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
-from linkmgr.pages.console import periods, resources
+from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import lines
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import channels, console_queries
 
@@ -36,7 +36,7 @@ class Group(NamedTuple):
 def _show(group: Group, row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a campaign or a channel. Statements: the row with proposals, its members, and their numbers."""
     row = console_queries.group(g.user_id, group.form.name, row_id, limit=_PROPOSED)
-    page = group.members(g.user_id, row_id, limit=resources.PER_PAGE, number=page_number(), after=None)
+    page = group.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
         f"console/{group.form.name}.html",
         form=group.form,

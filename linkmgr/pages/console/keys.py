@@ -8,14 +8,12 @@ from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.fields.query import page_number
 from linkmgr.pages.account import confirm_password, password_problem
-from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, console_queries
 from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.web import scopes
 
-MAX_CHOICES = 200
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
     "bio": "Bio pages", "keys": "API keys", "overlay": "Overlays", "qr": "QR codes", "splash": "Splash pages",
@@ -44,27 +42,21 @@ def _scope_table() -> list[tuple[str, list[str]]]:
     return [(label, [name if name in names else "" for name in row]) for label, row in table]
 
 
-def _domains() -> dict[str, dict[str, str]]:
-    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
-    return {"domains": {str(row["id"]): row["name"] for row in rows if row["kind"] == "domain"}}
+def _show_list() -> str:
+    page = Key.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    return FORM.render_list(page, default=api_keys.default(g.user_id))
 
 
-def _show_list(form: Form) -> str:
-    page = Key.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
-    return resources.show_rows(form, page, default=api_keys.default(g.user_id))
-
-
-FORM = resources.declared(
+FORM = Form(
     Key,
     show_list=_show_list,
-    heading="API keys",
     can_duplicate=False,
     example="Give each program its own key, which allows only what the program needs. For example, a key can create "
     "links and do nothing else.",
     consequence="Programs that use it stop working at once.",
     fields={"domains_unknown": "domains", "admin_scope": "scopes"},
     check=lambda _members: password_problem(),  # a key gives lasting access
-    options=_domains,
+    options=lambda: {"domains": console_queries.choices(g.user_id)["domain"]},
     choices=lambda: {"table": _scope_table(), "email": api_keys.owner(g.user_id)["email"]},
     shown_once="key",
     show_secret=lambda row: render_template("console/key_made.html", secret=row["key"]),

@@ -13,10 +13,10 @@ from linkmgr.db.statements import MAX_BIGINT, Page, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import SEARCH, page_number, query_choice, query_id, values_of
 from linkmgr.pages import charts
-from linkmgr.pages.console import resources
 from linkmgr.pages.console.controls import to_number
+from linkmgr.pages.console.forms import PER_PAGE
 from linkmgr.pages.console.frame import Chip, bp
-from linkmgr.pages.console.links import FORM, MAX_CHOICES
+from linkmgr.pages.console.links import FORM
 from linkmgr.repository import bulk_changes, console_queries, plans, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
@@ -59,19 +59,16 @@ def _filters(query: dict[str, Any]) -> Row:
 
 def _page(query: dict[str, Any]) -> Page:
     filters, order = _filters(query), query["order"]
-    paging: Any = {"limit": int(query["per"] or resources.PER_PAGE), "number": page_number(), "after": None}
+    paging: Any = {"limit": int(query["per"] or PER_PAGE), "number": page_number(), "after": None}
     if query["q"] and not order and not any(query[name] for name in (*_ROWS, *FILTERS)):
         return url_records.search(g.user_id, query["q"], **paging)
     return url_records.matching(g.user_id, filters, order=order, **paging)
 
 
-def _choices() -> dict[str, list[Row]]:
-    """Return the rows that links can belong to, by filter."""
-    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
-    return {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
+Choices = dict[str, dict[str, str]]  # see `console_queries.choices`
 
 
-def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
+def _query(choices: Choices) -> dict[str, Any]:
     """Return the filters and the order, which are None by default."""
     query: dict[str, Any] = (
         values_of({"q": SEARCH})
@@ -85,7 +82,7 @@ def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
     def take(match: re.Match[str]) -> str:
         """Set the filter that a word of the search names. Keep other words."""
         name, value = match[1], (match[2] or match[3] or "").lower()
-        ids = {row["name"].rpartition("://")[2].lower(): str(row["id"]) for row in choices.get(name, ())}
+        ids = {text.rpartition("://")[2].lower(): row_id for row_id, text in choices.get(name, {}).items()}
         choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
         query.update([choice] if choice else [])
         return "" if choice else match[0]
@@ -95,10 +92,10 @@ def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
     return query
 
 
-def _chips(query: dict[str, Any], choices: dict[str, list[Row]]) -> list[Chip]:
+def _chips(query: dict[str, Any], choices: Choices) -> list[Chip]:
     labels = {}
     for name in _ROWS:
-        names = {str(row["id"]): row["name"].rpartition("://")[2] for row in choices[name]}
+        names = {row_id: text.rpartition("://")[2] for row_id, text in choices[name].items()}
         names["0"] = settings().base_url.rpartition("://")[2]
         labels[name] = names.get(query[name] or "", f"{name.capitalize()} {query[name]}")
     labels |= {name: values.get(query[name], "") for name, (_, values) in FILTERS.items()} | {"q": query["q"]}
@@ -111,7 +108,7 @@ def _chips(query: dict[str, Any], choices: dict[str, list[Row]]) -> list[Chip]:
 def links() -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
-    choices = _choices()
+    choices = console_queries.choices(g.user_id)
     query = _query(choices)
     page = _page(query)
     ids = [row["id"] for row in page.rows]
@@ -164,29 +161,21 @@ CHANGES = {
 _ACTIONS = ("ask", "export", *CHANGES)
 
 
-def _links(number: int) -> str:
-    return f"{number:,} link{'' if number == 1 else 's'}"
-
-
-def _back() -> Response:
+def _back(message: str = "", category: str = "error") -> Response:
     """Return to the list with its filters, which the URL of the form has."""
+    if message:
+        flash(message, category)
     query: Any = {name: request.args[name] for name in _NAMES if name in request.args}
     return redirect(url_for("console.links", **query), code=303)
 
 
-def _refuse(message: str) -> Response:
-    flash(message, "error")
-    return _back()
-
-
 def _done(change: Change, number: int) -> Response:
-    flash(f"{_links(number)} {change.done}.", "success")
-    return _back()
+    return _back(f"{charts.count(number, 'link')} {change.done}.", "success")
 
 
-def _to_csv(columns: dict[str, Callable[[Row], Any]], batches: Generator[list[Row]]) -> Response:
+def _to_csv(batches: Generator[list[Row]]) -> Response:
     plans.require_exports(g.user_id)
-    return web_export.download(g.user_id, web_export.encode("csv", columns, batches), csv.MIMETYPE, "links.csv")
+    return web_export.download(g.user_id, web_export.encode("csv", _CSV, batches), csv.MIMETYPE, "links.csv")
 
 
 def _matched(user_id: int, filters: Row) -> Generator[list[Row]]:
@@ -210,21 +199,21 @@ def _change_all(action: str) -> ResponseReturnValue:
 
     Links that were created after the question are not changed: their ids are not `below` that of the form.
     """
-    choices = _choices()
+    choices = console_queries.choices(g.user_id)
     query = _query(choices)
     filters, name = _filters(query), "delete" if action == "ask" else action
     if name == "export":
-        return _to_csv(_CSV, _matched(g.user_id, filters))
+        return _to_csv(_matched(g.user_id, filters))
     change = CHANGES[name]
     row_id, sent = change.row_id(), request.form.get("below", "")
     below, number, done = map(_position, ("below", "number", "done"))
-    rows = {row["id"]: row for row in choices.get(change.member, ())} | {0: {"id": 0}}
-    if row_id not in rows:
-        return _refuse(f"Choose a {change.member} first.")
+    names = choices.get(change.member, {})
+    if row_id != 0 and str(row_id) not in names:
+        return _back(f"Choose a {change.member} first.")
     if action == "ask" or not sent:
         newest = url_records.matching(g.user_id, filters, limit=1, number=1, after=None)
         if not newest.rows:
-            return _refuse("No link matches the filters.")
+            return _back("No link matches the filters.")
         number, below = newest.total, newest.rows[0]["id"] + 1
     else:
         for _ in range(MAX_BATCHES):
@@ -239,7 +228,7 @@ def _change_all(action: str) -> ResponseReturnValue:
         action=name,
         number=number,
         chips=_chips(query, choices),
-        row=rows[row_id],
+        row={"id": row_id, "name": names.get(str(row_id))},
         query=query,
     )
 
@@ -259,15 +248,19 @@ def links_change() -> ResponseReturnValue:
     if request.form.get("all"):
         return _change_all(action)
     if not ids:
-        return _refuse("Select links first.")
+        return _back("Select links first.")
     if action == "export":
-        return _to_csv(_CSV, (rows for rows in [console_queries.selected(g.user_id, ids)]))
+        return _to_csv(rows for rows in [console_queries.selected(g.user_id, ids)])
     if action == "ask":
         rows = console_queries.selected(g.user_id, ids)
-        texts: Row = {"change": CHANGES["delete"], "action": "delete", "number": len(rows), "query": _query(_choices())}
-        texts["everything"] = {}
-        return render_template("console/links_change.html", ids=ids, rows=rows, **texts)
+        texts: Row = {
+            "change": CHANGES["delete"],
+            "action": "delete",
+            "number": len(rows),
+            "query": _query(console_queries.choices(g.user_id)),
+        }
+        return render_template("console/links_change.html", everything={}, ids=ids, rows=rows, **texts)
     row_id = CHANGES[action].row_id()
     if not isinstance(row_id, int):
-        return _refuse(f"Choose a {CHANGES[action].member} first.")
+        return _back(f"Choose a {CHANGES[action].member} first.")
     return _done(CHANGES[action], CHANGES[action].store(g.user_id, ids, row_id))

@@ -8,15 +8,14 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
-from linkmgr.pages.console import link_form, periods, resources
+from linkmgr.pages.console import link_form, periods
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, url_records, urls, visit_list
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
-MAX_CHOICES = 200  # of a kind
 _LATEST = 10
-_KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # what a link can refer to
 
 
 @bp.get("/links/<id:row_id>")
@@ -48,9 +47,7 @@ def link_qr(row_id: int) -> Response:
 
 def _options() -> dict[str, dict[str, str]]:
     """Return the rows that a link can refer to, and fixed values, by member."""
-    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
-    named = {kind: {str(row["id"]): row["name"] for row in rows if row["kind"] == kind} for kind in _KINDS}
-    own = settings().base_url
+    named, own = console_queries.choices(g.user_id), settings().base_url
     return {
         "domain": {own: own} | {name: name for name in named["domain"].values()},
         "campaign": {"": "None"} | named["campaign"],
@@ -73,11 +70,11 @@ def _change(user_id: int, link_id: int, members: Row) -> None:
     Link.change(user_id, link_id, members)
 
 
-FORM = resources.declared(
+FORM = Form(
     Link,
     name="link",
     plural="links",
-    show_list=None,
+    has_list=False,
     read=url_records.read_current,
     add=_add,
     change=_change,
@@ -87,7 +84,6 @@ FORM = resources.declared(
     options=_options,
     choices=lambda: link_form.choices() | {"base_url": settings().base_url},
     after="link",
-    heading="Links",
     counted="links",
     unique=("custom", "password"),
     consequence="Visitors of {shorturl} will see a page that says it does not exist.",

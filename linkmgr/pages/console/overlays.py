@@ -5,7 +5,7 @@ from flask import Response, g, render_template
 from linkmgr.db.statements import Row
 from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
-from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overlay, plans
 from linkmgr.resources.overlay import Overlay
@@ -14,17 +14,17 @@ from linkmgr.web import csv
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
 
 
-def _changes(record: Row, stored: Row) -> Row:
-    """Return the members that differ, and the type with a new text or the text with a new type."""
-    changes, together = resources.changes(Overlay, record, stored), {name: record[name] for name in ("type", "message")}
-    return changes | together if changes.keys() & together.keys() else changes
+class OverlayForm(Form):
+    def changes(self, record: Row, stored: Row) -> Row:
+        """Return the members that differ, and the type with a new text or the text with a new type."""
+        changes, together = super().changes(record, stored), {name: record[name] for name in ("type", "message")}
+        return changes | together if changes.keys() & together.keys() else changes
 
 
-FORM = resources.declared(
+FORM = OverlayForm(
     Overlay,
     plural="overlays",
     noun="overlay",
-    heading="Overlays",
     used="link",
     counted="overlays",
     example="An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or "
@@ -32,9 +32,8 @@ FORM = resources.declared(
     consequence="Links that show it redirect directly from then on, and its answers are deleted.",
     fields={"overlay_colours_too_close": "color"},
     defaults=Overlay.defaults() | {"type": "message"},
-    changes=_changes,
+    preview="overlay",
 )
-resources.add_preview(FORM, "overlay")
 
 
 @bp.get("/overlays/<id:row_id>/answers")

@@ -1,11 +1,10 @@
 """Pixels."""
 
-from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import Form
 from linkmgr.resources.pixels import SERVICES, Pixel
 
-FORM = resources.declared(
+FORM = Form(
     Pixel,
-    heading="Pixels",
     used="link",
     counted="pixels",
     options=lambda: {"type": SERVICES},

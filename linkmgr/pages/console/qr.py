@@ -14,8 +14,9 @@ from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import page_number
 from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import periods, resources
+from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import FormData, lines
+from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
@@ -32,10 +33,9 @@ TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", 
 FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}
 
 
-@bp.get("/qrs")
-def qrs() -> str:
+def _show_list() -> str:
     """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
-    page = qr.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
+    page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
     days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
     codes = {row["id"]: row for row in console_queries.of_codes(g.user_id, ids, days=days)} if ids else {}
     for row in page.rows:
@@ -43,7 +43,7 @@ def qrs() -> str:
             content = qr_data.default_name(code["type"], code["data"])
             row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
             charts.add_spark(row, code["days"])
-    return resources.show_rows(FORM, page)
+    return FORM.render_list(page)
 
 
 @bp.get("/qrs/<id:row_id>")
@@ -80,16 +80,26 @@ def _code(row: Row) -> str:
 # --- the form
 
 
-def _from_form(form: FormData) -> Row:
-    kind = form.get("type") or "link"
-    return {
-        "type": lines(kind),
-        "data": {name: lines(form.get(f"data.{kind}.{name}", "")) for name in qr_data.LABELS.get(kind, ())},
-        "name": lines(form.get("name", "")),
-        "background": colors.to_rgb(lines(form.get("background") or WHITE)),
-        "foreground": colors.to_rgb(lines(form.get("foreground") or BLACK)),
-        "logo": _logo(form),
-    }
+class QrForm(Form):
+    def from_form(self, form: FormData) -> Row:
+        kind = form.get("type") or "link"
+        return {
+            "type": lines(kind),
+            "data": {name: lines(form.get(f"data.{kind}.{name}", "")) for name in qr_data.LABELS.get(kind, ())},
+            "name": lines(form.get("name", "")),
+            "background": colors.to_rgb(lines(form.get("background") or WHITE)),
+            "foreground": colors.to_rgb(lines(form.get("foreground") or BLACK)),
+            "logo": _logo(form),
+        }
+
+    def from_row(self, row: Row) -> Row:
+        data = row["data"] if isinstance(row["data"], dict) else {row["type"]: row["data"]}
+        return super().from_row(row) | {"data": data}
+
+    def changes(self, record: Row, stored: Row) -> Row:
+        """Return the members that differ, and the type, which the data depends on."""
+        changes = super().changes(record, stored)
+        return changes and changes | {"type": record["type"]}
 
 
 def _logo(form: FormData) -> str:
@@ -110,11 +120,6 @@ def _upload() -> bytes:
 def _image(logo: str = "") -> bytes:
     """Return the uploaded logo, or that of a URL or a file name. One that cannot be fetched is an error in a form."""
     return logos.reencode(_upload()) if _upload() else logos.load(logo)
-
-
-def _from_row(row: Row) -> Row:
-    data = row["data"] if isinstance(row["data"], dict) else {row["type"]: row["data"]}
-    return resources.from_row(QrCode, row) | {"data": data}
 
 
 def _check(members: Row) -> dict[str, str]:
@@ -154,22 +159,18 @@ def _choices() -> Row:
     return shared | {"preview": _preview, "kept_logo": kept}
 
 
-FORM = resources.declared(
+FORM = QrForm(
     QrCode,
     plural="qrs",
-    show_list=None,
-    from_form=_from_form,
-    from_row=_from_row,
+    show_list=_show_list,
     read=qr.read_current,
     add=lambda user_id, members: QrCode.create(user_id, members, _image(members.get("logo", ""))),
     change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image(members.get("logo", ""))),
     delete=qr.delete,
     fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
-    always=("type",),
     check=_check,
     choices=_choices,
     after="qr_code",
-    heading="QR codes",
     counted="qrs",
     example="A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
     "change the content after the code is printed, and see how often it is scanned.",

@@ -1,16 +1,15 @@
 """Splash pages."""
 
-from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import Form
 from linkmgr.resources.splash import Splash
 
-FORM = resources.declared(
+FORM = Form(
     Splash,
     name="splash_page",
-    heading="Splash pages",
+    preview="splash",
     used="link",
     counted="splash_pages",
     example="A splash page appears for some seconds before the target of a link. For example, it announces a sale, or "
     "thanks a sponsor.",
     consequence="Links that show it redirect directly from then on.",
 )
-resources.add_preview(FORM, "splash")

@@ -14,15 +14,12 @@ from linkmgr.fields.query import page_number
 from linkmgr.fields.times import iso
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, users_problem
 from linkmgr.outbound.webhooks import new_secret
-from linkmgr.pages.console import resources
 from linkmgr.pages.console.controls import to_number
+from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import Webhook
 
-PER_PAGE = 15
-_FILTERS = ("campaign", "channel", "domain")
-_MAX_CHOICES = 200  # of a kind
 _HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
 
 
@@ -38,14 +35,6 @@ def _groups() -> dict[str, list[str]]:
 def _label(pattern: str) -> str:
     """Return the name of a type or a prefix on pages."""
     return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
-
-
-def _options() -> dict[str, dict[str, str]]:
-    """Return what a webhook can be limited to, by kind."""
-    rows = console_queries.choices(g.user_id, limit=_MAX_CHOICES)
-    return {
-        name: {"0": "All"} | {str(row["id"]): row["name"] for row in rows if row["kind"] == name} for name in _FILTERS
-    }
 
 
 def _indented(value: Any) -> str:
@@ -79,11 +68,10 @@ def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
     )
 
 
-FORM = resources.declared(
+FORM = Form(
     Webhook,
-    heading="Webhooks",
     defaults=Webhook.defaults() | {"events": ["*"]},
-    options=_options,
+    options=lambda: {kind: {"0": "All"} | names for kind, names in console_queries.choices(g.user_id).items()},
     can_duplicate=False,
     example="A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay "
     "is answered. For example, https://example.com/hooks gets every visit.",
