@@ -17,7 +17,6 @@ from linkmgr.web import (
     middleware,
     rate_limit,
     responses,
-    scopes,
     security_headers,
     sessions,
 )
@@ -51,7 +50,6 @@ def create_app(**overrides: str) -> Flask:
         rate_limit.init_app(app)
         sessions.init_app(app)
         api.init_app(app)
-        scopes.init_app(app)  # needs all routes of the API
         openapi.init_app(app)
         unknown.init_app(app, openapi.query_names)
         pages.init_app(app)

@@ -1,18 +1,11 @@
 """The budget of rows that a user may send in bulk requests, besides the limit of requests."""
 
-import math
-import time
-
-from limits import RateLimitItem
-
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 from linkmgr.web.auth import user_id
-
-HEADERS = ("X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset")
 
 
 def spend(rows: int) -> None:
@@ -29,15 +22,9 @@ def _spend(rows: int) -> None:
     bucket = f"rows:{user_id()}"
     counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
     if counter:
-        _report(limit, counter["count"], counter["seconds"])
+        rate_limit.report("rows", limit, limit.amount - counter["count"], counter["seconds"])
         return
     current = rate_windows.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
-    _report(limit, used, seconds)
+    rate_limit.report("rows", limit, max(0, limit.amount - used), seconds)
     raise AppError("rows_limited", limit=limit.amount, per=rate_limit.period(limit), seconds=seconds)
-
-
-def _report(limit: RateLimitItem, used: int, seconds: int) -> None:
-    remaining = max(0, limit.amount - used)
-    values = (limit.amount, remaining, math.ceil(time.time()) + seconds)
-    rate_limit.report("rows", limit, remaining, seconds, list(zip(HEADERS, map(str, values), strict=True)))

@@ -171,7 +171,7 @@ def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule
         "tags": [section.name],
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": _body(operation)} if operation.body else {}),
-        "security": [] if is_public else [{"key": [scopes.of(rule.endpoint, operation.method)]}],
+        "security": [] if is_public else [{"key": [scopes.of(rule.endpoint, operation.method, rule.rule)]}],
         "responses": responses.of(operation),
     }
 

@@ -91,7 +91,7 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
         ("Content-Length", len(body)),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
-        *rate_limit.headers_of_malformed(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
+        *rate_limit.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True),
         *CORS,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)

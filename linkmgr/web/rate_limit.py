@@ -1,8 +1,8 @@
 """Rate limiting: one window per caller for the whole API.
 
 PostgreSQL counts requests in the statement that identifies the caller (repository/api_keys.py). If RATE_LIMIT_STORAGE
-is set, Redis counts them. Flask-Limiter's hooks would run on every public page and query the storage again for each
-header, so only its header names are used, and `limits` parses the rates.
+is set, Redis counts them. The hooks of Flask-Limiter would run on every public page and query the storage again for
+each header, so of its packages only `limits` is used, which parses the rates.
 """
 
 import math
@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flask import Flask
-from flask_limiter import HeaderNames
 from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage
 from redis import Redis
@@ -113,42 +112,44 @@ def init_app(app: Flask) -> None:
 def headers(environ: dict[str, Any]) -> Headers:
     """Return the rate-limit headers of a response."""
     enforced: Headers | None = environ.get(_HEADERS)
-    return enforced or _headers_of_uncounted(parse_rate(settings().rate_limit), 0)
+    return enforced or headers_of_uncounted(settings().rate_limit)
 
 
-def headers_of_malformed(rate: str) -> Headers:
-    """Return the headers for a malformed request. Its caller is unknown, so they report the whole limit."""
+def headers_of_uncounted(rate: str, *, is_whole: bool = False) -> Headers:
+    """Return the headers for a request that was not counted, for example because the database is unavailable. They
+    report the whole limit for a malformed request, whose caller is unknown."""
     limit = parse_rate(rate)
-    return _headers_of_uncounted(limit, limit.amount)
-
-
-def _headers_of_uncounted(limit: RateLimitItem, remaining: int) -> Headers:
-    """Return the headers for a request that was not counted, for example because the database is unavailable."""
-    return _headers(limit, remaining, time.time() + RETRY_SECONDS, min(limit.get_expiry(), RETRY_SECONDS))
+    seconds = min(limit.get_expiry(), RETRY_SECONDS)
+    return _headers("default", limit, limit.amount * is_whole, time.time() + RETRY_SECONDS, seconds)
 
 
 @lru_cache
-def _policy(limit: RateLimitItem, name: str = "default") -> str:
-    return f'"{name}";q={limit.amount};w={limit.get_expiry()}'
+def _names(name: str, limit: RateLimitItem) -> tuple[str, str, str, str]:
+    """Return the names of the three documented headers, and the policy."""
+    prefix = "X-RateLimit" if name == "default" else f"X-RateLimit-{name.title()}"
+    policy = f'"{name}";q={limit.amount};w={limit.get_expiry()}'
+    return f"{prefix}-Limit", f"{prefix}-Remaining", f"{prefix}-Reset", policy
 
 
-def _headers(limit: RateLimitItem, remaining: int, reset: float, seconds: int) -> Headers:
+def _headers(name: str, limit: RateLimitItem, remaining: int, reset: float, seconds: int) -> Headers:
     """Return the three documented headers, and those of draft-ietf-httpapi-ratelimit-headers-11."""
+    name_of_limit, name_of_remaining, name_of_reset, policy = _names(name, limit)
     return [
-        (HeaderNames.LIMIT.value, str(limit.amount)),
-        (HeaderNames.REMAINING.value, str(remaining)),
-        (HeaderNames.RESET.value, str(math.ceil(reset))),
-        ("RateLimit-Policy", _policy(limit)),
-        ("RateLimit", f'"default";r={remaining};t={seconds}'),
+        (name_of_limit, str(limit.amount)),
+        (name_of_remaining, str(remaining)),
+        (name_of_reset, str(math.ceil(reset))),
+        ("RateLimit-Policy", policy),
+        ("RateLimit", f'"{name}";r={remaining};t={seconds}'),
     ]
 
 
-def report(name: str, limit: RateLimitItem, remaining: int, seconds: int, own: Headers) -> None:
-    """Report a second limit in the headers of the response, beside those of `own`."""
+def report(name: str, limit: RateLimitItem, remaining: int, seconds: int) -> None:
+    """Report a second limit in the headers of the response."""
     environ = web_request.current().environ
-    also = {"RateLimit-Policy": _policy(limit, name), "RateLimit": f'"{name}";r={remaining};t={seconds}'}
-    reported = [(header, ", ".join(filter(None, (value, also.get(header))))) for header, value in headers(environ)]
-    environ[_HEADERS] = reported + own
+    reported = dict(headers(environ))
+    for header, value in _headers(name, limit, remaining, math.ceil(time.time()) + seconds, seconds):
+        reported[header] = f"{reported[header]}, {value}" if header in reported else value
+    environ[_HEADERS] = [*reported.items()]
 
 
 def _limit(rate: int | None) -> RateLimitItem:
@@ -169,9 +170,9 @@ def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
     if window is None:
         counter: RedisCounter = this_app().extensions["linkmgr_rate_counter"]
         window = counter.hit(bucket, limit)
-    remaining = max(0, limit.amount - window.requests)
+    remaining = left(rate, window)
     seconds = min(limit.get_expiry(), max(1, math.ceil(window.until - time.time())))
-    web_request.current().environ[_HEADERS] = _headers(limit, remaining, window.until, seconds)
+    web_request.current().environ[_HEADERS] = _headers("default", limit, remaining, window.until, seconds)
     if window.requests > limit.amount:
         metrics.count("limiter_refusals")
         raise AppError("rate_limited", limit=limit.amount, per=period(limit), seconds=seconds)

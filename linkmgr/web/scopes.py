@@ -4,6 +4,7 @@ A scope is a word and an action, such as `links:read`. The word is that of the b
 `add...` needs `create`, and everything else `write`, which includes the two others.
 """
 
+from functools import cache, lru_cache
 from typing import Any
 
 from flask import Flask, request
@@ -31,11 +32,14 @@ RESTRICTED_BLUEPRINTS = {
 _SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
 
 
-def _scope(endpoint: str, method: str, path: str) -> str:
+@cache
+def of(endpoint: str, method: str, rule: str) -> str:
+    """Return the scope that an operation needs."""
+    method = "GET" if method == "HEAD" else method
     if (endpoint, method) in EXCEPTIONS:
         return EXCEPTIONS[endpoint, method]
     blueprint, _, view = endpoint.partition(".")
-    first = path.split("/")[2]
+    first = rule.split("/")[2]
     word = _WORDS.get(blueprint, blueprint) or _WORDS_OF_PATHS.get(first, first)
     if word == ADMIN:
         return ADMIN
@@ -43,27 +47,20 @@ def _scope(endpoint: str, method: str, path: str) -> str:
     return f"{word}:{action}"
 
 
-def init_app(app: Flask) -> None:
-    """Compute the scope of each operation. Call this after all routes are registered."""
-    by_operation: dict[tuple[str, str], str] = {}
-    for rule in app.url_map.iter_rules():
-        blueprint = rule.endpoint.partition(".")[0]
-        if not rule.rule.startswith("/api/") or blueprint in PUBLIC:
-            continue
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-            by_operation[rule.endpoint, method] = _scope(rule.endpoint, method, rule.rule)
-    app.extensions["linkmgr_scopes"] = by_operation
-
-
-def of(endpoint: str, method: str) -> str:
-    scopes: dict[tuple[str, str], str] = this_app().extensions["linkmgr_scopes"]
-    return scopes[endpoint, "GET" if method == "HEAD" else method]
+@lru_cache(1)
+def _names(app: Flask) -> list[str]:
+    scopes = {
+        of(rule.endpoint, method, rule.rule)
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/") and rule.endpoint.partition(".")[0] not in PUBLIC
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    return [ALL, *sorted(scopes - {ALL, ADMIN}), ADMIN]
 
 
 def names() -> list[str]:
     """Return all scopes."""
-    scopes: dict[tuple[str, str], str] = this_app().extensions["linkmgr_scopes"]
-    return [ALL, *sorted(set(scopes.values()) - {ALL, ADMIN}), ADMIN]
+    return _names(this_app())
 
 
 def granted(scopes: list[str]) -> set[str]:
@@ -86,7 +83,8 @@ def has(key: Key | None, scope: str) -> bool:
 def require(key: Key) -> None:
     """Raise an error if a key cannot use the operation of the current request."""
     assert request.endpoint
-    scope = of(request.endpoint, request.method)
+    assert request.url_rule
+    scope = of(request.endpoint, request.method, request.url_rule.rule)
     if not has(key, scope):
         raise AppError("scope_missing", scope=scope)
     if key.is_restricted:
