@@ -6,7 +6,6 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 import pytest
-from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from linkmgr.resources.overlay import POSITIONS, TYPES
@@ -14,17 +13,11 @@ from tests.conftest import Client
 from tests.support import foreign
 from tests.support.browser import DESKTOP, PHONE, Browser
 from tests.support.factories import Sql
-from tests.support.interstitials import add_link, overlay, run_service, splash
+from tests.support.interstitials import add_link, overlay, splash
 
 pytestmark = pytest.mark.browser
 
 SITE = "shop.test"
-
-
-@pytest.fixture(scope="module")
-def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with run_service(make_app) as address:
-        yield address
 
 
 def shop(request: BaseHTTPRequestHandler) -> None:

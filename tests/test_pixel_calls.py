@@ -8,24 +8,23 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from flask import Flask
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
+from linkmgr.pages import pixel_tags
 from tests.conftest import Client
 from tests.support import foreign, interstitials
-from tests.support.browser import Browser, running
-from tests.support.certificates import certificate
+from tests.support.browser import Browser
 from tests.support.factories import Sql
+from tests.support.vendors import all_hosts
 
 pytestmark = pytest.mark.browser
 
 
 class Case(NamedTuple):
     tag: str
-    script: str  # requested by the page
     calls: str  # an expression for the calls that the tag queues until the script is loaded
-    home: str  # the URL to which the vendor's script sends them
+    home: str  # the host to which the vendor's script sends them
     sent: Any
 
 
@@ -34,73 +33,31 @@ UET = (
     "(window.UET = class { constructor(given) { this.q = [...given.q, given.ti]; } "
     "push(event) { report([...this.q, event]); } }, 0)"
 )
+TIKTOK = "[TiktokAnalyticsObject, Object.keys(ttq._i), ttq._i.C9AB._u, typeof ttq._t.C9AB, ...ttq]"
+CONVERSION = ["event", "conversion", {"send_to": "AW-1/lab"}]
+EVENTS = "https://analytics.tiktok.com/i18n/pixel/events.js"
 CASES = {
-    "gtmpixel": Case(
-        "GTM-1", "www.googletagmanager.com/gtm.js?id=GTM-1", GOOGLE, "www.google-analytics.com", ["gtm.js"]
-    ),
-    "gapixel": Case(
-        "G-1",
-        "www.googletagmanager.com/gtag/js?id=G-1",
-        GOOGLE,
-        "region1.google-analytics.com",
-        [["js"], ["config", "G-1"]],
-    ),
-    "adwordspixel": Case(
-        "AW-1/lab",
-        "www.googletagmanager.com/gtag/js?id=AW-1",
-        GOOGLE,
-        "googleads.g.doubleclick.net",
-        [["js"], ["config", "AW-1"], ["event", "conversion", {"send_to": "AW-1/lab"}]],
-    ),
-    "fbpixel": Case(
-        "12",
-        "connect.facebook.net/en_US/fbevents.js",
-        "fbq.queue",
-        "www.facebook.com",
-        [["init", "12"], ["trackSingle", "12", "PageView"]],
-    ),
-    "linkedinpixel": Case(
-        "13",
-        "snap.licdn.com/li.lms-analytics/insight.min.js",
-        "_linkedin_data_partner_ids",
-        "px.ads.linkedin.com",
-        ["13"],
-    ),
-    "twitterpixel": Case("o1", "static.ads-twitter.com/uwt.js", "twq.queue", "t.co", [["config", "o1"]]),
+    "gtmpixel": Case("GTM-1", GOOGLE, "www.google-analytics.com", ["gtm.js"]),
+    "gapixel": Case("G-1", GOOGLE, "region1.google-analytics.com", [["js"], ["config", "G-1"]]),
+    "adwordspixel": Case("AW-1/lab", GOOGLE, "googleads.g.doubleclick.net", [["js"], ["config", "AW-1"], CONVERSION]),
+    "fbpixel": Case("12", "fbq.queue", "www.facebook.com", [["init", "12"], ["trackSingle", "12", "PageView"]]),
+    "linkedinpixel": Case("13", "_linkedin_data_partner_ids", "px.ads.linkedin.com", ["13"]),
+    "twitterpixel": Case("o1", "twq.queue", "t.co", [["config", "o1"]]),
     "adrollpixel": Case(
-        "ADV/PIX",
-        "s.adroll.com/j/ADV/roundtrip.js",
-        "[adroll_adv_id, adroll_pix_id, ...adroll]",
-        "d.adroll.com",
-        ["ADV", "PIX", ["track", ["pageView"]]],
+        "ADV/PIX", "[adroll_adv_id, adroll_pix_id, ...adroll]", "d.adroll.com", ["ADV", "PIX", ["track", ["pageView"]]]
     ),
-    "quorapixel": Case(
-        "q1", "a.quora.com/qevents.js", "qp.queue", "q.quora.com", [["init", "q1"], ["track", "ViewContent"]]
-    ),
-    "pinterest": Case("26", "s.pinimg.com/ct/core.js", "pintrk.queue", "ct.pinterest.com", [["load", "26"], ["page"]]),
-    "bing": Case("17", "bat.bing.com/bat.js", UET, "bat.bing.com", ["17", "pageLoad"]),
-    "snapchat": Case(
-        "s-1",
-        "sc-static.net/scevent.min.js",
-        "snaptr.queue",
-        "tr.snapchat.com",
-        [["init", "s-1"], ["track", "PAGE_VIEW"]],
-    ),
-    "reddit": Case(
-        "a2_1",
-        "www.redditstatic.com/ads/pixel.js",
-        "rdt.callQueue",
-        "alb.reddit.com",
-        [["init", "a2_1"], ["track", "PageVisit"]],
-    ),
-    "tiktok": Case(
-        "C9AB",
-        "analytics.tiktok.com/i18n/pixel/events.js?sdkid=C9AB&lib=ttq",
-        "[TiktokAnalyticsObject, Object.keys(ttq._i), ttq._i.C9AB._u, typeof ttq._t.C9AB, ...ttq]",
-        "analytics.tiktok.com",
-        ["ttq", ["C9AB"], "https://analytics.tiktok.com/i18n/pixel/events.js", "number", ["page"]],
-    ),
+    "quorapixel": Case("q1", "qp.queue", "q.quora.com", [["init", "q1"], ["track", "ViewContent"]]),
+    "pinterest": Case("26", "pintrk.queue", "ct.pinterest.com", [["load", "26"], ["page"]]),
+    "bing": Case("17", UET, "bat.bing.com", ["17", "pageLoad"]),
+    "snapchat": Case("s-1", "snaptr.queue", "tr.snapchat.com", [["init", "s-1"], ["track", "PAGE_VIEW"]]),
+    "reddit": Case("a2_1", "rdt.callQueue", "alb.reddit.com", [["init", "a2_1"], ["track", "PageVisit"]]),
+    "tiktok": Case("C9AB", TIKTOK, "analytics.tiktok.com", ["ttq", ["C9AB"], EVENTS, "number", ["page"]]),
 }
+
+
+def script(kind: str) -> str:
+    """Return host and path of the vendor's script."""
+    return pixel_tags.pixel(kind, CASES[kind].tag).script.removeprefix("https://")
 
 
 class Vendors:
@@ -132,11 +89,8 @@ class Vendors:
 def vendors_and_chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, webdriver.Chrome]]:
     """The vendors, and a Chromium that resolves all names to them except those that end in .test."""
     vendors = Vendors()
-    with foreign.server(vendors.answer, certificate(tmp_path_factory.mktemp("tls"))) as port:
-        rules = f"MAP *.test 127.0.0.1, MAP * 127.0.0.1:{port}, EXCLUDE 127.0.0.1"
-        flags = f"--host-resolver-rules={rules}", "--ignore-certificate-errors"
-        with running(tmp_path_factory.mktemp("chromium"), *flags) as chromium:
-            yield vendors, chromium
+    with all_hosts(tmp_path_factory, vendors.answer) as chromium:
+        yield vendors, chromium
         vendors.answers.set()
 
 
@@ -157,12 +111,6 @@ def buyer(vendors_and_chromium: tuple[Vendors, webdriver.Chrome]) -> Iterator[Br
     complaints = found.complaints()
     found.open("about:blank")
     assert complaints == []
-
-
-@pytest.fixture(scope="module")
-def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with interstitials.run_service(make_app) as address:
-        yield address
 
 
 @pytest.fixture
@@ -186,7 +134,7 @@ def test_a_pixel_fires_before_the_redirect(
     case = vendors.case = CASES[kind]
     buyer.open(visited("direct", (kind, case.tag)))
     arrive(buyer)
-    assert case.script in vendors.asked
+    assert script(kind) in vendors.asked
     assert vendors.sent == case.sent
 
 
@@ -203,7 +151,7 @@ def test_two_pixels_of_one_vendor_load_its_script_once(
     vendors.case = CASES["fbpixel"]
     buyer.open(visited("direct", ("fbpixel", "1"), ("fbpixel", "2")))
     arrive(buyer)
-    assert vendors.asked.count(CASES["fbpixel"].script) == 1
+    assert vendors.asked.count(script("fbpixel")) == 1
     assert {call[1] for call in vendors.sent} == {"1", "2"}
 
 

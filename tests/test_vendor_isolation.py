@@ -5,15 +5,13 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from flask import Flask
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
 from linkmgr.web import passwords
 from tests.conftest import Client
-from tests.support import foreign, interstitials
-from tests.support.browser import Browser, running
-from tests.support.certificates import certificate
+from tests.support import foreign, interstitials, vendors
+from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.shortlinks import TARGET, Make
 
@@ -96,17 +94,8 @@ class Attacker:
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Attacker, webdriver.Chrome]]:
     attacker = Attacker()
-    with foreign.server(attacker.answer, certificate(tmp_path_factory.mktemp("tls"))) as port:
-        rules = f"MAP *.test 127.0.0.1, MAP * 127.0.0.1:{port}, EXCLUDE 127.0.0.1"
-        flags = f"--host-resolver-rules={rules}", "--ignore-certificate-errors"
-        with running(tmp_path_factory.mktemp("chromium"), *flags) as chromium:
-            yield attacker, chromium
-
-
-@pytest.fixture(scope="module")
-def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with interstitials.run_service(make_app) as address:
-        yield address
+    with vendors.all_hosts(tmp_path_factory, attacker.answer) as chromium:
+        yield attacker, chromium
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            with suppress(ConnectionError):
+            with suppress(OSError):  # the client has gone
                 answer(self)
 
         do_POST = do_GET

@@ -2,15 +2,13 @@
 
 import html
 import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
 import pytest
 from flask import Flask
-from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 from linkmgr.errors import AppError
@@ -18,7 +16,6 @@ from linkmgr.pages.interstitial import pixel_page, respond
 from linkmgr.repository.overlay import OVERLAYS
 from linkmgr.repository.splash import SPLASH_PAGES
 from tests.support.factories import Sql, row
-from tests.support.servers import free_port
 
 TARGET = "https://shop.example.com/sale?a=1&b='2'"
 OVERLAY = {
@@ -39,20 +36,6 @@ def splash(sql: Sql, user_id: int, **members: Any) -> int:
 
 def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
     return row(sql, "overlays", user_id=user_id, type=kind, **(OVERLAY | members))
-
-
-@contextmanager
-def run_service(make_app: Callable[..., Flask]) -> Iterator[str]:
-    """Serve the service on a port of this process for a whole test module, and return its base URL."""
-    port = free_port()
-    base = f"http://127.0.0.1:{port}"
-    server = make_server("127.0.0.1", port, make_app(base_url=base), threaded=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield base
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
