@@ -177,7 +177,7 @@ def test_signing_out_ends_the_session(app: Flask, console: FlaskClient, sql: Cal
 
 
 def test_nothing_changes_without_a_session(app: Flask, alice: Client) -> None:
-    for path in ("key", "key/replace", "email", "password", "sign-out", "sessions/end-others"):
+    for path in ("key", "key/replace", "email", "password", "sign-out", "sessions/end-others", "sessions/00/end"):
         answer = app.test_client().post(f"/account/{path}", data={"email": "e@example.org", "password": "another one"})
         assert (answer.status_code, answer.headers["Location"]) == (303, "/login"), path
     assert alice.get("/api/account").get_json()["data"]["email"] == "alice@example.com"

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from linkmgr.settings import settings
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD, console_rules, get, signed_in, words
+from tests.support.pages import PASSWORD, console_rules, get, message, signed_in, words
 from tests.support.visited import Store, Visited
 
 ROOT = "/console/administration"
@@ -28,11 +27,6 @@ CAROL = {"username": "carol", "email": "carol@example.com", "current_password": 
 def browser(app: Flask, admin: Client) -> FlaskClient:
     """A browser of the administrator."""
     return signed_in(app, "admin@example.com")
-
-
-def message(page: str, name: str) -> str:
-    found = re.search(f'id="{name}-error"[^>]*>([^<]+)<', page)
-    return unescape(words(found[1])) if found else ""
 
 
 def test_other_users_reach_no_page_of_administrators(app: Flask, admin: Client, alice: Client, sql: Sql) -> None:

@@ -11,7 +11,7 @@ from linkmgr.repository import login
 from linkmgr.settings import InvalidSetting
 from tests.conftest import Client
 from tests.support.brands import BRANDED, fetch, has_brand
-from tests.support.pages import PASSWORD, luminance
+from tests.support.pages import PASSWORD, contrast
 
 
 def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, public_pages: list[str]) -> None:
@@ -82,11 +82,6 @@ def test_a_logo_that_browsers_cannot_show_stops_the_start(
 ) -> None:
     with pytest.raises(InvalidSetting, match="LINKMGR_LOGO must be the name of a PNG, JPEG or SVG file of at most 256"):
         make_app(data_dir=str(brand_folder), logo=name)
-
-
-def contrast(first: str, second: str) -> float:
-    darker, lighter = sorted(luminance(color.removeprefix("#")) for color in (first, second))
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("accent", ["#14713d", "#000000", "#B3261E", "#4355d9, #9aacff", "#14713d #ffffff"])

@@ -123,11 +123,3 @@ def test_an_expired_session_is_not_listed(app: Flask, alice: Client, sql: Sql) -
     rows: list[Row] = sql("SELECT 1 FROM sessions")
     browser = signed_in(app, alice)
     assert (len(rows), len(listed(browser))) == (1, 1)
-
-
-def test_nothing_is_ended_without_a_session(app: Flask, alice: Client) -> None:
-    browser, other = signed_in(app, alice), signed_in(app, alice)
-    for path in (*ending(browser), "/account/sessions/end-others"):
-        assert app.test_client().post(path).headers["Location"] == "/login"
-    assert is_signed_in(browser)
-    assert is_signed_in(other)

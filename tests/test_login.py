@@ -167,10 +167,9 @@ def test_sign_in_creates_a_new_session_and_ends_the_previous_one(
     assert not is_signed_in(thief)
 
 
-@pytest.mark.parametrize("query", ["?next=https://evil.example", "?next=//evil.example", "?url=/\\evil.example"])
-def test_sign_in_redirects_to_the_console_only(browser_of: FlaskClient, alice: Client, query: str) -> None:
-    answer = browser_of.post(f"/login{query}", data={"email": "alice@example.com", "password": PASSWORD})
-    assert answer.headers["Location"] == "/console"
+def test_sign_in_redirects_to_the_console_only(browser_of: FlaskClient, alice: Client) -> None:
+    form = {"email": "alice@example.com", "password": PASSWORD, "next": "//evil.example"}
+    assert browser_of.post("/login?next=//evil.example", data=form).headers["Location"] == "/console"
 
 
 def test_a_signed_in_user_is_redirected_to_the_console(browser_of: FlaskClient, alice: Client) -> None:

@@ -103,28 +103,26 @@ def test_a_bio_page_is_shown_on_our_host_only(app: Flask, alice: Client, sql: Sq
     assert app.test_client().get(f"/{alias}", headers={"Host": BRANDED}).status_code == 404
 
 
-def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.MonkeyPatch, executed: list[str]) -> None:
+@pytest.mark.parametrize("host", [OURS, BRANDED])
+def test_a_visitor_waits_for_one_statement(
+    short: Make, monkeypatch: pytest.MonkeyPatch, executed: list[str], host: str
+) -> None:
     link = short()
+    if host == BRANDED:
+        link.brand()
     monkeypatch.setattr(link.app.extensions["linkmgr_visit_queue"], "flush", lambda: True)
     executed.clear()
-    assert link.redirect_target(Host=OURS) == TARGET
+    assert link.redirect_target(Host=host) == TARGET
     assert len(executed) == 1
 
 
 # --- counted visits
 
 
-def test_head_and_prefetch_redirect_and_are_not_counted(short: Make) -> None:
+def test_head_prefetch_and_crawlers_redirect_and_are_not_counted(short: Make) -> None:
     link = short()
-    assert link.redirect_target(method="HEAD") == TARGET
-    assert link.redirect_target(Sec_Purpose="prefetch") == TARGET
-    assert link.clicks == 0
-
-
-def test_crawlers_are_redirected_and_not_counted(short: Make) -> None:
-    link = short()
-    for agent in (FACEBOOK, "Googlebot/2.1 (+http://www.google.com/bot.html)"):
-        assert link.redirect_target(agent=agent) == TARGET
+    for request in ({"method": "HEAD"}, {"Sec_Purpose": "prefetch"}, {"agent": FACEBOOK}):
+        assert link.redirect_target(**request) == TARGET
     assert link.clicks == 0
 
 

@@ -181,14 +181,6 @@ def test_a_chain_without_an_end_is_followed_to_a_limit(site: Site) -> None:
     assert not site.is_loop("/hop5", ONE)
 
 
-def test_a_target_on_a_foreign_host_costs_no_statement(site: Site, executed: list[str]) -> None:
-    site.link("plain", OUTSIDE)
-    executed.clear()
-    assert site.ask("/plain").headers["Location"] == OUTSIDE
-    reads = [sql for sql in executed if "INSERT INTO visits" not in sql]
-    assert len([sql for sql in reads if "FROM links" in sql or "FROM domains" in sql]) == 1
-
-
 # --- chains without a loop
 
 

@@ -58,11 +58,6 @@ def test_a_wrong_password_is_reported(locked: Short, password: str) -> None:
     assert locked.clicks == 0
 
 
-def test_a_form_without_a_password_is_rejected(locked: Short) -> None:
-    assert locked.ask(method="POST").status_code == 401
-    assert locked.ask(method="POST", data=b"\xff=%", Content_Type="multipart/form-data").status_code == 401
-
-
 def test_the_other_rules_apply_after_the_password(short: Make) -> None:
     link = short(
         password_hash=passwords.hashed(SECRET), devices={"iphone": "https://example.com/i"}, parameters=[["a", "1"]]

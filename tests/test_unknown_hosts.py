@@ -174,20 +174,3 @@ def test_while_the_database_is_unavailable_error_pages_on_branded_hosts_keep_the
     assert ask(lost, "/known", BRANDED).status_code == 503
     with ask(lost, "/static/style.css", BRANDED) as style:
         assert style.status_code == 200
-
-
-def test_a_short_link_on_a_branded_host_is_one_statement(
-    app: Flask, paths: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    database = app.extensions["linkmgr_database"]
-    execute, statements = database.execute, []
-
-    def counting(sql: str, *arguments: object, **options: object) -> object:
-        statements.append(sql)
-        return execute(sql, *arguments, **options)
-
-    assert ask(app, "/known", BRANDED).status_code == 302  # also opens the connection
-    monkeypatch.setattr(database, "execute", counting)
-    assert ask(app, "/known", BRANDED).status_code == 302
-    assert len([sql for sql in statements if "domains" in sql]) == 1
-    assert paths

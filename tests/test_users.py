@@ -157,15 +157,6 @@ def test_the_login_link_uses_the_base_url_and_not_the_host_header(admin: Client,
     assert admin.get("/api/user/login/1000000").status_code == 404
 
 
-def test_keys_of_another_secret_are_reported_in_one_sentence(make_app: Callable[..., Flask], admin: Client) -> None:
-    other = Client(make_app(secret_key="another secret of 32 characters or more").test_client(), admin.key)
-    answer = other.get("/api/users")
-    assert answer.status_code == 503
-    assert answer.get_json()["message"] == (
-        "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS."
-    )
-
-
 def add_many(app: Flask, number: int) -> None:
     """Add users with keys that can be decrypted."""
     with app.app_context():

@@ -120,7 +120,7 @@ def names(page: str) -> set[str]:
 
 def message(page: str, name: str) -> str:
     found = re.search(f'id="{name}-error"[^>]*>([^<]+)<', page)
-    return words(found[1]) if found else ""
+    return unescape(words(found[1])) if found else ""
 
 
 def details(client: "Client", link_id: int) -> dict[str, Any]:
@@ -153,7 +153,12 @@ POLICY = (
 )
 
 
-def luminance(color: str) -> float:
+def contrast(first: str, second: str) -> float:
+    darker, lighter = sorted(_luminance(color.removeprefix("#")) for color in (first, second))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: str) -> float:
     parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
