@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from linkmgr.errors import RETRY_SECONDS, AppError
-from linkmgr.imports.files.text import Record
+from linkmgr.imports.files.json_file import to_record
 from linkmgr.imports.rows import ImportRow, RawVisit, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME
 from linkmgr.imports.values import Converter, visit
@@ -49,9 +49,7 @@ class Service(ABC):
     def rows(self, page: Page, number: int) -> list[ImportRow]:
         """Return the rows of a page, the first with this number."""
         return [
-            row._replace(number=n)
-            if isinstance(row, ImportRow)
-            else self._converter.row(n, Record(row) if isinstance(row, dict) else _malformed(row))
+            row._replace(number=n) if isinstance(row, ImportRow) else self._converter.row(n, to_record(row, str(row)))
             for n, row in enumerate(page.rows, number)
         ]
 
@@ -267,7 +265,3 @@ def first_rows(service: Service, limit: int) -> list[ImportRow]:
     if not page.rows and page.following:
         page = service.page(page.following, 0)
     return service.rows(page, 1)[:limit]
-
-
-def _malformed(link: Any) -> Record:
-    return Record({"row": str(link)[:500]}, "is not a JSON object with the members of a link.")

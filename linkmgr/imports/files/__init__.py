@@ -110,6 +110,7 @@ def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int
     except ReadError:
         if head.is_whole and not rows:
             raise
+        return rows
     return rows if head.is_whole or len(rows) == limit else rows[:-1]  # the last one may be cut
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import TextIO
@@ -67,15 +66,13 @@ def _delimiter_of(line: str) -> str:
 
 def _distinct(cells: list[str]) -> list[str]:
     """Return a name for each column, because headers repeat names and leave them out."""
-    names: dict[str, None] = {}
-    numbers: Counter[str] = Counter()
+    names: list[str] = []
     for index, cell in enumerate(cells, start=1):
-        name = base = cell.strip() or f"column {index}"
+        name = cell.strip() or f"column {index}"
         while name in names:
-            numbers[base] += 1
-            name = f"{base} ({numbers[base] + 1})"
-        names[name] = None
-    return [*names]
+            name = f"{name} ({index})"
+        names.append(name)
+    return names
 
 
 def csv_records(file: TextIO) -> Iterator[Record | None]:

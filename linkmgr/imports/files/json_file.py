@@ -22,12 +22,15 @@ def parse(text: str) -> Record:
     """Return the members of an object, or a problem."""
     shown = mended(text.strip())
     try:
-        value = orjson.loads(shown)
+        return to_record(orjson.loads(shown), shown)
     except orjson.JSONDecodeError:
         return Record({"row": shown[:_MAX_SHOWN]}, "is not valid JSON.")
-    if not isinstance(value, dict):
-        return Record({"row": shown[:_MAX_SHOWN]}, "is not a JSON object with the members of a link.")
-    return Record(value)
+
+
+def to_record(value: Any, shown: str) -> Record:
+    if isinstance(value, dict):
+        return Record(value)
+    return Record({"row": shown[:_MAX_SHOWN]}, "is not a JSON object with the members of a link.")
 
 
 def json_lines(file: TextIO) -> Iterator[Record | None]:
