@@ -14,6 +14,7 @@ from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, outcome, pr
 
 LINK = b"https://example.com,summer"
 NO_JSON = "is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file."
+NO_VALUES = "is no row of values, is incomplete, or is longer than 2 MiB. Correct the file."
 NO_OBJECT = "is not a JSON object with the members of a link."
 DEEP = b'{"longUrl": "https://example.com", "shortCode": ' + b"[" * 5000 + b"]" * 5000 + b"}"
 
@@ -57,9 +58,8 @@ ROWS: dict[str, tuple[bytes, list[str]]] = {
     "an empty array": (b"[]", []),
     "an empty array with spaces": (b" [ ] \n", []),
     "an array without objects": (b"[7]", [NO_OBJECT]),
-    "malformed rows of SQL": (sql(row(b"'a'") + b", ('b', now(), 3), ('c')," + row(b"'d'"))
-                              + sql(row(b"'e'")),
-                              ["a", "is not a row of values.", "has 1 values instead of 6.", "d", "e"]),
+    "rows of SQL with too few values": (sql(row(b"'a'") + b", ('c')," + row(b"'d'")) + sql(row(b"'e'")),
+                                        ["a", "has 1 values instead of 6.", "d", "e"]),
     "rows of megabytes": (sql(b",".join([row(b"'x'")] * 6000)), ["x"] * 6000),
 }  # fmt: skip
 # The number of rows before the one that ends the file, and the sentence.
@@ -72,8 +72,8 @@ ENDED: dict[str, tuple[bytes, int, str]] = {
     "a malformed element": (b"[" + link("a") + b', {"longUrl": nothing}, ' + link("b") + b"]", 1, f"Row 2 {NO_JSON}"),
     "an incomplete element": (b"[" + link("a") + b', {"longUrl": "x', 1, f"Row 2 {NO_JSON}"),
     "a deep element": (b"[" + link("a") + b"," + DEEP + b"]", 1, f"Row 2 {NO_JSON}"),
-    "an incomplete row of SQL": (sql(row(b"'e'") + b",('f','unfinished"), 1,
-                                 "Row 2 is incomplete, because the file ends inside it. Send the whole file."),
+    "an incomplete row of SQL": (sql(row(b"'e'") + b",('f','unfinished"), 1, f"Row 2 {NO_VALUES}"),
+    "a malformed row of SQL": (sql(row(b"'e'") + b", ('b', now(), 3)," + row(b"'d'")), 1, f"Row 2 {NO_VALUES}"),
     "a long text of SQL": (sql(row(b"'e'")) + b"INSERT INTO other VALUES ('%s');" % (b"x" * (1 << 22)), 1,
                            "The SQL file has a text of more than 2 MiB. Export only yourls_url and yourls_log."),
 }  # fmt: skip

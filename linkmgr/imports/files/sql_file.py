@@ -29,9 +29,11 @@ _QUOTES = '`" \t\r\n'  # around names
 _VALUE = re.compile(
     r"\s*+(?:(?:_\w+\s*+)?(?:(" + _STRING + r")|0x([0-9a-f]+)|x'([0-9a-f]*)')|([-+.\w]++))\s*+([,)])", _FLAGS
 )
+_FOLLOWING = re.compile(r"[\s,]*+(\()?+")  # what may be behind a row
 _ESCAPE = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _KEYS = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
+_MALFORMED = "is no row of values, is incomplete, or is longer than 2 MiB. Correct the file."
 _MAX_SHOWN = 500  # characters of a malformed row
 _MAX_STATEMENT = 1 << 16  # characters of a statement before its rows
 _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
@@ -52,9 +54,6 @@ def is_visit(values: dict[str, Any]) -> bool:
     return values.keys() >= {*VISITS} and not values.keys() >= {*LINKS[:2]}
 
 
-Rows = Iterator[Record | None]
-
-
 def _lexemes(buffer: Buffer) -> Iterator[str | None]:
     """Yield strings, names, brackets, semicolons and the text between them, and None for a comment and after each piece
     of the file."""
@@ -72,22 +71,19 @@ def _lexemes(buffer: Buffer) -> Iterator[str | None]:
             yield None if lexeme[0].startswith(("--", "#", "/*")) else lexeme[0]
 
 
-def sql_records(file: TextIO) -> Rows:
+def sql_records(file: TextIO) -> Iterator[Record | None]:
     """Yield the rows of all tables of YOURLS, and None after each piece of the file."""
-    lexemes, tables, statement = _lexemes(Buffer(file)), dict[str, list[str]](), ""
-    for lexeme in lexemes:
+    buffer, tables, statement = Buffer(file), dict[str, list[str]](), ""
+    for lexeme in _lexemes(buffer):
         if lexeme is None:
             yield None
         elif lexeme == ";":
             if len(tables) < _MAX_TABLES:
                 tables |= _created(statement)
             statement = ""
-        elif lexeme == "(" and statement.rstrip()[-6:].upper() == "VALUES":
-            if columns := _inserted(statement, tables):
-                yield from _rows(lexemes, columns)
-                statement = ""
-            else:
-                statement += lexeme
+        elif lexeme == "(" and (columns := _inserted(statement, tables)):
+            yield from _rows(buffer, columns)
+            statement = ""
         elif len(statement) < _MAX_STATEMENT:
             statement += lexeme
 
@@ -102,8 +98,8 @@ def _created(statement: str) -> dict[str, list[str]]:
 
 
 def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
-    """Return the columns of an INSERT, or None if it has neither links nor visits."""
-    if not (insert := _INSERT.fullmatch(statement.rstrip())):
+    """Return the columns of an INSERT whose rows follow, or None if it has neither links nor visits."""
+    if statement.rstrip()[-6:].upper() != "VALUES" or not (insert := _INSERT.fullmatch(statement.rstrip())):
         return None
     name, listed = insert[1].strip(_QUOTES), insert[2]
     default = [*(LINKS if name.endswith("url") else LOG if name.endswith("log") else ())]
@@ -111,48 +107,38 @@ def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
     return columns if _is_wanted(columns) else None
 
 
-def _rows(lexemes: Iterator[str | None], columns: list[str]) -> Rows:
-    """Yield the rows of an INSERT, the first of which has begun."""
-    row, depth = "(", 1
-    for lexeme in lexemes:
-        if lexeme is None:
+def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Record | None]:
+    """Yield the rows of an INSERT, the first of which has begun, and None after each piece of the file."""
+    is_row = True
+    while is_row:
+        values, end = _values(buffer)
+        following = _FOLLOWING.match(buffer.text, end)
+        if not buffer.ended and (not end or not following or following.end() == len(buffer.text)):  # it may continue
+            if buffer.waiting > text.MAX_RECORD:
+                raise Unreadable(_MALFORMED)
+            buffer.grow()
             yield None
             continue
-        depth += {"(": 1, ")": -1}.get(lexeme, 0)
-        if (row and len(row) <= text.MAX_RECORD) or lexeme == "(":
-            row += lexeme
-        if row and (depth <= 0 or lexeme == ";"):
-            yield _record(columns, row)
-            row, depth = "", 0
-        elif not row and lexeme.strip(", \t\r\n"):  # the rest of the statement has no rows
-            return
-        if lexeme == ";":
-            return
-    if row:
-        raise Unreadable("is incomplete, because the file ends inside it. Send the whole file.")
+        if not end or not following:
+            raise Unreadable(_MALFORMED)
+        if len(values) == len(columns):
+            yield Record(dict[str, Any](zip(columns, values, strict=True)))
+        else:
+            shown = mended(buffer.text[buffer.at : end][:_MAX_SHOWN])
+            yield Record({"row": f"({shown}"}, f"has {len(values)} values instead of {len(columns)}.")
+        buffer.at, is_row = following.end(), bool(following[1])
 
 
-def _record(columns: list[str], row: str) -> Record:
-    values = _values(row)
-    if values is None:
-        problem = "is not a row of values."
-    elif len(values) != len(columns):
-        problem = f"has {len(values)} values instead of {len(columns)}."
-    else:
-        return Record(dict[str, Any](zip(columns, values, strict=True)))
-    return Record({"row": mended(row[:_MAX_SHOWN])}, problem)
-
-
-def _values(row: str) -> list[str | None] | None:
-    """Return the values of a row, or None if it is malformed."""
+def _values(buffer: Buffer) -> tuple[list[str | None], int]:
+    """Return the values of the row at the position, and its end, which is 0 if it does not end in the buffer."""
     values: list[str | None] = []
-    at = 1
-    while value := _VALUE.match(row, at):
+    at = buffer.at
+    while value := _VALUE.match(buffer.text, at):
         values.append(_decode(value))
         at = value.end()
         if value[5] == ")":
-            return values if at == len(row) else None
-    return None
+            return values, at
+    return [], 0
 
 
 def _decode(value: re.Match[str]) -> str | None:
