@@ -8,7 +8,6 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from tests.conftest import Client
-from tests.support.factories import Sql
 
 PAGE = "https://example.com/page"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile Safari/604.1"
@@ -47,21 +46,6 @@ def test_a_list_of_links_hides_targets_behind_a_password_or_an_expiry(app: Flask
 
 
 @pytest.mark.parametrize(
-    ("path", "new", "prefix"),
-    [("splash", {"name": "Wait"}, ""), ("overlay", {"type": "message", "name": "Look"}, "overlay-")],
-)
-def test_links_redirect_directly_when_their_interstitial_is_deleted(
-    alice: Client, app: Flask, path: str, new: dict[str, str], prefix: str
-) -> None:
-    shown = alice.add(f"/api/{path}/add", new)
-    link = alice.post("/api/url/add", {"url": PAGE, "type": f"{prefix}{shown}"}).get_json()
-    address = "/" + link["shorturl"].rpartition("/")[2]
-    assert app.test_client().get(address).status_code == 200
-    assert alice.delete(f"/api/{path}/{shown}/delete").status_code == 200
-    assert app.test_client().get(address).headers["Location"] == PAGE
-
-
-@pytest.mark.parametrize(
     "members",
     [
         {"url": "https://example.com/" + "中" * 2000},
@@ -93,20 +77,13 @@ def test_an_app_is_opened_only_when_the_link_says_so(visit: Visit) -> None:
     assert visit(IPHONE, deeplink=store | {"auto": False}).headers["Location"] == PAGE
 
 
-def test_a_plan_without_custom_aliases_has_none_for_bio_pages_either(alice: Client, sql: Sql) -> None:
-    bio = alice.add("/api/bio/add", {"name": "Me"})
-    sql(
-        """
-        INSERT INTO plans (name, free, limits)
-        VALUES ('Plain', false, '{"api": {"enabled": "1"}, "alias": {"enabled": "0"}}') RETURNING 1
-        """
-    )
-    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Plain') RETURNING 1")
-    assert alice.add("/api/bio/add", {"name": "Me too"})
+def test_a_plan_without_custom_aliases_has_none_for_bio_pages_either(on_plan: Callable[..., Client]) -> None:
+    carol = on_plan(alias={"enabled": "0"})
+    bio = carol.add("/api/bio/add", {"name": "Me"})
     for answer in (
-        alice.post("/api/bio/add", {"name": "Me", "alias": "vanity"}),
-        alice.put(f"/api/bio/{bio}/update", {"alias": "vanity"}),
+        carol.post("/api/bio/add", {"name": "Me", "alias": "vanity"}),
+        carol.put(f"/api/bio/{bio}/update", {"alias": "vanity"}),
     ):
         assert answer.status_code == 403
         assert "custom aliases" in answer.get_json()["message"]
-    assert alice.put(f"/api/bio/{bio}/update", {"name": "Still me"}).status_code == 200
+    assert carol.put(f"/api/bio/{bio}/update", {"name": "Still me"}).status_code == 200
