@@ -18,10 +18,10 @@ from flask import Flask
 
 from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
-from tests.support.clusters import eventually
 from tests.support.factories import Sql
 from tests.support.schemas import execute
 from tests.support.servers import children
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -104,7 +104,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
         Writer(base, busy.key, "qr", {"type": "text", "data": "hello"}),
     ]
     try:
-        eventually(lambda: all(len(writer.acknowledged) > 50 for writer in writers))
+        wait_until(lambda: all(len(writer.acknowledged) > 50 for writer in writers))
         before = [list(writer.acknowledged) for writer in writers]
         dumped = script("backup", tmp_path / "dumps")
         during = [len(writer.acknowledged) - len(seen) for writer, seen in zip(writers, before, strict=True)]
@@ -235,12 +235,12 @@ def test_a_dump_that_is_terminated_leaves_nothing(
     with raw.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE pixels")
         running = subprocess.Popen(command, cwd=ROOT, env=environment)
-        eventually(lambda: sql("SELECT FROM pg_stat_activity WHERE application_name = 'pg_dump'"))
+        wait_until(lambda: sql("SELECT FROM pg_stat_activity WHERE application_name = 'pg_dump'"))
         [program] = children(running.pid)
         running.terminate()
         assert running.wait(10) == 128 + signal.SIGTERM
         cursor.execute("ROLLBACK")
-    eventually(lambda: not Path(f"/proc/{program}").exists())
+    wait_until(lambda: not Path(f"/proc/{program}").exists())
     assert list(tmp_path.iterdir()) == []
 
 

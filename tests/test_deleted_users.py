@@ -9,7 +9,8 @@ from flask import Flask
 from linkmgr.repository import overlay as overlays
 from tests.conftest import Client
 from tests.support import factories
-from tests.support.batches import BATCH, MANY, STATISTICS, VISITS, go
+from tests.support.batches import BATCH, MANY, STATISTICS, VISITS
+from tests.support.brands import fetch
 from tests.support.factories import Sql
 from tests.support.keyring import Make, code
 from tests.support.pages import PASSWORD
@@ -49,15 +50,15 @@ def test_a_deleted_users_public_paths_stop_working_at_once(
     app: Flask, admin: Client, carol: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     things = public(carol, sql)
-    assert {go(app, path, host).status_code for path, host in things} <= {200, 302}
+    assert {fetch(app, path, host).status_code for path, host in things} <= {200, 302}
     assert admin.delete(f"/api/user/{carol.id}/delete").status_code == 200
     assert len(sql("SELECT FROM links")) > 0, "the request deleted the links"
     assert carol.get("/api/account").status_code == 401
     sign_in = app.test_client().post("/login", data={"email": "carol@example.com", "password": PASSWORD})
     assert sign_in.status_code == 401
     for path, host in things:
-        assert go(app, path, host).status_code == 404, path
-    assert "example.com/root" not in go(app, "/", HOST).headers.get("Location", "")
+        assert fetch(app, path, host).status_code == 404, path
+    assert "example.com/root" not in fetch(app, "/", HOST).headers.get("Location", "")
     run_jobs()
     owned = sql(
         """
@@ -101,8 +102,8 @@ def test_the_names_of_a_deleted_user_are_free_at_once(
     moved = {"domain": HOST, "custom": "branded"}
     assert client.put(f"/api/url/{link}/update", moved).status_code == 200
     run_jobs()
-    assert go(app, "/branded", HOST).headers["Location"] == "https://example.com/new"
-    assert go(app, "/carol").headers["Location"] == "https://example.com/new"
+    assert fetch(app, "/branded", HOST).headers["Location"] == "https://example.com/new"
+    assert fetch(app, "/carol").headers["Location"] == "https://example.com/new"
     assert alice.get("/api/urls").get_json()["data"]["result"] == 2
 
 

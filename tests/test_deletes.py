@@ -10,7 +10,8 @@ from flask import Flask
 from linkmgr.db import jobs
 from tests.conftest import Client
 from tests.support import factories
-from tests.support.batches import BATCH, MANY, STATISTICS, VISITS, go
+from tests.support.batches import BATCH, MANY, STATISTICS, VISITS
+from tests.support.brands import fetch
 from tests.support.factories import Sql
 from tests.support.races import during
 from tests.support.transactions import costs
@@ -92,7 +93,7 @@ def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
     path = f"{kind}s" if kind in ("campaign", "channel") else kind
     assert alice.get(f"/api/{path}").get_json()["data"]["result"] == 0
     assert len(sql(PARENTS[kind][1], id=made)) == MANY, "the links were changed by the request"
-    assert go(app, "/link-1").headers["Location"] == "https://example.com/"
+    assert fetch(app, "/link-1").headers["Location"] == "https://example.com/"
     [listed] = alice.get("/api/urls?limit=1").get_json()["data"]["urls"]
     assert (listed["campaign"] or 0, listed["channel"]) == (0, [])
 
@@ -184,7 +185,7 @@ def test_a_link_with_many_visits_is_deleted_at_once_and_its_visits_in_batches(
     sql(VISITS, id=link, many=12_000)
     spent = costs(monkeypatch, raw, lambda: alice.delete(f"/api/url/{link}/delete"))
     assert max(cost.rows for cost in spent) < 100
-    assert go(app, f"/{named['alias']}").status_code == 404
+    assert fetch(app, f"/{named['alias']}").status_code == 404
     assert alice.get(f"/api/url/{link}").status_code == 404
     again = alice.post("/api/url/add", {"url": "https://example.com/", "custom": named["alias"]})
     assert again.status_code == 200

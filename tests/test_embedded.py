@@ -17,7 +17,8 @@ import pytest
 
 from linkmgr.db import binaries, embedded, folders
 from tests.conftest import ROOT
-from tests.support.clusters import alive, ask, eventually, postmaster
+from tests.support.clusters import alive, ask, postmaster
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the processes of a cluster are found in /proc")
@@ -131,7 +132,7 @@ def test_the_server_stops_with_a_process_that_is_killed(data: Path) -> None:
     with owner(data) as process:
         process.kill()
         process.wait()
-        eventually(lambda: not alive(data))
+        wait_until(lambda: not alive(data))
 
 
 @linux
@@ -141,7 +142,7 @@ def test_a_pid_file_with_the_pid_of_another_process_does_not_block_the_start(dat
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         process.wait()
-        eventually(lambda: not alive(data))
+        wait_until(lambda: not alive(data))
     pid_file = data / "postmaster.pid"
     user = data.stat().st_uid if os.geteuid() == 0 else None
     with subprocess.Popen(["sleep", "60"], user=user) as foreign:
@@ -158,7 +159,7 @@ def test_a_killed_postmaster_is_started_again(data: Path) -> None:
         before = postmaster(data)
         time.sleep(1)  # the restart of a server that dies early is delayed
         os.kill(before, signal.SIGKILL)
-        eventually(lambda: server.ensure() is None and server._is_ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
+        wait_until(lambda: server.ensure() is None and server._is_ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
         assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
 
 
@@ -169,7 +170,7 @@ def test_a_server_of_another_installation_on_the_folder_is_left_alone(data: Path
     user = data.stat().st_uid if os.geteuid() == 0 else None
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={data}"]
     with subprocess.Popen([folder / "postgres", "-D", data, *options], user=user, stderr=subprocess.DEVNULL) as foreign:
-        eventually((data / "postmaster.pid").exists)
+        wait_until((data / "postmaster.pid").exists)
         with pytest.raises(binaries.Unavailable, match="which linkmgr did not start"):
             embedded.server(data).__enter__()
         assert foreign.poll() is None

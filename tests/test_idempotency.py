@@ -11,12 +11,12 @@ from flask import Flask
 from bench import trips
 from linkmgr.db import statements
 from tests.conftest import Client
-from tests.support.clusters import eventually
 from tests.support.factories import Sql, qr
 from tests.support.operations import KEYED, Call
 from tests.support.races import at_once
 from tests.support.repeated import PIXEL, Connection, add, contents, is_replayed, rows, under
 from tests.support.stage import Stage
+from tests.support.targets import wait_until
 
 WRITES = [call for call in KEYED if call.method != "GET"]
 WAITING = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
@@ -71,7 +71,7 @@ def test_a_request_that_is_still_running_is_409_and_is_replayed_afterwards(
     with ThreadPoolExecutor(1) as pool, raw.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE pixels IN SHARE MODE")
         running = pool.submit(add, alice)
-        eventually(lambda: bool(sql(WAITING)))
+        wait_until(lambda: bool(sql(WAITING)))
         answer = add(alice)
         assert (answer.status_code, answer.get_json()["code"]) == (409, "idempotency_key_in_use")
         cursor.execute("COMMIT")
@@ -108,7 +108,7 @@ def test_another_request_that_is_answered_meanwhile_is_422(
     with ThreadPoolExecutor(1) as pool, raw.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE qrs")
         waiting = pool.submit(alice.put, path, {"data": "new"}, **under())
-        eventually(lambda: bool(sql(WAITING)))
+        wait_until(lambda: bool(sql(WAITING)))
         first = add(alice)
         cursor.execute("COMMIT")
         assert waiting.result().status_code == 422

@@ -11,8 +11,9 @@ from linkmgr.db import restricted, statements, transaction
 from linkmgr.openapi.model import Access
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.bodies import LEAST
 from tests.support.factories import Sql
-from tests.support.keyring import ADD, URL, Make, branded, code
+from tests.support.keyring import OWNED, URL, Make, branded, code
 from tests.support.operations import KEYED
 from tests.support.races import at_once
 from tests.support.schemas import execute
@@ -136,7 +137,8 @@ def test_rows_outside_of_the_limits_of_a_key_do_not_exist(
 
 def test_a_key_has_the_rows_that_it_made(alice: Client, make_restricted: Make) -> None:
     first, second = make_restricted(alice, own_only=True), make_restricted(alice, own_only=True)
-    for word, body in ADD.items():
+    for word in OWNED:
+        body = LEAST[word]
         row_id = first.add(f"/api/{word}/add", body)
         assert first.get(f"/api/{word}/{row_id}").status_code == 200
         assert second.get(f"/api/{word}/{row_id}").status_code == 404
@@ -200,7 +202,7 @@ def test_repeated_and_conditional_requests_are_restricted_too(alice: Client, mak
     client, foreign = make_restricted(alice, own_only=True), factories.pixel(sql, alice.id)
     headers = {"Idempotency-Key": "once", "If-Match": alice.get(f"/api/pixel/{foreign}").headers["ETag"]}
     assert code(client.put(f"/api/pixel/{foreign}/update", {"tag": "2"}, headers=headers)) == (404, "missing")
-    answers = [client.post("/api/pixel/add", ADD["pixel"], headers={"Idempotency-Key": "add"}) for _ in range(2)]
+    answers = [client.post("/api/pixel/add", LEAST["pixel"], headers={"Idempotency-Key": "add"}) for _ in range(2)]
     [added] = {answer.get_json()["id"] for answer in answers}
     etag = client.get(f"/api/pixel/{added}").headers["ETag"]
     for status in (200, 412):
@@ -243,6 +245,6 @@ def test_plan_limits_count_the_rows_of_all_keys(register: Callable[..., Client],
     alice = register("alice", plan="Free")
     client = make_restricted(alice, own_only=True)
     for _ in range(2):
-        alice.add("/api/pixel/add", ADD["pixel"])
-    client.add("/api/pixel/add", ADD["pixel"])
-    assert code(client.post("/api/pixel/add", ADD["pixel"])) == (400, "plan_limit")
+        alice.add("/api/pixel/add", LEAST["pixel"])
+    client.add("/api/pixel/add", LEAST["pixel"])
+    assert code(client.post("/api/pixel/add", LEAST["pixel"])) == (400, "plan_limit")

@@ -17,9 +17,10 @@ import pytest
 from flask import Flask
 
 from tests.conftest import ROOT, Client
-from tests.support.clusters import eventually, postmaster
+from tests.support.clusters import postmaster
 from tests.support.launched import Service
 from tests.support.servers import free_port
+from tests.support.targets import wait_until
 
 pytestmark = [
     pytest.mark.services,
@@ -48,7 +49,7 @@ def start(folder: Path) -> Iterator[Callable[..., Service]]:
         if service.process.poll() is None:
             service.process.terminate()
             service.process.wait(60)
-    eventually(lambda: not any(service.processes() for service in services))
+    wait_until(lambda: not any(service.processes() for service in services))
 
 
 @pytest.mark.alone
@@ -57,7 +58,7 @@ def test_dev_restarts_with_its_data_and_ctrl_c_stops_every_process(start: Callab
     key = first.key("demo")
     assert first.get("/api/account", key) == 200
     assert '"path":"/api/account"' not in first.output(), "requests push the keys off the screen"
-    eventually(lambda: '"path":"/api/account"' in (first.data.parent / "access.log").read_text())
+    wait_until(lambda: '"path":"/api/account"' in (first.data.parent / "access.log").read_text())
     assert f"Listening at: 127.0.0.1:{first.port} " in first.output()
     assert first.ctrl_c() == 0
     assert first.processes() == []
@@ -80,8 +81,8 @@ def test_dev_survives_the_death_of_its_database(start: Callable[..., Service]) -
         answers.add(service.get("/api/account", key))
         return answers > {503} or service.get("/healthz") == 200
 
-    eventually(answers_again)
-    eventually(lambda: service.get("/api/account", key) == 200)
+    wait_until(answers_again)
+    wait_until(lambda: service.get("/api/account", key) == 200)
     assert answers <= {200, 503}
 
 
@@ -89,17 +90,17 @@ def test_a_killed_service_leaves_no_process_and_starts_again(start: Callable[...
     service = start("dev", LINKMGR_DEMO="0").started()
     key = service.key("admin")
     service.process.kill()
-    eventually(lambda: not service.processes(), 20)
+    wait_until(lambda: not service.processes(), 20)
     second = start("dev", LINKMGR_DEMO="0").started()
     for pid in second.processes():
         os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not second.processes(), 20)
+    wait_until(lambda: not second.processes(), 20)
     assert start("dev", LINKMGR_DEMO="0").started().key("admin") == key
 
 
 def test_a_first_run_creates_the_schema_and_prints_how_to_add_an_administrator(start: Callable[..., Service]) -> None:
     service = start("run")
-    eventually(lambda: "Starting PostgreSQL" in service.output())
+    wait_until(lambda: "Starting PostgreSQL" in service.output())
     service.process.send_signal(signal.SIGHUP)  # `systemctl reload` during the start
     service.started()
     assert "users add NAME EMAIL --admin" in service.output()
@@ -128,7 +129,7 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
             running = set(service.processes())
             return len(running & before) == len(before) - 1 and len(running) == len(before)
 
-        eventually(replaced, 30)
+        wait_until(replaced, 30)
     assert set(answers) == {200}
     assert service.process.poll() is None
 

@@ -12,7 +12,7 @@ from flask import Flask
 
 from tests.conftest import BASE_URL, Client
 from tests.support import machines, nginx
-from tests.support.clusters import ask, eventually
+from tests.support.clusters import ask
 from tests.support.factories import Sql
 from tests.support.machines import Replica
 from tests.support.nginx import Nginx
@@ -20,6 +20,7 @@ from tests.support.operations import KEYED, Call
 from tests.support.races import at_once, meanwhile
 from tests.support.servers import free_port, redis, serving
 from tests.support.stage import Stage
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -112,12 +113,12 @@ def test_the_loss_of_a_component_costs_no_request(
         lambda: reading.get(f"/api/qr/{added['alice']}"),
         lambda: writing.post("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"}),
     ]
-    eventually(lambda: reading.get("/api/qr").status_code == 200 and readers(site.standby))
+    wait_until(lambda: reading.get("/api/qr").status_code == 200 and readers(site.standby))
     with meanwhile(*calls) as answers:
-        eventually(lambda: len(answers) > 20, seconds=60)
+        wait_until(lambda: len(answers) > 20, seconds=60)
         kill(site)
         before = len(answers)
-        eventually(lambda: len(answers) > before + 60, seconds=60)
+        wait_until(lambda: len(answers) > before + 60, seconds=60)
     assert {answer.status_code for answer in answers} == {200}
     stored = sum(answer.request.method == "POST" for answer in answers)
     assert users[1].get("/api/pixels").get_json()["data"]["result"] == stored

@@ -15,8 +15,7 @@ from werkzeug.test import TestResponse
 
 from linkmgr.web.metrics import Metrics
 from tests.conftest import ROOT, Client
-from tests.support.clusters import eventually
-from tests.support.targets import FIREFOX
+from tests.support.targets import FIREFOX, wait_until
 
 TOKEN = "a-token-of-the-tests"
 Samples = dict[tuple[str, ...], float]
@@ -78,7 +77,7 @@ def test_internal_events_are_counted(
     alice.http.get(link, headers={"User-Agent": FIREFOX})
     found = scrape(register("bob", via=measured))
     assert found[("linkmgr_limiter_refusals_total",)] == 1
-    eventually(lambda: scrape(alice)[("linkmgr_visits_recorded_total",)] == 1)
+    wait_until(lambda: scrape(alice)[("linkmgr_visits_recorded_total",)] == 1)
     assert found[("linkmgr_visits_lost_total",)] == 0
     assert found[("linkmgr_database_connections_opened_total",)] > 0
     assert found[("linkmgr_database_connections_open",)] > found[("linkmgr_database_connections_in_use",)] >= 0

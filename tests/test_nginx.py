@@ -18,10 +18,10 @@ from linkmgr.errors import CATALOGUE
 from linkmgr.web import middleware
 from tests.conftest import BASE_URL, MANY, Client, check, structured_list
 from tests.support import nginx
-from tests.support.clusters import eventually
 from tests.support.factories import Sql
 from tests.support.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.support.servers import free_port, serving
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -201,7 +201,7 @@ def test_a_request_has_the_same_id_everywhere(front: Nginx, log: Path) -> None:
         for method in ("GET", "TRACE"):  # nginx itself rejects the latter
             answer = front.ask("/api/account", method=method, headers={"X-Request-Id": secret})
             assert secret not in str(answer.headers)
-    eventually(lambda: [line["request"] for line in logged(log)][-5:-3] == [given, made])
+    wait_until(lambda: [line["request"] for line in logged(log)][-5:-3] == [given, made])
 
 
 def test_nginx_logs_no_login_link(front: Nginx) -> None:
@@ -255,14 +255,14 @@ def test_an_image_is_cached_and_revalidated_each_time(front: Nginx, alice: Clien
 
     first, second = front.ask(path, headers=SERVED), front.ask(path, headers=SERVED)
     assert first.data == second.data == alice.http.get(path).data
-    eventually(lambda: statuses() == [200, 304])  # the second was revalidated, and sent by nginx
+    wait_until(lambda: statuses() == [200, 304])  # the second was revalidated, and sent by nginx
     assert front.ask(path, headers=SERVED | {"If-None-Match": first.headers["ETag"]}).status_code == 304
     assert second.headers["Cache-Control"] == "no-cache"
     assert "X-Accel-Expires" not in second.headers
     alice.put(f"/api/qr/{made['id']}/update", {"data": {"ssid": "away"}})
     third = front.ask(path, headers=SERVED)
     assert third.data == alice.http.get(path).data != first.data
-    eventually(lambda: statuses() == [200, 304, 304, 200])
+    wait_until(lambda: statuses() == [200, 304, 304, 200])
     alice.delete(f"/api/qr/{made['id']}/delete")
     assert front.ask(path, headers=SERVED).status_code == 404
 

@@ -13,10 +13,11 @@ from linkmgr.db.statements import VERSION
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support import factories, machines
-from tests.support.clusters import ask, eventually
+from tests.support.clusters import ask
 from tests.support.factories import Sql
 from tests.support.keyring import URL, Make
 from tests.support.races import at_once
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -91,7 +92,7 @@ def test_a_read_survives_the_loss_of_the_poolers_server(
 
     def end() -> None:
         with raw.cursor() as cursor:
-            eventually(lambda: ask(dsn, ending) == "1")
+            wait_until(lambda: ask(dsn, ending) == "1")
             cursor.execute("SELECT pg_advisory_unlock(7)")
 
     with raw.cursor() as cursor:

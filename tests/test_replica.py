@@ -9,9 +9,10 @@ from flask import Flask
 from linkmgr.db import replica, statements
 from tests.conftest import Client
 from tests.support import machines
-from tests.support.clusters import ask, eventually
+from tests.support.clusters import ask
 from tests.support.machines import Replica
 from tests.support.races import at_once
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -28,7 +29,7 @@ def reading(make_app: Callable[..., Flask], standby: Replica, monkeypatch: pytes
     monkeypatch.setattr(replica, "CHECK_SECONDS", 0.05)
     monkeypatch.setattr(replica, "PAUSE_SECONDS", 0.1)
     made = make_app(replica_url=standby.dsn)
-    eventually(lambda: near(made))
+    wait_until(lambda: near(made))
     yield made
     with made.app_context():
         reader(made).close_idle()
@@ -74,11 +75,11 @@ def test_lists_and_single_reads_lag_within_the_bound_and_updates_do_not(
         ] == ["new", "1"]
         assert client.get(f"/api/url/{second}").status_code == 200
         monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 0.1)
-        eventually(lambda: links(client) == 2)
+        wait_until(lambda: links(client) == 2)
     finally:
         ask(standby.dsn, "SELECT pg_wal_replay_resume()")
     monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 3600)
-    eventually(lambda: near(reading))
+    wait_until(lambda: near(reading))
 
 
 FAULTS: dict[str, Callable[[Replica], object]] = {
@@ -101,13 +102,13 @@ def test_the_loss_of_the_replica_costs_no_request_and_reads_return_to_it_later(
     assert links(client) == 1
     FAULTS[fault](standby)
     try:
-        eventually(lambda: links(client) == 1 and not reader(reading)._is_usable)
+        wait_until(lambda: links(client) == 1 and not reader(reading)._is_usable)
         assert links(client) == 1
     finally:
         if fault == "it freezes":
             standby.signal(signal.SIGCONT)
         standby.start()
-    eventually(lambda: near(reading))
+    wait_until(lambda: near(reading))
 
 
 def test_a_read_that_the_replica_cancels_is_answered_by_the_primary(
@@ -122,7 +123,7 @@ def test_a_read_that_the_replica_cancels_is_answered_by_the_primary(
             return reader(reading).read(asked, {})
 
     def end() -> None:
-        eventually(lambda: ask(standby.dsn, ending) == "1")
+        wait_until(lambda: ask(standby.dsn, ending) == "1")
 
     assert at_once(2, lambda number: end() if number else read(), threads=2)[0] == [{"late": False, "slept": None}]
 

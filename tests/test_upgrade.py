@@ -16,11 +16,12 @@ from werkzeug.test import TestResponse
 from linkmgr.db.statements import VERSION
 from tests.conftest import MANY, ROOT, Client
 from tests.support import nginx
-from tests.support.clusters import ask, eventually
+from tests.support.clusters import ask
 from tests.support.factories import Sql
 from tests.support.pages import pages
 from tests.support.races import meanwhile
 from tests.support.servers import service
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -61,11 +62,11 @@ def test_no_request_fails_while_the_database_is_upgraded(
             "channel": lambda: add("channel"),
         }
         with meanwhile(*[lambda name=name, call=call: (name, call()) for name, call in calls.items()]) as answers:
-            eventually(lambda: len(answers) > 100, seconds=60)
+            wait_until(lambda: len(answers) > 100, seconds=60)
             migrate(notes=MIGRATION)
             upgraded = flask("database", "upgrade")
             after = len(answers)
-            eventually(lambda: len(answers) > after + 100, seconds=60)
+            wait_until(lambda: len(answers) > after + 100, seconds=60)
     assert upgraded.output == f"The database has schema {VERSION + 1}, which is up to date.\n"
     done = [name for name, answer in answers if answer.status_code == 200]
     # On a slow machine a table may be locked for longer than a request waits: 503 with Retry-After.

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from werkzeug.test import TestResponse
 
 from linkmgr.db import jobs
 from linkmgr.imports import job
@@ -76,7 +75,3 @@ def one_batch(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Callable
 
 def _killed(_: float) -> bool:
     raise KeyboardInterrupt  # not caught by any exception handler
-
-
-def go(app: Flask, path: str, host: str = "127.0.0.1:5000") -> TestResponse:
-    return app.test_client().get(path, headers={"Host": host})

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def certificate(folder: Path, host: str = "advertisers") -> ssl.SSLContext:
-    """Create a self-signed certificate, which the client is told to accept, as `certificate.pem` in the folder."""
+def self_signed(host: str) -> tuple[bytes, bytes]:
+    """Return a certificate and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.datetime.now(datetime.UTC)
@@ -25,8 +25,14 @@ def certificate(folder: Path, host: str = "advertisers") -> ssl.SSLContext:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
+    return made.public_bytes(serialization.Encoding.PEM), private
+
+
+def certificate(folder: Path, host: str = "advertisers") -> ssl.SSLContext:
+    """Create a certificate, which the client is told to accept, as `certificate.pem` in the folder."""
+    public, private = self_signed(host)
     file = folder / "certificate.pem"
-    file.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    file.write_bytes(private + public)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     return context

@@ -1,11 +1,9 @@
-"""The processes of PostgreSQL servers, and waiting for them."""
+"""PostgreSQL servers and their processes."""
 
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import psycopg2
+from tests.support.schemas import execute
 
 
 def alive(data: Path) -> dict[int, int]:
@@ -18,21 +16,10 @@ def alive(data: Path) -> dict[int, int]:
     return found
 
 
-def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def ask(dsn: str, statement: str) -> str | None:
-    connection = psycopg2.connect(dsn)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        found = cursor.fetchone() if cursor.description else None
-    connection.close()
-    return str(found[0]) if found else None
+    """Execute a statement, and return its first value as text."""
+    found = execute(dsn, statement)
+    return str(found[0][0]) if found else None
 
 
 def postmaster(data: Path) -> int:

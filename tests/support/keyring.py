@@ -13,18 +13,7 @@ if TYPE_CHECKING:
     from tests.conftest import Client
 
 URL = "https://example.com/page"
-ADD = {
-    "url": {"url": URL},
-    "bio": {"name": "Dana"},
-    "qr": {"type": "text", "data": "hello"},
-    "campaign": {"name": "Spring"},
-    "channel": {"name": "News"},
-    "domain": {"domain": "https://own.example.com"},
-    "pixel": {"type": "bing", "name": "Shop", "tag": "1"},
-    "overlay": {"type": "newsletter", "name": "News"},
-    "splash": {"name": "Welcome"},
-}
-
+OWNED = ("url", "bio", "qr", "campaign", "channel", "domain", "pixel", "overlay", "splash")  # what such a key makes
 Make = Callable[..., "Client"]
 
 

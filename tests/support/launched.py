@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.support.clusters import alive, eventually
+from tests.support.clusters import alive
 from tests.support.servers import free_port
+from tests.support.targets import wait_until
 
 
 class Service:
@@ -36,7 +37,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        eventually(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
+        wait_until(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
         assert self.process.poll() is None, self.output()
         return self
 

@@ -16,8 +16,9 @@ from psycopg2.extensions import parse_dsn
 from linkmgr.db import embedded
 from linkmgr.db.binaries import find_server, make_readable
 from tests.conftest import ROOT
-from tests.support.clusters import ask, eventually
+from tests.support.clusters import ask
 from tests.support.servers import free_port
+from tests.support.targets import wait_until
 
 
 def answers(dsn: str) -> bool:
@@ -41,7 +42,7 @@ class Replica:
             self.server.ensure()
             return answers(self.dsn)
 
-        eventually(started)
+        wait_until(started)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to all processes of the server."""
@@ -54,7 +55,7 @@ class Replica:
         """Wait until the replica has replayed everything that the primary has written."""
         written = ask(self.primary, "SELECT pg_current_wal_insert_lsn()")
         ask(self.primary, "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'tests', '')")
-        eventually(lambda: ask(self.dsn, f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == "True")
+        wait_until(lambda: ask(self.dsn, f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == "True")
 
 
 @contextmanager
@@ -106,7 +107,7 @@ def pooler(dsn: str, folder: Path) -> Iterator[str]:
         process = subprocess.Popen(["pgbouncer", configured], stderr=log, cwd="/", **identity)
     try:
         through = f"postgresql://127.0.0.1:{port}/linkmgr?user=linkmgr"
-        eventually(lambda: process.poll() is not None or answers(through))
+        wait_until(lambda: process.poll() is not None or answers(through))
         assert process.poll() is None, (folder / "pgbouncer.log").read_text()
         yield through
     finally:

@@ -7,22 +7,19 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder, TestResponse
 from werkzeug.wrappers import Request
 
 from tests.conftest import BASE_URL, ROOT
-from tests.support.clusters import eventually
+from tests.support.certificates import self_signed
 from tests.support.servers import free_port
+from tests.support.targets import wait_until
 
 OWN, BRANDED = "go.example.org", "brand.example.net"
 SERVED = {"Host": urlsplit(BASE_URL).netloc}  # the host name that nginx forwards
@@ -48,27 +45,12 @@ http {{
 
 def certify(folder: Path, name: str) -> None:
     """Create a self-signed certificate in the folder layout of certbot, where nginx looks for it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    issued = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(issued)
-        .issuer_name(issued)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    public, private = self_signed(name)
     lineage, installed = folder / "live" / name, folder / "linkmgr/certificates"
     for each in (lineage, installed):
         each.mkdir(parents=True, exist_ok=True)
-    (lineage / "fullchain.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (lineage / "privkey.pem").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    (lineage / "fullchain.pem").write_bytes(public)
+    (lineage / "privkey.pem").write_bytes(private)
     hook_environment = {"RENEWED_LINEAGE": str(lineage), "RENEWED_DOMAINS": name}
     own = {"CERTIFICATES": str(installed), "NGINX_GROUP": str(os.getgid())}
     subprocess.run([ROOT / "deploy/certificate"], env=os.environ | hook_environment | own, check=True)
@@ -149,7 +131,7 @@ def running(folder: Path, *services: int) -> Iterator[Nginx]:
         process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf"], stderr=output)
     try:
         made = Nginx(folder, http, https)
-        eventually(lambda: process.poll() is not None or made.answers())
+        wait_until(lambda: process.poll() is not None or made.answers())
         assert process.poll() is None, log.read_text()
         yield made
     finally:

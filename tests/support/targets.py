@@ -26,12 +26,11 @@ def located(make_app: Callable[..., Flask], tmp_path_factory: pytest.TempPathFac
     return make_app(geoip_database=geoip.write(tmp_path_factory.mktemp("geoip") / "test.mmdb"))
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        time.sleep(0.05)
-    pytest.fail("it never came true")
+def wait_until(holds: Callable[[], object], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.02)
 
 
 def statistics(sql: Sql, tracked_id: int) -> statements.Row:

@@ -1,12 +1,11 @@
 """Visits that tests store without a request, as the queue does."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import count
 from typing import Any, NamedTuple
 
-import psycopg2
 import pytest
 from flask import Flask
 
@@ -37,8 +36,8 @@ Store = Callable[[Iterable[Visited]], None]
 
 
 @pytest.fixture
-def store(app: Flask, sql: Sql, raw: psycopg2.extensions.connection) -> Iterator[Store]:
-    """Store visits. Create the months that they need, and drop them after the test."""
+def store(app: Flask, sql: Sql, drop_past_months: None) -> Store:
+    """Store visits, and create the months that they need."""
 
     def insert(visited: Iterable[Visited]) -> None:
         owners = sql("SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs")
@@ -56,9 +55,7 @@ def store(app: Flask, sql: Sql, raw: psycopg2.extensions.connection) -> Iterator
                 assert visits.add(spool, start, start + _BATCH, text)
             visits.delete_spool(spool)
 
-    yield insert
-    with raw.cursor() as cursor:
-        cursor.execute("SELECT drop_partition(partition, false) FROM partitions WHERE until <= now()")
+    return insert
 
 
 def purge(app: Flask) -> Any:
