@@ -22,12 +22,8 @@ class Items(Array):
         "invalid": "must be an array of at most {maximum} {description}",
         "empty": "must not be empty",
     }
-    description = ""
-
-    @property
-    def item(self) -> JsonSchema:
-        """The schema of a value."""
-        raise NotImplementedError
+    description: str
+    item: ClassVar[Any]  # the schema of a value
 
     def __init__(self, *, least: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from linkmgr.errors import AppError
 
 _MAX_DEPTH = 32
+_TOO_DEEP = f"it is nested more than {_MAX_DEPTH} levels deep"
 _MAX_DIGITS = 100  # of an integer; no field accepts one as long
 _BYTE_ORDER_MARK = "it begins with a byte order mark. Remove the mark"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -20,8 +21,9 @@ class NotJson(ValueError):
     """The body is not JSON. The message is the reason."""
 
 
-class _RejectedJson(ValueError):
-    """The body is JSON, but not accepted. The message completes the sentence "The body cannot be read:"."""
+def _rejected(reason: str) -> AppError:
+    """Return the error of a body that is JSON, but not accepted."""
+    return AppError("invalid", problems=f"The body cannot be read: {reason}")
 
 
 def is_storable(text: str) -> bool:
@@ -31,24 +33,24 @@ def is_storable(text: str) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _RejectedJson("an object contains a member twice")
+        raise _rejected("an object contains a member twice")
     return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _RejectedJson(f"{name} is not a JSON value")
+    raise _rejected(f"{name} is not a JSON value")
 
 
 def _integer(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise _RejectedJson("a number is too large")
+        raise _rejected("a number is too large")
     return int(text)
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise _RejectedJson("a number is too large")
+        raise _rejected("a number is too large")
     return number
 
 
@@ -59,10 +61,10 @@ _DECODER = json.JSONDecoder(
 
 def _check_strings(value: Any, depth: int = 0) -> None:
     if depth > _MAX_DEPTH:
-        raise _RejectedJson(f"it is nested more than {_MAX_DEPTH} levels deep")
+        raise _rejected(_TOO_DEEP)
     if isinstance(value, str):
         if not is_storable(value):
-            raise _RejectedJson("a string contains a NUL character or an unpaired surrogate")
+            raise _rejected("a string contains a NUL character or an unpaired surrogate")
     elif isinstance(value, dict):
         for name, member in value.items():
             _check_strings(name, depth)
@@ -79,17 +81,13 @@ def parse(raw: bytes) -> dict[str, Any]:
     try:
         value = _DECODER.decode(raw.decode("utf-8"))
         _check_strings(value)
-    except _RejectedJson as error:
-        problem = f"The body cannot be read: {error}"
     except json.JSONDecodeError as error:
         reason = _BYTE_ORDER_MARK if raw.startswith(BOM_UTF8) else f"syntax error at character {error.pos}"
         raise NotJson(f"The body is not valid JSON: {reason}") from None
     except UnicodeDecodeError:
         raise NotJson("The body is not valid UTF-8") from None
     except RecursionError:
-        problem = f"The body cannot be read: it is nested more than {_MAX_DEPTH} levels deep"
-    else:
-        if isinstance(value, dict):
-            return value
-        problem = "The body must be a JSON object"
-    raise AppError("invalid", problems=problem)
+        raise _rejected(_TOO_DEEP) from None
+    if not isinstance(value, dict):
+        raise AppError("invalid", problems="The body must be a JSON object")
+    return value

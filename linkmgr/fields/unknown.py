@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -22,40 +23,11 @@ Query = Callable[[str, Rule], frozenset[str]]
 
 # Names that other services and our responses use, without "_" and "-", by the members that they can mean.
 _MEANINGS = {
-    other: meant.split()
-    for meant, others in {
-        "custom alias slug": "custom alias slug keyword customalias customslug shortcode backhalf path ending",
-        "url": "longurl target targeturl destination link href originalurl",
-        "data message": "content value text payload",
-        "data link": "url",
-        "metatitle name": "title label name",
-        "metadescription": "summary",
-        "metaimage logo": "image picture thumbnail",
-        "description bio": "note notes comment about",
-        "expiry expiration": "expires expiresat expireat expiredat expiration expiry expirydate validuntil until",
-        "channel": "tag tags folder group",
-        "campaign": "bundle campaignid",
-        "password": "pass passwd pwd passphrase",
-        "geotarget": "country countries geo location locations geotargets",
-        "devicetarget": "device devices devicetargets",
-        "languagetarget": "language languages languagetargets lang",
-        "parameters": "params utm utmsource utmmedium utmcampaign utmterm utmcontent query querystring",
-        "pixels tag": "pixel pixelid pixelids",
-        "status public": "private visibility hidden access",
-        "domain": "host hostname branddomain",
-        "foreground color": "fg textcolor fgcolor foregroundcolor color colour",
-        "background": "bg bgcolor backgroundcolor",
-        "fname": "firstname givenname",
-        "lname": "lastname surname familyname",
-        "ssid": "network networkname",
-        "encryption": "security authentication",
-        "starred": "favorite favourite star",
-        "username": "user login",
-        "planid": "plan",
-        "apple": "ios iphone appstore itunes",
-        "google": "android playstore googleplay",
-    }.items()
-    for other in others.split()
+    name: members.split()
+    for members, _, names in (
+        line.partition(": ") for line in Path(__file__).with_name("synonyms.txt").read_text().splitlines()
+    )
+    for name in names.split()
 }
 
 
