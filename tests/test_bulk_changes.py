@@ -1,6 +1,6 @@
 """PUT /api/urls/bulk and POST /api/urls/bulk/delete."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg2
@@ -122,15 +122,6 @@ def test_two_links_with_the_same_alias_cannot_both_move_to_a_domain(alice: Clien
 def test_unknown_references_fail(alice: Client, sql: Sql, data: dict[str, Any], code: str) -> None:
     ids = [factories.link(sql, alice.id) for _ in range(2)]
     assert codes(change(alice, ids, **data)) == [code, code]
-
-
-def test_targets_by_country_need_the_plan_feature(on_plan: Callable[..., Client], sql: Sql) -> None:
-    carol = on_plan(geo={"enabled": "0"})
-    ids = [factories.link(sql, carol.id) for _ in range(2)]
-    body = change(carol, ids, geotarget=[{"location": "fr", "link": PAGE}])
-    assert codes(body) == ["plan_feature", "plan_feature"]
-    assert body["results"][0]["message"].startswith("Your plan does not include targets by country.")
-    assert codes(change(carol, ids, geotarget=[])) == ["", ""]
 
 
 def test_an_alias_needs_a_single_id(alice: Client, sql: Sql) -> None:

@@ -236,13 +236,3 @@ def test_two_concurrent_updates_cannot_make_the_colors_too_similar(
     answer = during(raw, other, lambda: alice.put(f"/api/qr/{qr_id}/update", changes))
     assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE("rgb(47,47,47)", "rgb(200,200,200)"))
     assert stored(sql, qr_id)["foreground"] == "rgb(0,0,0)"
-
-
-def test_a_code_cannot_point_to_a_branded_domain_which_could_serve_the_code_itself(alice: Client) -> None:
-    alice.add("/api/domain/add", {"domain": "https://brand.example.net"})
-    for data in ("https://brand.example.net/q/x", "HTTPS://Brand.Example.net:443"):
-        answer = alice.post("/api/qr/add", {"type": "link", "data": data})
-        assert (answer.status_code, "branded domain" in answer.get_json()["message"]) == (400, True)
-    qr_id = alice.add("/api/qr/add", {"type": "link", "data": "https://example.org/"})
-    assert alice.put(f"/api/qr/{qr_id}/update", {"data": "https://brand.example.net/"}).status_code == 400
-    assert alice.add("/api/qr/add", {"type": "text", "data": "https://brand.example.net/"})

@@ -119,12 +119,3 @@ def test_a_qr_code_to_a_host_that_has_become_a_branded_domain_can_be_kept(alice:
     assert alice.put(f"{path}/update", shown).get_json()["details"] == shown
     refused = alice.put(f"{path}/update", shown | {"data": "https://shop.example.net/b"})
     assert refused.get_json()["code"] == "link_branded"
-
-
-def test_an_overlay_of_another_type_can_be_sent_back_with_its_message(alice: Client, sql: Sql) -> None:
-    message = "\n".join(f"Line {number}" for number in range(20))
-    path = f"/api/overlay/{alice.add('/api/overlay/add', {'type': 'message', 'name': 'Sale', 'message': message})}"
-    sql("UPDATE overlays SET type = 'poll' RETURNING 1")  # as earlier versions did
-    shown = alice.get(path).get_json()["data"]
-    assert alice.put(f"{path}/update", shown).get_json()["data"] == shown
-    assert alice.put(f"{path}/update", shown | {"message": f"{message}\nmore"}).status_code == 400
