@@ -22,6 +22,7 @@ MIN_SIZE, MAX_SIZE, DEFAULT_SIZE = 64, 2048, 400  # pixels
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _QUIET_ZONE = 4  # light modules on each side, as the standard requires, if the size allows
 _BLOCK = 8  # pixels; common decoders compare blocks of this size and fail if modules have the same size
+_POINTS = 0.75  # of a pixel in a PDF: there are 72 to the inch, and 96 pixels as in browsers
 _LOGO_SHARE = 0.25  # of the width: 1/16 of the area, far less than error correction H restores
 # Increase the number when the rendering changes, so that browsers do not use their copies.
 _RENDERER = f"2 segno {segno.__version__} Pillow {PIL.__version__}"
@@ -137,14 +138,22 @@ def _svg(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
 
 
 def _pdf(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes) -> bytes:
-    return pdf.draw(
-        width=len(modules) + 2 * spec.margin,
-        margin=spec.margin,
-        scale=spec.scale,
-        colors=(_rgb(spec.foreground), _rgb(spec.background)),
-        bars=_bars(modules),
-        logo=(logo, box.start + 0.5, box.side - 1) if box else None,
+    """Return a file with one page, the code as shapes, so that it prints sharply in any size."""
+    width, module = len(modules) + 2 * spec.margin, spec.scale * _POINTS
+    front, back = (
+        " ".join(f"{part / 255:.4f}" for part in _rgb(color)) for color in (spec.foreground, spec.background)
     )
+    # The y axis of PDF points up.
+    shapes = [f"{module} 0 0 {-module} 0 {width * module} cm", f"{back} rg 0 0 {width} {width} re f", f"{front} rg"]
+    shapes += [f"{x + spec.margin} {y + spec.margin} {length} 1 re" for x, y, length in _bars(modules)]
+    shapes.append("f")
+    picture = None
+    if box:
+        picture = Image.open(BytesIO(logo)).convert("RGBA")
+        across, down = (side / max(picture.size) * (box.side - 1) for side in picture.size)
+        x, y = (spec.margin + box.start + (box.side - length) / 2 for length in (across, down))
+        shapes.append(f"{across:.4f} 0 0 {-down:.4f} {x:.4f} {y + down:.4f} cm /Logo Do")
+    return pdf.page(width * module, "\n".join(shapes).encode(), picture)
 
 
 def _outline(modules: list[bytearray]) -> str:
