@@ -54,7 +54,8 @@ def test_a_private_address_is_not_allowed(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["9.9.9.9", "::ffff:9.9.9.9", "2606:4700::1111", "2a00:1450::1"])
 def test_a_public_address_is_allowed_on_the_ports_80_and_443(address: str) -> None:
-    assert [port for port in range(1, 2**16) if fetch.is_allowed(address, port)] == [80, 443]
+    ports = (1, 22, 79, 80, 81, 442, 443, 444, 8080, 65535)
+    assert [port for port in ports if fetch.is_allowed(address, port)] == [80, 443]
 
 
 @pytest.mark.parametrize(

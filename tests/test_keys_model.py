@@ -31,14 +31,7 @@ TABLES = {
     "link": "links", "bio": "bios", "qr": "qrs", "domain": "domains", "splash": "splash_pages", "overlay": "overlays",
     "pixel": "pixels", "campaign": "campaigns", "channel": "channels",
 }  # fmt: skip
-DERIVED = {
-    "usage_parts",
-    "jobs",
-    "totals",
-    "aliases",
-    "outbox",
-    "events",
-}  # of the rows of other tables
+DERIVED = {"usage_parts", "jobs", "totals", "aliases", "outbox", "events"}  # of the rows of other tables
 TEXTS = ("name", "title", "url", "host", "message")
 _numbers = count(1)
 
@@ -158,7 +151,7 @@ def test_limited_keys_change_and_read_nothing_outside_of_their_limits(
             for n in (0, 8, 16, 23, 34)
             for call in CALLS
             for actor in ("own", "domain", "default")
-            if call.method != "DELETE"
+            if call.method != "DELETE" and (n <= 8 or "/url/" in call.path)  # whose bodies differ by the number
         ]
     )
     @given(steps)
