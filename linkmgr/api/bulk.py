@@ -16,7 +16,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, Target
 from linkmgr.fields.bodies import New, body
-from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
+from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element
 from linkmgr.fields.links import hosts_of
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid, problems_of
@@ -127,15 +127,12 @@ def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> lis
     request = web_request.current()
     loaded: list[Row | AppError] = []
     for index, element in enumerate(elements):
-        earlier = request.warnings
-        if is_room := web_request.can_warn():
-            request.warnings = ()
+        request.warning_prefix = f"{name}[{index}]: "
         try:
             loaded.append(load(element))
         except AppError as error:
             loaded.append(error)
-        if is_room and (request.warnings or earlier):
-            number_warnings(name, index, earlier)
+    request.warning_prefix = ""
     return loaded
 
 

@@ -1,6 +1,5 @@
 """Members of bulk requests. Their elements are validated one by one, so that an invalid one fails alone."""
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields
@@ -9,7 +8,6 @@ from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.fields.links import parse_id
 from linkmgr.fields.member import JsonSchema, ref
-from linkmgr.web import request as web_request
 
 MAX_ELEMENTS = 1000
 
@@ -77,10 +75,3 @@ def load_element(schema: type[Schema], element: Any) -> dict[str, Any]:
     if not isinstance(element, dict):
         raise AppError("invalid", problems="The element must be an object")
     return load(schema, element)
-
-
-def number_warnings(name: str, index: int, earlier: Iterable[str]) -> None:
-    """Name the element in the warnings that it has caused. `earlier` are those of the elements before it."""
-    request = web_request.current()
-    numbered = (*earlier, *(f"{name}[{index}]: {sentence}" for sentence in request.warnings))
-    request.warnings = numbered[: web_request.MAX_WARNINGS]

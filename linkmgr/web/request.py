@@ -86,6 +86,7 @@ class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
+    warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "
     fixed: tuple[tuple[str, Any], ...] = ()  # members of the body of a write that it cannot change
 
     @cached_property
@@ -222,8 +223,8 @@ def can_warn() -> bool:
 def warn(sentence: str) -> None:
     """Add a sentence to `warnings` in the response, or to the messages of a form: a value was accepted, but cannot have
     the effect that was meant."""
-    if can_warn() and sentence not in current().warnings:
-        current().warnings += (sentence,)
+    if can_warn() and (prefixed := current().warning_prefix + sentence) not in current().warnings:
+        current().warnings += (prefixed,)
 
 
 def note_ignored_member(name: str, value: Any) -> None:
