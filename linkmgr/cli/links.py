@@ -2,10 +2,9 @@
 
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, BinaryIO, Never
+from typing import IO, BinaryIO
 
 import click
 from tqdm import tqdm
@@ -171,12 +170,11 @@ def _write(user_id: int, form: str, file: BinaryIO) -> None:
     """Write all links. The bar is shown on a terminal only."""
     total = account.overview(user_id)["used"].get("links", 0)
     with tqdm(total=total, unit=" links", disable=None) as bar:
-        for chunk in encode(form, export_api.LINKS.columns, _batches(user_id, bar)):
-            file.write(chunk)
+
+        def read(user_id: int, after: int) -> list[Row]:
+            batch = Link.batch(user_id, after)
+            bar.update(len(batch))
+            return batch
+
+        file.writelines(encode(form, export_api.LINKS.columns, in_batches(read, user_id)))
     file.flush()
-
-
-def _batches(user_id: int, bar: "tqdm[Never]") -> Iterator[list[Row]]:
-    for batch in in_batches(Link.batch, user_id):
-        yield batch
-        bar.update(len(batch))
