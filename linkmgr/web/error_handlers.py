@@ -101,7 +101,7 @@ def _bug(error: Exception) -> ResponseReturnValue:
         return as_json(bug.code, bug.message), bug.status
 
 
-def _handle(error: Exception) -> ResponseReturnValue:
+def handle(error: Exception) -> ResponseReturnValue:
     match error:
         case AppError():
             return _response(error)
@@ -118,4 +118,4 @@ def _handle(error: Exception) -> ResponseReturnValue:
 
 
 def init_app(app: Flask) -> None:
-    app.register_error_handler(Exception, _handle)
+    app.register_error_handler(Exception, handle)

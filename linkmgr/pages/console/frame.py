@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 from flask import Blueprint, g, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response
 
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.repository import console_queries
-from linkmgr.web import security_headers
+from linkmgr.web import error_handlers, security_headers
 
 bp = Blueprint("console", __name__, url_prefix="/console")
 bp.before_request(signed_in.require_session)
@@ -15,11 +17,16 @@ bp.after_request(security_headers.keep_private)
 framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
-@bp.before_app_request
-def _identify_lost_user() -> None:
+@bp.app_errorhandler(NotFound)
+@bp.app_errorhandler(MethodNotAllowed)
+def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
     """Read the session below /console also where no route is, because the 404 page then keeps the navigation."""
     if request.routing_exception and request.path.startswith(f"{bp.url_prefix}/"):
-        signed_in.require_session()
+        try:
+            signed_in.require_session()
+        except Exception as refusal:
+            return error_handlers.handle(refusal)
+    return error_handlers.handle(error)
 
 
 @bp.after_request
