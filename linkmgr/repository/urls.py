@@ -15,7 +15,7 @@ from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, not_found
 from linkmgr.fields.aliases import new_alias
 from linkmgr.repository.tables import Table, run_with_name
-from linkmgr.repository.url_records import COLUMNS, details_of, read_current, to_record
+from linkmgr.repository.url_records import COLUMNS, details_of, to_record
 from linkmgr.settings import settings
 
 delete = Table("links", "link").delete
@@ -123,15 +123,13 @@ def add(user_id: int, *, url: str, **members: Any) -> Row:
         return _add_url_only(user_id, url, members.get("hosts", []))
     params = to_params({"url": url} | members)
     if params["custom"]:
-        return _added(user_id, _add(user_id, params["custom"], params))
-    return _added(user_id, with_random_alias(lambda alias: _add(user_id, alias, params)))
+        return _added(_add(user_id, params["custom"], params))
+    return _added(with_random_alias(lambda alias: _add(user_id, alias, params)))
 
 
-def _added(user_id: int, link: Row | None) -> Row:
+def _added(link: Row | None) -> Row:
     stored = _accepted(link)
-    is_new = stored.pop("is_new", True)
-    record = to_record(stored) if "version" in stored else read_current(user_id, stored["id"])
-    return record | {"is_new": is_new}
+    return {"is_new": stored.pop("is_new", True)} | to_record(stored)
 
 
 def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
@@ -139,11 +137,7 @@ def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
     for _ in range(_TRIES):
         link = with_random_alias(lambda alias: _add_plain(user_id, alias, url, hosts))
         if link := link or _find_plain(user_id, url, hosts):
-            try:
-                return _added(user_id, link)
-            except AppError as error:
-                if error.code != "missing":
-                    raise
+            return _added(link)
     raise AppError("busy", seconds=RETRY_SECONDS)  # each time, the existing link was deleted before it was read
 
 
@@ -170,14 +164,16 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
 def _find_plain(user_id: int, url: str, hosts: list[str]) -> Row | None:
     """Return the link that `add` did not store again."""
     return run(
-        """
-        SELECT l.id, refusal, false AS is_new
+        f"""
+        SELECT refusal, details.*, false AS is_new
           FROM (SELECT CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
                             THEN 'link_branded' END AS refusal) checked
-          LEFT JOIN links l ON user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND plain
-                           AND key_id IS NOT DISTINCT FROM nullif(current_setting('linkmgr.key_id', true), '')::bigint
-         WHERE refusal IS NOT NULL OR l.id IS NOT NULL
-        """,
+          LEFT JOIN ({details_of("links")}
+                      WHERE user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND plain
+                        AND key_id IS NOT DISTINCT FROM
+                            nullif(current_setting('linkmgr.key_id', true), '')::bigint) details ON true
+         WHERE refusal IS NOT NULL OR details.id IS NOT NULL
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         url=url,
         hosts=hosts,
