@@ -1,8 +1,6 @@
 """The console in Chromium: the first five minutes, and walks through its pages."""
 
 from datetime import UTC, datetime
-from http.client import HTTPConnection
-from urllib.parse import urlsplit
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -13,34 +11,9 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser
 from tests.support.factories import Sql
-from tests.support.targets import FIREFOX, wait_until
 from tests.support.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
-
-
-def visit(url: str) -> None:
-    parts = urlsplit(url)
-    connection = HTTPConnection(parts.netloc, timeout=10)
-    connection.request("GET", parts.path, headers={"User-Agent": FIREFOX})
-    assert connection.getresponse().status == 302
-    connection.close()
-
-
-def test_a_pasted_url_becomes_a_short_link_whose_first_visit_is_on_a_chart(signed_in: Browser, sql: Sql) -> None:
-    browser = signed_in
-    browser.find("#urls").send_keys("https://example.com/a/long/path")
-    browser.click("Create link")
-    browser.wait_for_text("Link created")
-    short = browser.find("#made-1")
-    browser.find("[data-copy=made-1]").click()
-    browser.wait_for_text("Copied")
-    visit(short.text)
-    wait_until(lambda: bool(sql("SELECT 1 FROM tracked_rollups")))
-    browser.find(".made .buttons a").click()
-    browser.wait_for_text("1 click in the last 28 days")
-    assert browser.find(".plot").accessible_name == "1 click in the last 28 days"
-    assert len(browser.all(".plot .bar")) == 1
 
 
 def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
@@ -70,22 +43,42 @@ def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
     assert [row["id"] for row in sql("SELECT id FROM links")] == [link_id]
 
 
-def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser, base: str, sql: Sql) -> None:
-    browser = signed_in
+def test_without_scripts_links_are_created_filtered_changed_and_deleted(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser, campaign = signed_in, factories.campaign(sql, alice.id)
     browser.size(*PHONE)
+    browser.click("Menu")
+    assert browser.find("#menu").is_displayed()
+    browser.press(Keys.TAB)
+    assert browser.driver.switch_to.active_element.text == "Home"
+    browser.press(Keys.ESCAPE)
+    assert not browser.find("#menu").is_displayed()
     browser.scripts(run=False)
     browser.find("#urls").send_keys("https://example.com/a")
     browser.click("Create link")
     browser.wait_for_text("Link created")
-    browser.find(".made .buttons a").click()
+    browser.click("Menu")
+    browser.click("Links")
+    browser.wait_for("/console/links")
+    assert browser.find(".short .own").value_of_css_property("font-size") == "0px", "the alias has the line"
+    browser.click("Filters")
+    Select(browser.find("[name=status]")).select_by_visible_text("Public")
+    browser.click("Search")
+    browser.wait_for_text("Public")
+    browser.find("[name=id]").click()
+    browser.click("More")
+    Select(browser.find(".bulk [name=campaign]")).select_by_value(str(campaign))
+    browser.click("Move to campaign")
+    browser.wait_for_text("1 link moved.")
+    assert "status=public" in browser.driver.current_url
+    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
+    browser.find(".rows .short").click()
     browser.wait_for_text("No clicks in the last 28 days.")
     browser.click("Delete")
     browser.wait_for_text("Delete this link?")
     browser.click("Delete link")
     browser.wait_for_text("Link deleted.")
-    browser.click("Menu")
-    browser.click("Home")
-    browser.wait_for("/console")
 
 
 def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts(
@@ -128,26 +121,6 @@ def test_results_follow_what_one_types(signed_in: Browser, base: str, alice: Cli
     assert not browser.find(".bulk").is_displayed()
     browser.find(f"[value='{ids[1]}']").click()
     assert browser.find(".bulk").is_displayed()
-
-
-def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
-    browser = signed_in
-    campaign, link_id = factories.campaign(sql, alice.id), factories.link(sql, alice.id)
-    browser.size(*PHONE)
-    browser.scripts(run=False)
-    browser.open(f"{base}/console/links")
-    assert browser.find(".short .own").value_of_css_property("font-size") == "0px", "the alias has the line"
-    browser.click("Filters")
-    Select(browser.find("[name=status]")).select_by_visible_text("Public")
-    browser.click("Search")
-    browser.wait_for_text("Public")
-    browser.find(f"[value='{link_id}']").click()
-    browser.click("More")
-    Select(browser.find(".bulk [name=campaign]")).select_by_value(str(campaign))
-    browser.click("Move to campaign")
-    browser.wait_for_text("1 link moved.")
-    assert "status=public" in browser.driver.current_url
-    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
 
 
 ADD_LINKS = """
@@ -216,17 +189,6 @@ def test_a_form_can_be_sent_again_after_a_download_and_after_back(
         return counts;
     """
     assert browser.run(script) == [1, 2, 3, 3, 3, 4]
-
-
-def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> None:
-    browser = signed_in
-    browser.size(*PHONE)
-    browser.click("Menu")
-    assert browser.find("#menu").is_displayed()
-    browser.press(Keys.TAB)
-    assert browser.driver.switch_to.active_element.text == "Home"
-    browser.press(Keys.ESCAPE)
-    assert not browser.find("#menu").is_displayed()
 
 
 def test_the_keys_are_listed_and_an_alias_follows_the_name(signed_in: Browser, base: str) -> None:

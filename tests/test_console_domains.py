@@ -29,6 +29,16 @@ def checking(make_app: Callable[..., Flask], app: Flask, alice: Client) -> Flask
     return signed_in(service)
 
 
+def proving(browser: FlaskClient) -> Callable[[BaseHTTPRequestHandler], None]:
+    """Return a server that responds as the service of the browser does."""
+
+    def respond(request: BaseHTTPRequestHandler) -> None:
+        proof = browser.application.test_client().get(request.path, headers={"Host": "go.example.com"})
+        answering(proof.data)(request)
+
+    return respond
+
+
 @pytest.mark.parametrize(
     ("base_url", "domain", "record"),
     [
@@ -57,13 +67,9 @@ def test_the_result_of_a_check_is_stored_and_shown(
     path = f"/console/domains/{domain_id}"
     assert "not checked" in get(checking, "/console/domains")
 
-    def prove(request: BaseHTTPRequestHandler) -> None:
-        proof = checking.application.test_client().get(request.path, headers={"Host": "go.example.com"})
-        answering(proof.data)(request)
-
     for answer, state, sentence in (
         (answering(b"other"), "does not point here", "go.example.com resolves to 127.0.0.1, where another server"),
-        (prove, "points here", "The domain points to this service."),
+        (proving(checking), "points here", "The domain points to this service."),
     ):
         with server(answer) as port, monkeypatch.context() as patch:
             publish(patch, {"go.example.com:80": port})
@@ -107,11 +113,7 @@ def test_what_was_typed_is_kept_when_the_service_is_busy(
 def test_a_domain_that_was_added_after_a_check_points_here(
     checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prove(request: BaseHTTPRequestHandler) -> None:
-        proof = checking.application.test_client().get(request.path, headers={"Host": "go.example.com"})
-        answering(proof.data)(request)
-
-    with server(prove) as port:
+    with server(proving(checking)) as port:
         publish(monkeypatch, {"go.example.com:80": port})
         answer = checking.post("/console/domains/new", data=DOMAIN)
     assert ">points here</span>" in get(checking, answer.headers["Location"])

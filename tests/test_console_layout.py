@@ -50,23 +50,12 @@ def test_the_bars_of_a_phone_hide_no_control_that_has_the_focus(signed_in: Brows
     assert browser.run(hidden) == []
 
 
-def test_paper_shows_all_figures_of_a_chart(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
+def test_paper_has_no_controls_exact_times_and_all_figures(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
     browser = signed_in
-    link = factories.link(sql, alice.id)
+    link, channel = factories.link(sql, alice.id), factories.channel(sql, alice.id)
     factories.visit(sql, link)
-    browser.open(f"{base}/console/links/{link}")
-    browser.click("Show the figures")
-    cut = "const box = document.querySelector('.chart .figures'); return box.scrollHeight > box.clientHeight"
-    assert browser.run(cut) is True
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert browser.run(cut) is False
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-def test_paper_has_no_controls_and_exact_times(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
-    browser = signed_in
-    link = factories.link(sql, alice.id)
-    channel = factories.channel(sql, alice.id)
     controls = """
         return [...document.querySelectorAll("button, summary, input, select")].filter((control) =>
           control.checkVisibility({visibilityProperty: true})).map((control) => control.outerHTML)
@@ -76,6 +65,9 @@ def test_paper_has_no_controls_and_exact_times(signed_in: Browser, base: str, al
         browser.open(f"{base}/console/{path}")
         assert browser.run(controls) == [], path
     browser.open(f"{base}/console/links/{link}")
+    browser.run("document.querySelector('.chart details').open = true")
+    cut = "const box = document.querySelector('.chart .figures'); return box.scrollHeight > box.clientHeight"
+    assert browser.run(cut) is False
     shown = browser.run("return getComputedStyle(document.querySelector('time'), '::after').content")
     assert shown == f'"{browser.find("time").get_attribute("title")}"'
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

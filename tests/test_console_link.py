@@ -21,19 +21,14 @@ from tests.support.visited import Store, Visited
         ("", "23 clicks in the last 28 days, 1 before", 28),
         ("period=24h", "21 clicks in the last 24 hours", 24),
         ("period=7d", "22 clicks in the last 7 days, 1 before", 7),
-        ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", None),
         ("period=28d&by=month", "23 clicks in the last 28 days, 1 before", 28),
         ("period=last-month", "in the previous month", None),
         ("period=90d&by=week", "24 clicks in the last 90 days", None),
         ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
-        ("period=12mo&by=week", "24 clicks in the last 12 months", None),
-        ("from={10}&to={5}", "2 clicks in the period", 6),
         ("from={5}&to={10}", "2 clicks in the period", 6),
         ("from={0}", "21 clicks in the period", None),
-        ("from={6}&by=hour", "22 clicks in the period", None),
         ("from={40}&to={12}&by=week", "1 click in the period", None),
         ("from={400}", "25 clicks in the period", None),
-        ("from=0001-01-01&by=month", "25 clicks in the period", None),
         ("to=9999-12-31", "21 clicks in the period", None),
     ],
 )
@@ -162,7 +157,7 @@ def at(zone: str, days: int, hour: int) -> datetime:
     return (today - timedelta(days=days)).astimezone(UTC)
 
 
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kathmandu"])
 def test_charts_have_the_days_of_the_time_zone_of_the_user(
     *, console: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
 ) -> None:
@@ -181,7 +176,7 @@ def test_charts_have_the_days_of_the_time_zone_of_the_user(
     assert tables == [("Germany", "4"), ("t.co", "4")]
 
 
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kathmandu"])
 def test_sparklines_have_the_days_of_the_time_zone_of_the_user(
     *, console: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
 ) -> None:
