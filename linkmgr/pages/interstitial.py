@@ -84,9 +84,7 @@ def _page(template: str, link: Row, target: str, images: list[str] | None = None
         pixels=url_for("short.pixels", alias=link["alias"]) if link["pixels"] else None,
         **members,
     )
-    response = _private(make_response(page))
-    response.headers["Content-Security-Policy"] = _policy(images or [], framed=framed, pixels=bool(link["pixels"]))
-    return response
+    return _private(page, _policy(images or [], framed=framed, pixels=bool(link["pixels"]), is_preview=is_preview))
 
 
 def pixel_page(link: Row) -> Response:
@@ -98,21 +96,17 @@ def pixel_page(link: Row) -> Response:
     pixels = pixel_tags.pixels(link["pixels"])
     # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
     title = (not link["password_hash"] and link["title"]) or link["alias"]
-    response = _private(make_response(render_template("pixels.html", pixels=pixels, title=title)))
-    response.headers["Content-Security-Policy"] = _written(
-        {
-            "sandbox": ["allow-scripts"],
-            "default-src": ["'none'"],
-            "script-src": [f"'nonce-{security_headers.nonce()}'", *pixel_tags.sources("script-src", pixels)],
-            "img-src": pixel_tags.sources("img-src", pixels),
-            "connect-src": pixel_tags.sources("connect-src", pixels),
-            "frame-src": pixel_tags.sources("frame-src", pixels) or ["'none'"],
-            "form-action": ["'none'"],
-            "base-uri": ["'none'"],
-            "frame-ancestors": ["'self'"],
-        }
+    policy = security_headers.written(
+        sandbox="allow-scripts",
+        style_src="'none'",
+        script_src=f"{_nonce()} {pixel_tags.sources('script-src', pixels)}",
+        img_src=pixel_tags.sources("img-src", pixels),
+        connect_src=pixel_tags.sources("connect-src", pixels),
+        frame_src=pixel_tags.sources("frame-src", pixels) or "'none'",
+        form_action="'none'",
+        frame_ancestors="'self'",
     )
-    return response
+    return _private(render_template("pixels.html", pixels=pixels, title=title), policy)
 
 
 def preview(kind: str, members: Row) -> Response:
@@ -120,42 +114,38 @@ def preview(kind: str, members: Row) -> Response:
     forms and redirects nowhere."""
     members = members | {name: "" for name in _URLS if not _is_http(str(members.get(name, "")))}
     link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
-    if kind == "overlay":
-        link["contrast"] = colors.contrast(*(_color(members[name], "#000") for name in ("color", "background")))
-    response = _splash(link, _EXAMPLE) if kind == "splash" else _overlay(link, _EXAMPLE, members | {"id": 0})
-    policy = response.headers["Content-Security-Policy"].replace("frame-ancestors 'none'", "frame-ancestors 'self'")
-    response.headers["Content-Security-Policy"] = f"{policy}; sandbox allow-same-origin"
-    return response
+    if kind == "splash":
+        return _splash(link, _EXAMPLE)
+    text, background = (_color(members[name], "#000") for name in ("color", "background"))
+    return _overlay(link | {"contrast": colors.contrast(text, background)}, _EXAMPLE, members | {"id": 0})
 
 
-def _private(response: Response) -> Response:
+def _private(page: ResponseReturnValue, policy: str = "") -> Response:
+    response = make_response(page)
     response.headers["Cache-Control"] = "no-store"
     response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
+    if policy:
+        response.headers["Content-Security-Policy"] = policy
     return response
 
 
-def _policy(images: list[str], *, framed: bool, pixels: bool) -> str:
+def _policy(images: list[str], *, framed: bool, pixels: bool, is_preview: bool) -> str:
     """Return the usual policy of pages, extended by the images and frames of this page."""
-    nonce = f"'nonce-{security_headers.nonce()}'"
-    # Visitors can navigate inside the frame to any site.
-    frames = ["http:", "https:"] if framed else ["'self'"] if pixels else ["'none'"]
-    return _written(
-        {
-            "default-src": ["'none'"],
-            "style-src": ["'self'", nonce],
-            "script-src": [nonce],
-            "img-src": ["'self'", "data:", *map(_source, filter(_is_http, images))],
-            "connect-src": ["'self'"],
-            "frame-src": frames,
-            "form-action": ["'self'"],
-            "base-uri": ["'none'"],
-            "frame-ancestors": ["'none'"],
-        }
+    sources = ["'self'", "data:", *map(_source, filter(_is_http, images))]
+    framing = {"frame_ancestors": "'self'", "sandbox": "allow-same-origin"} if is_preview else {}
+    return security_headers.written(
+        style_src=f"'self' {_nonce()}",
+        script_src=_nonce(),
+        img_src=" ".join(dict.fromkeys(sources)),
+        connect_src="'self'",
+        # Visitors can navigate inside the frame to any site.
+        frame_src="http: https:" if framed else "'self'" if pixels else "'none'",
+        **framing,
     )
 
 
-def _written(policy: dict[str, list[str]]) -> str:
-    return "; ".join(" ".join(dict.fromkeys([name, *sources])) for name, sources in policy.items())
+def _nonce() -> str:
+    return f"'nonce-{security_headers.nonce()}'"
 
 
 def _is_http(address: str) -> bool:

@@ -50,6 +50,6 @@ def _origin(url: str) -> str:
     return "/".join(url.split("/", 3)[:3])
 
 
-def sources(directive: str, loaded: list[Pixel]) -> list[str]:
+def sources(directive: str, loaded: list[Pixel]) -> str:
     """Return the hosts that a directive of the policy of a page with these pixels must allow."""
-    return [source for pixel in loaded for source in pixel.sources[directive]]
+    return " ".join(dict.fromkeys(source for pixel in loaded for source in pixel.sources[directive]))

@@ -153,10 +153,9 @@ def _password_page(link: Row) -> ResponseReturnValue:
 
 
 def _form(error: str | None = None) -> Response:
-    response = Response(render_template("link_password.html", error=error))
     # Browsers apply form-action to the redirect that follows the form, and its target may be any site.
-    response.headers["Content-Security-Policy"] = security_headers.POLICY.replace("form-action 'self'", "form-action *")
-    return response
+    policy = security_headers.written(form_action="*")
+    return Response(render_template("link_password.html", error=error), headers={"Content-Security-Policy": policy})
 
 
 # --- pixels

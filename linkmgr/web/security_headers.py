@@ -10,11 +10,24 @@ from flask import Flask, Response, request
 
 from linkmgr.settings import settings
 
-POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+_SOURCES = {
+    "default-src": "'none'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
 _NONCE = "linkmgr.nonce"  # key of the WSGI environment
+
+
+def written(**changed: str) -> str:
+    """Return the Content-Security-Policy of our pages, with other sources for some directives, such as `img_src`."""
+    sources = _SOURCES | {name.replace("_", "-"): text for name, text in changed.items()}
+    return "; ".join(f"{name} {text}" for name, text in sources.items())
+
+
+POLICY = written()
 
 
 def nonce() -> str:
