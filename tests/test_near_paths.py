@@ -53,6 +53,15 @@ def test_a_path_that_is_nearly_right_names_the_nearest_operation(
     )
 
 
+def test_an_id_that_is_no_number_is_a_404_for_every_operation(admin: Client) -> None:
+    paths = {
+        (operation.method, re.sub(r"{\w+}", "x", operation.path))
+        for operation in OPERATIONS
+        if "_id}" in operation.path
+    }
+    assert all("number" in message(admin, method, path) for method, path in sorted(paths))
+
+
 @pytest.mark.parametrize(
     ("method", "path", "operation"),
     [

@@ -88,8 +88,8 @@ def hint(method: str, path: str) -> str:
         return _nearest(words, routes)
     if words[0] == "url":
         return "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
-    index = next(route for route in _routes("GET", words) if len(route.words) == 1)
-    return f"An id is a number. {index} lists the ids."
+    index = next((route for route in _routes("GET", words) if len(route.words) == 1), None)
+    return f"An id is a number. {f'{index} lists the ids.' if index else _LIST}"
 
 
 def method_hint(method: str, path: str) -> str:
