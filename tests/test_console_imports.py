@@ -5,7 +5,6 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
-import psycopg2
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -14,7 +13,6 @@ from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.imported import aliases, sale, send, shlink
 from tests.support.pages import seen
-from tests.support.races import during
 
 FILES = Path(__file__).parent / "import_files"
 
@@ -131,20 +129,6 @@ def test_a_draft_begins_within_the_limit_of_unfinished_imports(
     run_jobs()
     console.post(path)
     assert "Import all rows" not in console.get(path).text
-
-
-def test_a_draft_counts_the_imports_that_begin_at_the_same_time(
-    console: FlaskClient, alice: Client, raw: psycopg2.extensions.connection
-) -> None:
-    path = upload(console, shlink(sale("draft")))
-    for number in range(2):
-        send(alice, shlink(sale(f"row-{number}")))
-    other = f"""
-        SELECT FROM users WHERE id = {alice.id} FOR NO KEY UPDATE;
-        INSERT INTO imports (user_id, state, source, on_conflict) VALUES ({alice.id}, 'queued', 'shlink', 'skip')
-    """
-    during(raw, other, lambda: console.post(path))
-    assert "You have 3 unfinished imports." in console.get(path).text
 
 
 def test_the_purge_deletes_drafts_after_a_day(app: Flask, console: FlaskClient, sql: Sql) -> None:

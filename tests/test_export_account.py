@@ -48,39 +48,8 @@ def test_the_files_have_all_rows_of_the_user(stage: Stage, bob: Client, sql: Sql
         assert files[name][0]["channel"] == [stage.ids["channel"]]
 
 
-def test_a_link_has_all_that_an_import_needs(stage: Stage, sql: Sql) -> None:
-    link_id = stage.ids["link"]
-    sql("UPDATE totals SET clicks = 2, visitors = 1 WHERE tracked_id = %(id)s RETURNING 1", id=link_id)
-    members = {
-        "password": "secret",
-        "type": f"overlay-{stage.ids['overlay']}",
-        "campaign": stage.ids["campaign"],
-        "domain": stage.domain,
-        "expiry": "2030-12-31 23:59:59",
-    }
-    assert stage.alice.put(f"/api/url/{link_id}/update", members).status_code == 200
-    plain = stage.alice.add("/api/url/add", {"url": "https://example.com/plain"})
-    link, other = read(stage.alice)["links"]
-    [stored] = sql("SELECT password_hash, alias FROM links WHERE id = %(id)s", id=link_id)
-    assert link["password_hash"] == stored["password_hash"]
-    assert (link["alias"], link["custom"], link["plain"]) == (stored["alias"], "", False)
-    assert (link["type"], link["campaign"]) == (members["type"], stage.ids["campaign"])
-    assert (link["domain"], link["expiry"]) == (f"https://{stage.domain}", "2030-12-31 23:59:59")
-    assert (link["pixels"], link["geotarget"]) == (
-        [stage.ids["pixel"]],
-        [{"location": "fr", "link": "https://example.com/"}],
-    )
-    assert (link["clicks"], link["uniqueclicks"]) == (2, 1)
-    assert (other["id"], other["plain"], other["domain"], other["password_hash"]) == (plain, True, "", None)
-
-
 def test_secrets_of_the_account_are_not_exported(stage: Stage, sql: Sql) -> None:
     text = json.dumps(read(stage.alice))
     [user] = sql("SELECT * FROM users WHERE id = %(id)s", id=stage.alice.id)
     for secret in (str(stage.alice.key), user["password_hash"], user["key_ciphertext"], user["email"]):
         assert secret not in text
-
-
-def test_the_account_of_a_new_user_is_empty(alice: Client) -> None:
-    files = read(alice)
-    assert set(files["manifest"]["counts"].values()) == {0}

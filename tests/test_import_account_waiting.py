@@ -1,6 +1,5 @@
 """Rows of an exported account whose import waits for another host or another thread."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from linkmgr.outbound import fetch
 from linkmgr.qr import drawing
 from linkmgr.web.slots import Slots
 from tests.conftest import Client
-from tests.support.archives import export, zipped
+from tests.support.archives import archive, export
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.imported import import_of, send
@@ -22,12 +21,6 @@ from tests.support.logos import image
 from tests.support.stage import Stage
 
 DOMAIN = {"id": 1, "domain": "https://go.example.com"}
-
-
-def archive(**files: Any) -> bytes:
-    return zipped(manifest__json="{}", **{"links__jsonl": ""} | {
-        f"{name}__jsonl": "\n".join(map(json.dumps, lines)) for name, lines in files.items()
-    })  # fmt: skip
 
 
 Run = Callable[[Client, bytes], dict[str, Any]]

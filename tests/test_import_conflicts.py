@@ -1,14 +1,12 @@
 """Imports whose aliases are in use."""
 
-import json
-
 import pytest
 
 from linkmgr.db.transaction import Transaction
 from linkmgr.imports import storing
 from linkmgr.web import passwords
 from tests.conftest import Client
-from tests.support.archives import export, zipped
+from tests.support.archives import archive, export
 from tests.support.factories import Sql
 from tests.support.imported import Import, counts, details, sale, shlink
 from tests.support.stage import Stage
@@ -37,7 +35,7 @@ EVERY_MEMBER = {
 def line(alias: str, password_hash: str | None, custom: str = "abc") -> bytes:
     """Return the zip of an account with one link."""
     link = {"id": 1, "url": PAGE, "custom": custom, "alias": alias, "plain": False, "password_hash": password_hash}
-    return zipped(manifest__json="{}", links__jsonl=json.dumps(link))
+    return archive(links=[link])
 
 
 @pytest.mark.parametrize("has_password", [True, False])
@@ -66,11 +64,11 @@ def test_an_update_from_a_zip_restores_every_member_of_a_link(stage: Stage, run_
     link_id = stage.alice.add("/api/url/add", EVERY_MEMBER)
     members = "SELECT to_jsonb(links) - 'version' FROM links WHERE id = %(id)s"
     before = sql(members, id=link_id)
-    archive = export(stage.alice)
+    exported = export(stage.alice)
     others = {name: type(value)() for name, value in EVERY_MEMBER.items() if name not in ("url", "custom")}
     changed = others | {"url": "https://example.com/other", "status": "public", "password": "other"}
     assert stage.alice.put(f"/api/url/{link_id}/update", changed).status_code == 200
-    assert run_import(stage.alice, archive, "?on_conflict=update")["updated"] == 2
+    assert run_import(stage.alice, exported, "?on_conflict=update")["updated"] == 2
     assert sql(members, id=link_id) == before
 
 
@@ -84,23 +82,6 @@ def test_the_same_alias_on_two_foreign_domains_is_a_failure_of_the_second_row(
     assert sql("SELECT number, code FROM import_rows WHERE code IS NOT NULL") == [{"number": 2, "code": "alias_taken"}]
     assert details(alice, "sale")["longurl"] == "https://example.com/sale"
     assert counts(run_import(alice, shlink(*FOREIGN)))[3:] == (0, 2, 0), "a file that is imported again is skipped"
-
-
-def test_the_same_alias_on_two_domains_of_a_zip_is_a_failure_of_the_second_line(
-    alice: Client, run_import: Import
-) -> None:
-    lines = [
-        {
-            "id": n,
-            "url": f"https://example.com/{n}",
-            "custom": "sale",
-            "alias": "sale",
-            "domain": f"https://{n}.example",
-        }
-        for n in range(2)
-    ]
-    found = run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(map(json.dumps, lines))))
-    assert counts(found) == ("done", 2, 1, 0, 0, 1)
 
 
 @pytest.mark.parametrize("path", ["/api/urls/export", "/api/account/export"])
@@ -139,9 +120,8 @@ def test_an_import_leaves_few_subtransactions_in_a_transaction(
     names = [f"row-{n}" for n in range(100)]
     rows = [{"url": "https://example.com", "custom": name, "alias": name, "name": name} for name in names]
     if kind == "links":
-        run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(map(json.dumps, rows))))
-    lines = "\n".join(json.dumps(row | {"description": "New"}) for row in rows)
-    file = zipped(manifest__json="{}", **({"links__jsonl": ""} | {f"{kind}__jsonl": lines}))
+        run_import(alice, archive(links=rows))
+    file = archive(**{kind: [row | {"description": "New"} for row in rows]})
     numbers: list[int] = []
     commit = Transaction.commit
 
@@ -159,9 +139,6 @@ def test_an_import_leaves_few_subtransactions_in_a_transaction(
 
 def test_a_creation_date_in_the_future_becomes_now(alice: Client, run_import: Import, sql: Sql) -> None:
     line = {"id": 1, "url": PAGE, "custom": "zip", "alias": "zip", "date": "2999-01-31 10:00:00"}
-    for file in (
-        shlink(sale("csv").replace("2024", "2999")),
-        zipped(manifest__json="{}", links__jsonl=json.dumps(line)),
-    ):
+    for file in (shlink(sale("csv").replace("2024", "2999")), archive(links=[line])):
         assert counts(run_import(alice, file)) == ("done", 1, 1, 0, 0, 0)
     assert len(sql("SELECT FROM links WHERE created BETWEEN now() - interval '5 minutes' AND now()")) == 2

@@ -1,6 +1,5 @@
 """Processes that are killed or suspended past their lease while they run an import."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -14,7 +13,7 @@ from linkmgr.imports.rows import ReadError
 from linkmgr.imports.visits import spool
 from linkmgr.repository import imports
 from tests.conftest import Client
-from tests.support.archives import zipped
+from tests.support.archives import archive
 from tests.support.factories import Sql
 from tests.support.imported import counts, import_of, sale, send, shlink, yourls
 from tests.support.races import at_once
@@ -144,9 +143,7 @@ def test_two_imports_of_the_same_zip_store_each_row_once(app: Flask, alice: Clie
         "campaigns": [{"id": n, "name": f"Campaign {n}"} for n in range(60)],
         "bio": [{"id": 100 + n, "name": f"Page {n}", "alias": f"page-{n}", "custom": "page-{n}"} for n in range(20)],
     }
-    lines = {f"{name}__jsonl": "\n".join(map(json.dumps, rows)) for name, rows in files.items()}
-    file = zipped(manifest__json="{}", links__jsonl="", **lines)
-    ids = [send(alice, file).get_json()["id"] for _ in range(2)]
+    ids = [send(alice, archive(**files)).get_json()["id"] for _ in range(2)]
 
     def run(number: int) -> None:
         with app.app_context():

@@ -139,6 +139,24 @@ def test_a_password_that_the_source_keeps_secret_is_a_problem() -> None:
     assert mended.record["password"] == "correct horse"
 
 
+@pytest.mark.parametrize("mark", ["$2a$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW", "true"])
+def test_the_hash_of_a_password_is_not_a_password(mark: str) -> None:
+    row = only(f"target,address,password\n{SALE},secret,{mark}\n".encode())
+    assert (row.problem or "").startswith("Row 1 has a password, which the source keeps secret.")
+
+
+def test_links_that_the_source_has_banned_are_problems() -> None:
+    rows = read(f"target,address,banned\n{SALE},live,false\n{SALE},bad,true\n{SALE},worse,t\n".encode())
+    assert [(row.problem or "").partition(" at the source")[0] for row in rows] == [
+        "", "Row 2 is banned", "Row 3 is banned"
+    ]  # fmt: skip
+
+
+def test_later_records_of_json_may_have_more_columns() -> None:
+    content = b'{"goes_to": "https://example.com/1"}\n{"goes_to": "https://example.com/2", "called": "second"}'
+    assert files.recognize(content).columns == ["goes_to", "called"]
+
+
 def test_our_own_csv_is_read_as_it_was_before_formulas_were_neutralized() -> None:
     content = (FILES / "linkmgr.csv").read_bytes()
     recognized = files.recognize(content).source

@@ -65,20 +65,15 @@ class Endless(io.RawIOBase):
     ("start", "repeated"),
     [
         (HEADER.encode() + b'https://example.com,a,"', b"x"),
-        (HEADER.encode() + b'https://example.com,a,"', b"x,\ny\n"),
         (HEADER.encode(), b'"'),
-        (b"", b'"'),
         (b"[" + ELEMENT + b',{"longUrl": "', b"x"),
         (b"[" + ELEMENT + b",", b'{"a":['),
         (b"[" + ELEMENT, b" "),
-        (b"[", b"["),
         (b'{"data":', b"{"),
         (ELEMENT + b"\n", b'{"a":'),
         (b"INSERT INTO yourls_url VALUES ('", b"x"),
-        (b"INSERT INTO yourls_url VALUES (", b"1,"),
         (b"INSERT INTO yourls_url VALUES ", b"("),
         (b"/*", b"*"),
-        (b"-- ", b"- "),
     ],
 )
 def test_a_row_that_never_ends_is_not_held_in_memory(
@@ -114,13 +109,7 @@ WORD = CELL.map(lambda text: text.replace("\r", "").replace("\n", ""))
     packed=st.booleans(),
 )
 def test_any_csv_is_read_as_it_was_written(
-    *,
-    rows: list[tuple[str, str, str]],
-    delimiter: str,
-    end: str,
-    quoting: Any,
-    encoding: str,
-    packed: bool,
+    *, rows: list[tuple[str, str, str]], delimiter: str, end: str, quoting: Any, encoding: str, packed: bool
 ) -> None:
     if quoting == csv.QUOTE_MINIMAL:  # the module leaves other line ends without quotation marks
         rows = [(url, alias, note.replace("\r", "").replace("\n", "")) for url, alias, note in rows]

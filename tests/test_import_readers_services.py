@@ -182,13 +182,10 @@ def test_a_response_of_another_kind_is_a_clear_failure(start_service: Start, ans
     assert error.retry_after is None
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1", "http://10.0.0.1", "http://169.254.169.254", "http://[::1]"])
-def test_a_service_must_be_at_a_public_address(
-    start_service: Start, make_app: Callable[..., Flask], address: str
-) -> None:
+def test_a_service_must_be_at_a_public_address(start_service: Start, make_app: Callable[..., Flask]) -> None:
     start_service(kutt)
     with make_app(private_networks="").app_context():
-        assert "is not allowed. Use a public host, on port 80 or 443." in failure("kutt", address).message
+        assert "is not allowed. Use a public host, on port 80 or 443." in failure("kutt", "http://10.0.0.1").message
 
 
 def test_a_malformed_link_of_a_service_is_a_problem_and_reading_goes_on(start_service: Start) -> None:

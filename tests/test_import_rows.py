@@ -12,7 +12,7 @@ from linkmgr.db.statements import run
 from linkmgr.imports import batches, storing
 from linkmgr.repository import bulk, plans
 from tests.conftest import BASE_URL, Client
-from tests.support.archives import zipped
+from tests.support.archives import archive
 from tests.support.factories import Sql
 from tests.support.imported import HEADER, Import, aliases, counts, details, sale, send, shlink
 from tests.support.pages import signed_in
@@ -20,7 +20,6 @@ from tests.support.visited import purge
 
 PAGE = "https://example.com"
 MARK = "correct-horse-97"
-KEPT_SECRET = "Row 1 has a password, which the source keeps secret. Fill in 'password', or leave the row out."
 
 
 def errors(client: Client, found: dict[str, Any]) -> list[str]:
@@ -39,7 +38,7 @@ def test_no_table_has_the_password_of_a_row_that_failed(
         (f"to,code word\nftp://example.com,{MARK}\n".encode(), '?mapping={"url":"to","password":"code word"}'),
         (f"target,address,password\n{PAGE},bad,x,{MARK},y\n".encode(), ""),
         (json.dumps([bad, good | {"custom": "better"}]).encode(), ""),
-        (zipped(manifest__json="{}", links__jsonl=json.dumps(bad | {"id": 1, "alias": "bad"})), ""),
+        (archive(links=[bad | {"id": 1, "alias": "bad"}]), ""),
     ]
     assert [run_import(alice, file, query)["failed"] for file, query in files] == [1] * len(files)
     bulk = alice.post("/api/urls/bulk", {"urls": [bad, good | {"custom": "best"}]}, headers={"Idempotency-Key": "k"})
@@ -56,22 +55,6 @@ def test_no_table_has_the_password_of_a_row_that_failed(
     sql("UPDATE imports SET finished = now() - interval '30 days 1 hour' RETURNING 1")
     purge(app)
     assert sql("SELECT FROM import_rows") == []
-
-
-@pytest.mark.parametrize("mark", ["$2a$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW", "true"])
-def test_the_hash_of_a_password_is_not_a_password(alice: Client, run_import: Import, sql: Sql, mark: str) -> None:
-    found = run_import(alice, f"target,address,password\n{PAGE},secret,{mark}\n".encode())
-    assert (found["made"], errors(alice, found)) == (0, [KEPT_SECRET])
-
-
-def test_links_that_the_source_has_banned_are_not_imported(alice: Client, run_import: Import, sql: Sql) -> None:
-    file = f"target,address,banned\n{PAGE},live,false\n{PAGE}/2,bad,true\n{PAGE}/3,worse,t\n"
-    found = run_import(alice, file.encode())
-    assert [message.split(".")[0] for message in errors(alice, found)] == [
-        "Row 2 is banned at the source",
-        "Row 3 is banned at the source",
-    ]
-    assert aliases(sql, alice) == ["live"]
 
 
 @pytest.mark.parametrize("is_last", [False, True])
@@ -95,17 +78,6 @@ def test_titles_above_255_characters_are_cut_with_a_note(alice: Client, run_impo
     assert details(alice, "long")["metatitle"] == "t" * 255
 
 
-def test_json_lines_of_an_unknown_service_are_mapped(alice: Client, run_import: Import) -> None:
-    """The first records lack members that later ones have."""
-    lines = [{"goes_to": f"{PAGE}/1"}, {"goes_to": f"{PAGE}/2", "called": "second", "heading": "Two"}]
-    file = b"\n".join(json.dumps(line).encode() for line in lines)
-    shown = send(alice, file, "?dry_run=1").get_json()["data"]
-    assert (shown["format"], shown["columns"]) == ("jsonl", ["goes_to", "called", "heading"])
-    mapping = json.dumps({"url": "goes_to", "custom": "called", "metatitle": "heading"})
-    assert counts(run_import(alice, file, f"?mapping={mapping}")) == ("done", 2, 2, 0, 0, 0)
-    assert details(alice, "second")["metatitle"] == "Two"
-
-
 def test_links_of_other_services_keep_aliases_of_one_character(alice: Client, run_import: Import, app: Flask) -> None:
     assert counts(run_import(alice, shlink(sale("1"), sale("a-"), sale("q")))) == ("done", 3, 2, 0, 0, 1)
     assert alice.post("/api/urls/bulk", {"urls": [{"url": PAGE, "custom": "2"}]}).get_json()["created"] == 1
@@ -123,8 +95,7 @@ def test_no_way_into_the_service_gives_an_alias_that_the_plan_denies(
     link: dict[str, Any] = {"url": PAGE, "custom": "chosen"}
     assert carol.post("/api/url/add", link).get_json()["message"].startswith(said)
     assert carol.post("/api/urls/bulk", {"urls": [link]}).get_json()["results"][0]["message"].startswith(said)
-    archive = zipped(manifest__json="{}", links__jsonl=json.dumps(link | {"id": 1, "alias": "chosen"}))
-    for file in (shlink(sale("chosen")), archive):
+    for file in (shlink(sale("chosen")), archive(links=[link | {"id": 1, "alias": "chosen"}])):
         for rule in ("skip", "rename", "update"):
             found = run_import(carol, file, f"?on_conflict={rule}")
             assert counts(found) == ("done", 1, 0, 0, 0, 1)
@@ -169,7 +140,7 @@ def test_links_that_a_page_of_the_service_hides_are_reported(
     app: Flask, alice: Client, run_import: Import, sql: Sql
 ) -> None:
     line = {"id": 1, "url": PAGE, "custom": "", "alias": "console"}  # which another installation generated
-    for file in (shlink(sale("console")), zipped(manifest__json="{}", links__jsonl=json.dumps(line))):
+    for file in (shlink(sale("console")), archive(links=[line])):
         found = run_import(alice, file)
         assert counts(found) == ("done", 1, 0, 0, 0, 1)
         assert "'console' is reserved" in alice.get(f"/api/imports/{found['id']}/errors").text
@@ -214,16 +185,6 @@ def test_a_row_that_takes_too_long_fails_alone(
     assert slow[-1] < 16 == max(slow[1:]), "batches grow again"
 
 
-def test_a_line_of_a_zip_that_takes_too_long_fails_alone(
-    alice: Client, run_import: Import, slow: list[int], sql: Sql
-) -> None:
-    lines = [{"url": "https://example.com", "alias": name, "custom": name} for name in ("first", "slow", "last")]
-    found = run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(map(json.dumps, lines))))
-    assert counts(found) == ("done", 3, 2, 0, 0, 1)
-    assert aliases(sql, alice) == ["first", "last"]
-    assert slow
-
-
 def test_a_row_has_a_limited_number_of_channels(alice: Client, run_import: Import, sql: Sql) -> None:
     tags = {"many": [f"many {n}" for n in range(101)], "most": [f"most {n}" for n in range(100)], "same": ["x"] * 1000}
     lines = [{"url": "https://example.com", "custom": name, "tags": names} for name, names in tags.items()]
@@ -240,8 +201,7 @@ def test_the_logo_of_a_qr_code_is_limited_as_in_the_api(alice: Client, run_impor
          "background": "rgb(255,255,255)", "foreground": "rgb(0,0,0)", "logo": "x" * length}
         for n, length in enumerate((2048, 2049))
     ]  # fmt: skip
-    file = zipped(manifest__json="{}", links__jsonl="", qr__jsonl="\n".join(map(json.dumps, lines)))
-    assert counts(run_import(alice, file)) == ("done", 2, 1, 0, 0, 1)
+    assert counts(run_import(alice, archive(qr=lines))) == ("done", 2, 1, 0, 0, 1)
     assert sql("SELECT message FROM import_rows WHERE code IS NOT NULL") == [
         {"message": "logo must be at most 2,048 characters."}
     ]

@@ -1,8 +1,8 @@
 """Imports from services, which are real servers on loopback: also from some that do not answer or lose links."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,7 @@ from linkmgr.outbound import fetch, service_api
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign import server
-from tests.support.foreign_services import (
-    HOST,
-    KEY,
-    LINKS,
-    VISITS,
-    Start,
-    parameters,
-    service,
-    shlink,
-)
+from tests.support.foreign_services import HOST, KEY, LINKS, VISITS, Start, parameters, service, shlink
 from tests.support.imported import import_of
 from tests.support.pages import signed_in
 
@@ -35,10 +26,7 @@ SHLINK = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
 
 
 def test_links_and_visits_of_a_service_are_imported_once(
-    start_service: Start,
-    alice: Client,
-    run_jobs: Callable[[], None],
-    sql: Sql,
+    start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql
 ) -> None:
     start_service(shlink)
     shown = alice.post("/api/imports?dry_run=1", SHLINK).get_json()["data"]
@@ -55,26 +43,13 @@ def test_links_and_visits_of_a_service_are_imported_once(
     assert sql("SELECT count(*) AS number FROM visits") == [{"number": VISITS}]
 
 
-@contextmanager
-def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Shorten the time that a service has. It answers after the event is set."""
+def test_a_service_that_times_out_once_is_asked_again(
+    *, start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(service_api, "DEADLINE", 0.2)
     answers = threading.Event()
-    try:
-        yield answers
-    finally:
-        answers.set()
-
-
-def test_a_service_that_times_out_once_is_asked_again(
-    *,
-    start_service: Start,
-    alice: Client,
-    run_jobs: Callable[[], None],
-    sql: Sql,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with hanging(monkeypatch) as answers:
+    with ExitStack() as stack:
+        stack.callback(answers.set)
         start_service(lambda *request: answers.wait(30) and shlink(*request))
         import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
         run_jobs()

@@ -2,10 +2,8 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
+from linkmgr.imports import job, storing
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.factories import Sql
 from tests.support.imported import sale, shlink, yourls
@@ -130,39 +129,24 @@ def test_an_export_ends_quietly_with_its_reader(app: Flask, dsn: str, alice: Cli
     assert ended.stderr == ""
 
 
-@pytest.mark.slow
-@pytest.mark.services
+@pytest.mark.usefixtures("alice")
 def test_an_interrupted_import_names_the_command_that_continues_it(
-    app: Flask, dsn: str, alice: Client, tmp_path: Path, sql: Sql
+    run: Command, file: Path, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    number = 10_000
-    file = tmp_path / "links.csv"
-    file.write_bytes(shlink(*(sale(f"row-{n}") for n in range(number))))
-    data_dir = app.extensions["linkmgr_settings"].data_dir
-    settings = {"LINKMGR_DATABASE_URL": dsn, "LINKMGR_DATA_DIR": data_dir, "LINKMGR_BASE_URL": BASE_URL}
-    # A shell that runs the tests in the background ignores SIGINT, and so would this command.
-    command = ["env", "--default-signal=INT", sys.executable, "-m", "flask", "--app", "app"]
-    command += ["links", "import", "--user", "alice"]
+    monkeypatch.setattr(storing, "MAX_ROWS", 1)
+    run_batch = job.run_batch
 
-    def start(*arguments: object) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*command, *map(str, arguments)], cwd=ROOT, env=os.environ | settings, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def interrupted(*arguments: int) -> bool:
+        if sql("SELECT FROM imports WHERE made = 1"):
+            raise KeyboardInterrupt
+        return run_batch(*arguments)
 
-    running = start(file)
-    while not sql("SELECT FROM imports WHERE made > 0"):
-        assert running.poll() is None, running.communicate()
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    output, errors = running.communicate()
-    assert running.returncode == 130
-    [stopped] = sql("SELECT id, made::int, state FROM imports")
-    assert f"{stopped['made']:,} made" in output
-    assert errors == f"Continue with: flask --app app links import --user alice --resume {stopped['id']}\n"
-    assert stopped["state"] == "running"
-    assert 0 < stopped["made"] < number
-    resumed = start("--resume", stopped["id"])
-    output, errors = resumed.communicate()
-    assert (output, errors) == (f"{number:,} rows read: {number:,} made, 0 updated, 0 skipped, 0 failed.\n", "")
-    assert len(sql("SELECT FROM links")) == number
+    with monkeypatch.context() as patched:
+        patched.setattr(job, "run_batch", interrupted)
+        stopped = run("import", file, "--user", "alice")
+    [row] = sql("SELECT id, state FROM imports")
+    assert (stopped.exit_code, row["state"]) == (130, "running")
+    assert stopped.stdout == "1 rows read: 1 made, 0 updated, 0 skipped, 0 failed.\n"
+    assert stopped.stderr == f"Continue with: flask --app app links import --user alice --resume {row['id']}\n"
+    resumed = run("import", "--user", "alice", "--resume", row["id"])
+    assert resumed.output == "3 rows read: 2 made, 0 updated, 0 skipped, 1 failed.\n"

@@ -48,10 +48,3 @@ def test_an_export_that_fails_leaves_the_file_as_it_was(
     monkeypatch.setattr("linkmgr.web.csv.lines", interrupt)
     assert run("--user", "alice", "--output", file).exit_code != 0
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("links.csv", "before")]
-
-
-def test_an_unknown_user_is_refused(run: Command) -> None:
-    result = run("--user", "nobody")
-    assert (result.exit_code, result.output) == (
-        1, "Error: There is no user named 'nobody'. 'users list' prints all names.\n"
-    )  # fmt: skip

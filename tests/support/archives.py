@@ -53,6 +53,12 @@ def normalized(archive: bytes) -> Files:
     return files
 
 
+def archive(**files: list[Any]) -> bytes:
+    """Return the zip of an account with these lines."""
+    lines = {f"{name}__jsonl": "\n".join(map(json.dumps, rows)) for name, rows in files.items()}
+    return zipped(manifest__json="{}", **{"links__jsonl": ""} | lines)
+
+
 def zipped(**files: str) -> bytes:
     output = io.BytesIO()
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
