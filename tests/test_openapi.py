@@ -13,7 +13,7 @@ from openapi_spec_validator import validate
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.fields import qr
-from linkmgr.openapi.model import Operation
+from linkmgr.openapi.model import Operation, descriptions
 from linkmgr.openapi.operations import OPERATIONS
 from linkmgr.openapi.schemas import with_nested
 from tests.conftest import BASE_URL, ROOT, Client
@@ -49,6 +49,10 @@ WITHOUT_BODY = (
 def test_the_document_is_valid() -> None:
     validate(document())
     assert document()["openapi"].startswith("3.1")
+
+
+def test_each_description_is_that_of_an_operation() -> None:
+    assert set(descriptions()) <= {operation.route for operation in OPERATIONS}
 
 
 def test_bodies_are_in_the_order_of_their_operations() -> None:

@@ -68,13 +68,9 @@ def page() -> Response:
 
 @cache
 def _query_names() -> dict[tuple[str, str], frozenset[str]]:
-    from linkmgr.openapi.operations import SECTIONS  # noqa: PLC0415
+    from linkmgr.openapi.operations import OPERATIONS  # noqa: PLC0415
 
-    return {
-        (operation.method, operation.path): frozenset(operation.query)
-        for section in SECTIONS
-        for operation in section.operations
-    }
+    return {(operation.method, operation.path): frozenset(operation.query) for operation in OPERATIONS}
 
 
 def query_names(method: str, rule: Rule) -> frozenset[str]:

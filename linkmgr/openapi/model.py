@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,20 @@ class Access(Enum):
     PUBLIC = "any client, without a key"
 
 
+def _text(name: str) -> str:
+    return (Path(__file__).parent / f"prose/{name}.md").read_text()
+
+
 def prose(name: str, **values: Any) -> str:
     """Return a text of the folder `prose`. Names in braces are values, or members of them."""
-    return (Path(__file__).parent / f"prose/{name}.md").read_text().strip().format(**values)
+    return _text(name).strip().format(**values)
+
+
+@cache
+def descriptions() -> dict[str, str]:
+    """Return the texts of prose/operations.md by route."""
+    texts = [text.partition("\n") for text in _text("operations").split("\n## ")[1:]]
+    return {route: text.strip() for routes, _, text in texts for route in routes.split(", ")}
 
 
 def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:
@@ -43,7 +55,7 @@ class Operation:
     codes: tuple[str, ...] = ()  # error codes; responses.py adds the common ones
     query: dict[str, Parameter] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
-    description: str = ""
+    values: dict[str, Any] = field(default_factory=dict)  # of the placeholders in its description
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     many: bool = False  # True if it changes many records, which have no common version for If-Match
     also: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
@@ -76,6 +88,10 @@ class Operation:
     @property
     def conditional(self) -> bool:
         return self.tagged and self.method == "GET"
+
+    @property
+    def description(self) -> str:
+        return descriptions().get(self.route, "").format(**self.values)
 
     @property
     def arguments(self) -> list[str]:

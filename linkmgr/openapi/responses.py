@@ -68,8 +68,6 @@ _PLACEHOLDERS = {  # of the messages in examples
     "base_url": "https://go.example.org",
     "status": 404,
     "redirects": 3,
-    "method": "PATCH",
-    "allowed": "GET, POST",
     "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 

@@ -50,8 +50,6 @@ def section(
     codes: Codes = (),
     added: Codes = (),
     refused: Codes = (),
-    adding: str = "",
-    deleted: str = "",
     paged: str = "",
     responses: dict[str, JsonSchema] | None = None,
     others: tuple[Operation, ...] = (),
@@ -62,9 +60,8 @@ def section(
     replaces it.
 
     `example` and `change` are bodies, by default with the first members. `codes` are errors of create and update,
-    `added` further ones of the create, and `refused` those of the delete. `adding` and `deleted` describe the create
-    and the delete. `paged` is the summary of a read that has a list too. `responses` are those that are special, by
-    the names of the endpoints."""
+    `added` further ones of the create, and `refused` those of the delete. `paged` is the summary of a read that has a
+    list too. `responses` are those that are special, by the names of the endpoints."""
     KINDS.append(kind)
     name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
     called = f"{'an' if kind.noun[0] in 'aeiouA' else 'a'} {kind.noun}"
@@ -81,9 +78,9 @@ def section(
     operations = (
         Operation(f"GET /api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
         Operation(f"GET {row}", paged or f"Read {called}", usual["read"], query=PAGING if paged else {}, tagged=True),
-        Operation(add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding, tagged=True),
+        Operation(add, f"Add {called}", usual["add"], new, example, (*added, *codes), tagged=True),
         Operation(f"PUT {row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
-        Operation(f"DELETE {row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
+        Operation(f"DELETE {row}/delete", f"Delete {called}", usual["delete"], codes=refused),
         *others,
     )
     by_route = {operation.route: operation for operation in operations}

@@ -11,21 +11,19 @@ from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.resources.plans import Plan, Subscription
 from linkmgr.resources.users import User
 
-_ALL = "in one response: `limit` and `page` are ignored."
 _ACCOUNT = Operation("GET /api/account", "Read the account", js.reading("Account"), tagged=True)
 
 ACCOUNT = Section(
     "Account",
     (
         _ACCOUNT,
-        replace(_ACCOUNT, route="POST /api/account", description="The same as GET."),
+        replace(_ACCOUNT, route="POST /api/account"),
         Operation(
             "PUT /api/account/update",
             "Change the e-mail address or the password",
             js.changed("Account has been successfully updated.", "Account"),
             Account.updates(),
             codes=("email_taken",),
-            description="Send `email`, `password` or both.",
             tagged=True,
         ),
     ),
@@ -58,9 +56,6 @@ KEYS = section(
             js.done("The default key has been turned on."),
             keys.DefaultKeyUpdate,
             codes=("key_exceeded", "default_key_only"),
-            description="It can be turned off while there is another valid key. This needs a key without limits. It "
-            "can always be turned on again on the page of API keys in the console, or by its replacement on the "
-            "account page.",
         ),
         Operation(
             "POST /api/key/{key_id}/rotate",
@@ -74,8 +69,6 @@ KEYS = section(
             ),
             KeyRotation,
             codes=("key_exceeded",),
-            description="The previous key works for `overlap` more seconds. A key that an earlier rotation replaced "
-            "stops working at once.",
         ),
     ),
 )
@@ -83,7 +76,7 @@ KEYS = section(
 PLANS = Section(
     "Plans",
     (
-        Operation("GET /api/plans", "List plans", js.all_of("Plan"), description=f"All plans {_ALL}"),
+        Operation("GET /api/plans", "List plans", js.all_of("Plan")),
         Operation(
             "PUT /api/plan/{plan_id}/user/{user_id}",
             "Subscribe a user to a plan",
@@ -99,14 +92,7 @@ PLANS = Section(
 USERS = Section(
     "Users",
     (
-        Operation(
-            "GET /api/users",
-            "List users",
-            js.all_of("User"),
-            query=users.QUERY,
-            codes=("other_secret",),
-            description=f"All users {_ALL}",
-        ),
+        Operation("GET /api/users", "List users", js.all_of("User"), query=users.QUERY, codes=("other_secret",)),
         Operation("GET /api/user/{user_id}", "Read a user", js.reading("User"), codes=("other_secret",), tagged=True),
         Operation(
             "POST /api/user/add",
@@ -122,13 +108,9 @@ USERS = Section(
             "Delete a user",
             js.done("User has been deleted."),
             codes=("delete_self", "delete_last_administrator", "other_secret"),
-            description="Deletes everything that the user owns.",
         ),
         Operation(
-            "GET /api/user/login/{user_id}",
-            "Create a sign-in link for a user",
-            js.success(url=js.own_url("login/...")),
-            description="The link can be used once, within an hour.",
+            "GET /api/user/login/{user_id}", "Create a sign-in link for a user", js.success(url=js.own_url("login/..."))
         ),
     ),
     User.about,

@@ -37,18 +37,14 @@ SECTIONS = (
         codes=("redirect_branded", *logos.ERRORS),
         added=(*COUNTED, "domain_taken", "domain_unproven"),
         refused=("domain_in_use",),
-        deleted="A domain that links use cannot be deleted.",
     ),
-    section(
-        Splash, "Splash pages", added=COUNTED, deleted="Links with this splash page redirect without it from then on."
-    ),
+    section(Splash, "Splash pages", added=COUNTED),
     section(
         Overlay,
         "CTA overlays",
         change={"label": "Have a look", "position": "top"},
         codes=("overlay_colours_too_close",),
         added=COUNTED,
-        deleted="Its answers are deleted too. Links with this overlay redirect without it from then on.",
         records={
             "OverlayAnswer": js.record(id=js.ID, answer=js.map_of("visitor@example.com", "email"), date=js.TIMESTAMP)
         },
@@ -84,7 +80,6 @@ SECTIONS = (
         change={"name": "Winter"},
         codes=("campaign_name_taken", "campaign_slug_taken"),
         added=("plan_feature",),
-        deleted="Its links remain.",
         responses={
             "add": js.created(
                 "Campaign", **{name: _CAMPAIGN[name] for name in _CAMPAIGN if name not in ("name", "slug")}, **_NAMED
@@ -98,7 +93,6 @@ SECTIONS = (
                 "POST /api/campaign/{campaign_id}/assign/{link_id}",
                 "Add a link to a campaign",
                 js.done("Link successfully added to the campaign."),
-                description="A link is in at most one campaign. This removes it from its previous campaign.",
             ),
         ),
     ),
@@ -108,7 +102,6 @@ SECTIONS = (
         example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
         change={"starred": False},
         codes=("channel_name_taken",),
-        deleted="Its items remain.",
         responses={
             "read": js.listing("items", "ChannelItem", details=js.ref("Channel")),
             "add": js.success(**_CHANNEL),
@@ -130,7 +123,6 @@ SECTIONS = (
                 "POST /api/channel/{channel_id}/assign/{type}/{item_id}",
                 "Add an item to a channel",
                 js.done("Item successfully added to the channel."),
-                description="An item may be in several channels. Adding it again changes nothing.",
             ),
         ),
     ),

@@ -74,7 +74,6 @@ SECTION = Section(
             shown={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
             codes=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
             csv="time,country,clicks\r\n2026-10-24,Germany,12\r\n",
-            description="A parameter or a name that does not exist is a 400 that lists those that do.",
         ),
         Operation(
             "GET /api/stats/live",
@@ -84,9 +83,9 @@ SECTION = Section(
                 meta=js.record(bots=js.choice(*BOTS)),
             ),
             query=LIVE,
+            values={"minutes": stats.LIVE_MINUTES},
             codes=("administrators_only", "missing", "too_slow"),
             csv="time,clicks\r\n2026-11-21 09:30:00,3\r\n",
-            description=f"A row for each of the last {stats.LIVE_MINUTES} minutes, in UTC, the current one included.",
         ),
     ),
 )
@@ -106,6 +105,4 @@ def visits_of(path: str, what: str) -> Operation:
         query=VISITS,
         csv="time,country,city,referrer,browser,os,device,language,bot\r\n"
         "2026-11-21 09:30:00,Germany,Berlin,t.co,Mobile Safari,iOS,phone,German,false\r\n",
-        description="Newest first, as long as the plan keeps visits. `next` is absent on the last page. With "
-        "the header `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.",
     )

@@ -64,14 +64,7 @@ EXPORTS = Section(
         _export("/api/overlay/answers/export", "Export answers to overlays", "AnswerExported", export.ANSWERS),
         _export("/api/url/{link_id}/visits/export", "Export the visits of a link", "Visit", export.VISITS),
         _export("/api/qr/{qr_id}/visits/export", "Export the visits of a QR code", "Visit", export.VISITS),
-        Operation(
-            "GET /api/account/export",
-            "Export an account",
-            js.success(),
-            codes=_CODES,
-            description=prose("account_export"),
-            file="application/zip",
-        ),
+        Operation("GET /api/account/export", "Export an account", js.success(), codes=_CODES, file="application/zip"),
     ),
 )
 
@@ -148,6 +141,7 @@ IMPORTS = Section(
             js.success(message="Import has been queued.", id=js.ID, data=js.ref("ImportPreview"))
             | {"required": ["error"]},
             imports.ServiceToRead,
+            values={"requests": requests, "links": links, "stored": stored, "seconds": 2 * DEADLINE},
             codes=(
                 "address_too_long",
                 "file_missing",
@@ -159,7 +153,6 @@ IMPORTS = Section(
                 "import_unreadable",
                 "imports_full",
             ),
-            description=prose("import_links", requests=requests, links=links, stored=stored, seconds=2 * DEADLINE),
             query={name: _parameter(field) for name, field in _RULES.items()},
             also={
                 "multipart/form-data": _FORM,
@@ -167,40 +160,26 @@ IMPORTS = Section(
                 "application/zip": _FILE,
             },
         ),
-        Operation(
-            "GET /api/imports/{import_id}",
-            "Read the state of an import",
-            js.reading("Import"),
-            tagged=True,
-            description=prose("import_state"),
-        ),
+        Operation("GET /api/imports/{import_id}", "Read the state of an import", js.reading("Import"), tagged=True),
         Operation(
             "GET /api/imports/{import_id}/errors",
             "Read the rows that failed",
             js.success(data=js.array_of(js.ref("ImportError"))),
+            values={"cells": cells, "import_rows": import_rows, "mib": import_rows.MAX_ERROR_BYTES >> 20},
             codes=("export_busy", "own_export_busy"),
-            description=prose(
-                "import_errors", cells=cells, import_rows=import_rows, mib=import_rows.MAX_ERROR_BYTES >> 20
-            ),
             csv="Short URL,Long URL,error\r\nsale,ftp://example.com,url must be a URL that begins with http:// or https://.",
         ),
         Operation(
             "POST /api/imports/{import_id}/continue",
             "Continue an import",
             js.done("Import has been continued."),
+            values={"hours": MAX_FAILING_HOURS},
             codes=("import_not_paused",),
-            description=f"""\
-An import from a service that does not respond asks it again after increasing pauses, and then waits in the state
-`paused`; so does one whose service has asked to wait (status 429 or 503) for {MAX_FAILING_HOURS} hours. This continues
-it where it stopped. After a week it is cancelled.""",
         ),
         Operation(
             "DELETE /api/imports/{import_id}",
             "Cancel an import, or delete its record",
             js.done("Import has been cancelled."),
-            description="""\
-An import that is queued, running or paused is cancelled; the links that it created remain. For one that has ended, the
-record and the failed rows are deleted.""",
         ),
     ),
 )

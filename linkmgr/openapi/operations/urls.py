@@ -17,10 +17,6 @@ _CODES = (
     "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
 )  # fmt: skip
 
-_LOOKUP = """\
-With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
-addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
-response has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
 _LIST = js.success(
     data={
         "allOf": [
@@ -58,14 +54,7 @@ SECTION = section(
         "update": js.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     },
     others=(
-        Operation(
-            "GET /api/urls",
-            "List links",
-            _LIST,
-            query=urls.QUERY | PAGING,
-            codes=("address_too_long",),
-            description=_LOOKUP,
-        ),
+        Operation("GET /api/urls", "List links", _LIST, query=urls.QUERY | PAGING, codes=("address_too_long",)),
         visits_of("/api/url/{link_id}/visits", "link"),
     ),
 )

@@ -24,7 +24,6 @@ SECTION = section(
     change={"events": ["link.*"]},
     codes=("campaign_unknown", "channel_unknown", "domain_unknown"),
     added=("webhooks_full",),
-    adding="The `secret` is shown only once. A user has at most 20 webhooks.",
     responses={"add": js.created("Webhook", secret=_SECRET)},
     records={
         "Delivery": js.record(
@@ -56,8 +55,6 @@ SECTION = section(
             "Send a test event",
             js.done(webhooks.TESTED[True]),
             codes=("webhook_off",),
-            description="The event has the type `webhook.test`. See its delivery for the result. If the webhook "
-            "has no URL, it is only recorded.",
         ),
         Operation(
             "GET /api/webhook/{webhook_id}/deliveries",
@@ -86,9 +83,6 @@ SECTION = section(
                 "after": Parameter("The `next` of the previous response.", **js.CURSOR),
                 "type": Parameter("Only events of this type or prefix, such as `link.*`.", type="string"),
             },
-            description="No event is missed or repeated if each call sends the `next` of the previous response. A call "
-            "with a `type` examines at most 10,000 events. So it may return fewer events than `limit`, or none, while "
-            "there are more. Call again at once until `next` is the `after` that you sent.",
         ),
     ),
 )
