@@ -13,6 +13,12 @@ CREATE TABLE service (
 );
 INSERT INTO service (version, release) VALUES (1, '1.0.0');
 
+-- Refuse a write with the error of linkmgr/errors.py that has this code.
+CREATE FUNCTION refuse(code text, detail text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = code, MESSAGE = code, DETAIL = detail;
+END $$;
+
 -- The version of a row, for If-Match. It is random, so that no two restored databases give the same, and below 2^53, so
 -- that every JSON parser reads it.
 CREATE FUNCTION random_version() RETURNS bigint LANGUAGE sql VOLATILE
@@ -139,9 +145,7 @@ DECLARE
 BEGIN
     PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
     EXECUTE format('SELECT count(*) FROM public.%I WHERE user_id = $1', TG_TABLE_NAME) INTO number USING NEW.user_id;
-    IF number > TG_ARGV[0]::bigint THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[1], MESSAGE = 'limit';
-    END IF;
+    PERFORM refuse(TG_ARGV[1]) WHERE number > TG_ARGV[0]::bigint;
     RETURN NULL;
 END $$;
 CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
@@ -279,13 +283,10 @@ RETURN substring(url FROM '^https?://([^/:?#]+)');
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock('public.domains'::regclass::oid::bigint);
-    IF EXISTS (
-        SELECT FROM live_domains
-         WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
-                        host_of(nullif(NEW.redirect404, OLD.redirect404))))
-    THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'redirect_branded', MESSAGE = 'branded';
-    END IF;
+    PERFORM refuse('redirect_branded')
+       FROM live_domains
+      WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
+                     host_of(nullif(NEW.redirect404, OLD.redirect404)));
     RETURN NULL;
 END $$;
 CREATE TRIGGER redirects_on_insert_or_update AFTER INSERT OR UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
@@ -480,9 +481,8 @@ RETURN EXISTS (SELECT FROM live_domains d
 -- An update that keeps the URL is accepted: its host may have become a branded domain since.
 CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF (NEW.data::text = OLD.data::text) IS NOT TRUE AND is_branded(NEW.data #>> '{}') THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'link_branded', MESSAGE = 'branded';
-    END IF;
+    PERFORM refuse('link_branded')
+      WHERE (NEW.data::text = OLD.data::text) IS NOT TRUE AND is_branded(NEW.data #>> '{}');
     RETURN NULL;
 END $$;
 CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
@@ -998,6 +998,18 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
 
 -- Triggers that run when rows are stored, changed or deleted. Nothing depends on the order of the triggers of an event.
 
+-- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
+CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    number bigint;
+BEGIN
+    EXECUTE format('SELECT count(*) FROM (SELECT FROM %I WHERE user_id = $1 AND id = ANY ($2) FOR KEY SHARE) existing', name)
+       INTO number USING owner, ids;
+    IF number < cardinality(ids) THEN
+        PERFORM refuse(code);
+    END IF;
+END $$;
+
 -- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it. Arguments:
 -- pairs of a column, which has an id or an array of ids, and a table.
 CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -1005,18 +1017,12 @@ DECLARE
     sent   jsonb := to_jsonb(NEW);
     stored jsonb := to_jsonb(OLD);
     ids    bigint[];
-    number bigint;
 BEGIN
     FOR n IN 0 .. TG_NARGS - 1 BY 2 LOOP
         ids := ARRAY(SELECT jsonb_path_query(sent -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint EXCEPT
                      SELECT jsonb_path_query(stored -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint);
-        CONTINUE WHEN ids = '{}';
-        EXECUTE format('SELECT count(*) FROM (SELECT FROM %I WHERE user_id = $1 AND id = ANY ($2) FOR KEY SHARE) existing',
-                       TG_ARGV[n + 1])
-           INTO number USING NEW.user_id, ids;
-        IF number < cardinality(ids) THEN
-            RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'no such row',
-                CONSTRAINT = regexp_replace(TG_ARGV[n], '(_ids?)?$', '_unknown');
+        IF ids <> '{}' THEN
+            PERFORM require_rows(TG_ARGV[n + 1], NEW.user_id, ids, regexp_replace(TG_ARGV[n], '(_ids?)?$', '_unknown'));
         END IF;
     END LOOP;
     RETURN NEW;
@@ -1024,18 +1030,10 @@ END $$;
 
 -- Channels of many items are looked up once, because a bulk request may send 20,000.
 CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    owner  bigint;
-    ids    bigint[];
-    number bigint;
 BEGIN
-    FOR owner, ids IN SELECT user_id, array_agg(DISTINCT channel_id) FROM inserted GROUP BY user_id LOOP
-        SELECT count(*) INTO number
-          FROM (SELECT FROM channels WHERE user_id = owner AND id = ANY (ids) FOR KEY SHARE) existing;
-        IF number < cardinality(ids) THEN
-            RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'no such row', CONSTRAINT = 'channel_unknown';
-        END IF;
-    END LOOP;
+    PERFORM require_rows('channels', user_id, array_agg(DISTINCT channel_id), 'channel_unknown')
+       FROM inserted
+      GROUP BY user_id;
     RETURN NULL;
 END $$;
 CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
@@ -1061,19 +1059,22 @@ RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom ali
 CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
 
--- Bio pages have none of these columns but `custom` and `alias`.
 CREATE FUNCTION require_features() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    sent   jsonb := to_jsonb(NEW);
-    stored jsonb := to_jsonb(OLD);
-    denied text  := denied_feature(
-        lacking_features(NEW.user_id), NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias,
-        CASE WHEN (sent -> 'devices' <@ (stored -> 'devices')) IS NOT TRUE THEN sent -> 'devices' END,
-        CASE WHEN (sent -> 'locations' <@ (stored -> 'locations')) IS NOT TRUE THEN sent -> 'locations' END,
-        CASE WHEN NOT has_elements(stored -> 'parameters', sent -> 'parameters') THEN sent -> 'parameters' END);
+    lacking   CONSTANT text[]  := lacking_features(NEW.user_id);
+    has_alias CONSTANT boolean := NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias;
+    denied    text;
 BEGIN
+    IF TG_TABLE_NAME = 'bios' THEN
+        denied := denied_feature(lacking, has_alias, NULL, NULL, NULL);
+    ELSE
+        denied := denied_feature(lacking, has_alias,
+                                 CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
+                                 CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
+                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END);
+    END IF;
     IF denied IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature', MESSAGE = 'feature', DETAIL = denied;
+        PERFORM refuse('plan_feature', denied);
     END IF;
     RETURN NULL;
 END $$;
@@ -1092,7 +1093,7 @@ DECLARE
     alone   boolean := false;
 BEGIN
     IF allowed ->> 'enabled' <> '1' THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature', MESSAGE = 'feature', DETAIL = label;
+        PERFORM refuse('plan_feature', label);
     ELSIF maximum > 0 THEN
         LOOP
             rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND kind = name), 0);
@@ -1105,8 +1106,7 @@ BEGIN
             END IF;
         END LOOP;
         IF rows > maximum THEN
-            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_limit', MESSAGE = 'limit',
-                DETAIL = maximum || ' ' || label;
+            PERFORM refuse('plan_limit', maximum || ' ' || label);
         ELSIF rows = maximum AND has_webhooks(owner) THEN
             INSERT INTO outbox (user_id, type, data)
             VALUES (owner, 'plan.limit_reached', jsonb_build_object('resource', label, 'limit', maximum));
@@ -1123,11 +1123,13 @@ DECLARE
     number bigint;
 BEGIN
     FOR owner, number IN SELECT user_id, count(*) FROM changed GROUP BY user_id LOOP
-        CONTINUE WHEN TG_OP = 'DELETE' AND NOT EXISTS (SELECT FROM users WHERE id = owner);
-        INSERT INTO public.usage_parts AS u (user_id, kind, part, total)
-        VALUES (owner, TG_TABLE_NAME, own, CASE TG_OP WHEN 'INSERT' THEN number ELSE -number END)
+        IF TG_OP = 'DELETE' THEN
+            CONTINUE WHEN NOT EXISTS (SELECT FROM users WHERE id = owner);
+            number := -number;
+        END IF;
+        INSERT INTO public.usage_parts AS u (user_id, kind, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
         ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
-        IF TG_OP = 'INSERT' AND TG_ARGV[0] <> '' THEN
+        IF number > 0 AND TG_ARGV[0] <> '' THEN
             PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
         END IF;
     END LOOP;

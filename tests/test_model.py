@@ -104,46 +104,41 @@ class TwoTenants(RuleBasedStateMachine):
         assert answer.status_code == (404 if not owned else 400 if refused else 200), answer.text
         return owned and not refused
 
-    def campaign_taken(self, tenant: Tenant, sent: Changes, but: int | None = None) -> bool:
-        everybodys = {key: record for each in self.tenants.values() for key, record in each.campaigns.items()}
-        return taken(tenant.campaigns, sent, "name", but) or taken(everybodys, sent, "slug", but)
+    def is_taken(self, tenant: Tenant, kind: str, sent: Changes, but: int | None = None) -> bool:
+        if kind not in ("campaigns", "channels"):
+            return False
+        everybodys = {row_id: record for each in self.tenants.values() for row_id, record in each.campaigns.items()}
+        has_slug = kind == "campaigns" and taken(everybodys, sent, "slug", but)
+        return has_slug or taken(tenant.of(kind), sent, "name", but)
 
     # --- creates
 
-    @rule(target=pixels, owner=tenants, sent=pixels_sent)
-    def add_pixel(self, owner: str, sent: Changes) -> Thing:
+    def add(self, kind: str, owner: str, sent: Changes, expected: Changes) -> Any:
         tenant = self.tenants[owner]
-        pixel_id = tenant.client.add("/api/pixel/add", sent)
-        tenant.pixels[pixel_id] = sent
-        return Thing("pixels", owner, pixel_id)
+        answer = tenant.client.post(f"/api/{kind.removesuffix('s')}/add", sent)
+        if not self.expect(answer, refused=self.is_taken(tenant, kind, sent)):
+            return multiple()
+        row_id = int(answer.get_json()["id"])
+        tenant.of(kind)[row_id] = expected
+        if kind == "channels":
+            tenant.items[row_id] = []
+        return Thing(kind, owner, row_id)
+
+    @rule(target=pixels, owner=tenants, sent=pixels_sent)
+    def add_pixel(self, owner: str, sent: Changes) -> Any:
+        return self.add("pixels", owner, sent, sent)
 
     @rule(target=campaigns, owner=tenants, sent=campaigns_sent)
     def add_campaign(self, owner: str, sent: Changes) -> Any:
-        tenant = self.tenants[owner]
-        answer = tenant.client.post("/api/campaign/add", sent)
-        if not self.expect(answer, refused=self.campaign_taken(tenant, sent)):
-            return multiple()
-        campaign_id = int(answer.get_json()["id"])
-        tenant.campaigns[campaign_id] = {"slug": "", "public": False} | sent
-        return Thing("campaigns", owner, campaign_id)
+        return self.add("campaigns", owner, sent, {"slug": "", "public": False} | sent)
 
     @rule(target=channels, owner=tenants, sent=channels_sent)
     def add_channel(self, owner: str, sent: Changes) -> Any:
-        tenant = self.tenants[owner]
-        answer = tenant.client.post("/api/channel/add", sent)
-        if not self.expect(answer, refused=taken(tenant.channels, sent, "name")):
-            return multiple()
-        channel_id = int(answer.get_json()["id"])
-        tenant.channels[channel_id] = {"description": "", "color": "#3b82f6", "starred": False} | sent
-        tenant.items[channel_id] = []
-        return Thing("channels", owner, channel_id)
+        return self.add("channels", owner, sent, {"description": "", "color": "#3b82f6", "starred": False} | sent)
 
     @rule(target=qrs, owner=tenants, name=names, data=names)
-    def add_qr(self, owner: str, name: str, data: str) -> Thing:
-        tenant = self.tenants[owner]
-        qr_id = tenant.client.add("/api/qr/add", {"type": "text", "name": name, "data": DATA + data})
-        tenant.qrs[qr_id] = {"name": name}
-        return Thing("qrs", owner, qr_id)
+    def add_qr(self, owner: str, name: str, data: str) -> Any:
+        return self.add("qrs", owner, {"type": "text", "name": name, "data": DATA + data}, {"name": name})
 
     @rule(target=links, owner=tenants)
     def add_link(self, owner: str) -> Thing:
@@ -154,35 +149,29 @@ class TwoTenants(RuleBasedStateMachine):
 
     # --- updates
 
+    def update(self, row: Thing, intrudes: bool, changes: Changes, sent: Changes | None = None) -> None:
+        tenant = self.actor(row, intrudes)
+        records = tenant.of(row.kind)
+        answer = tenant.client.put(f"/api/{row.kind.removesuffix('s')}/{row.id}/update", changes | (sent or {}))
+        refused = self.is_taken(tenant, row.kind, changes, row.id)
+        if self.expect(answer, owned=row.id in records, refused=refused):
+            records[row.id] |= changes
+
     @rule(pixel=pixels, intrudes=intrusions, changes=pixel_changes)
     def update_pixel(self, pixel: Thing, intrudes: bool, changes: Changes) -> None:
-        tenant = self.actor(pixel, intrudes)
-        answer = tenant.client.put(f"/api/pixel/{pixel.id}/update", changes)
-        if self.expect(answer, owned=pixel.id in tenant.pixels):
-            tenant.pixels[pixel.id] |= changes
+        self.update(pixel, intrudes, changes)
 
     @rule(campaign=campaigns, intrudes=intrusions, changes=campaign_changes)
     def update_campaign(self, campaign: Thing, intrudes: bool, changes: Changes) -> None:
-        tenant = self.actor(campaign, intrudes)
-        answer = tenant.client.put(f"/api/campaign/{campaign.id}/update", changes)
-        refused = self.campaign_taken(tenant, changes, campaign.id)
-        if self.expect(answer, owned=campaign.id in tenant.campaigns, refused=refused):
-            tenant.campaigns[campaign.id] |= changes
+        self.update(campaign, intrudes, changes)
 
     @rule(channel=channels, intrudes=intrusions, changes=channel_changes)
     def update_channel(self, channel: Thing, intrudes: bool, changes: Changes) -> None:
-        tenant = self.actor(channel, intrudes)
-        answer = tenant.client.put(f"/api/channel/{channel.id}/update", changes)
-        refused = taken(tenant.channels, changes, "name", channel.id)
-        if self.expect(answer, owned=channel.id in tenant.channels, refused=refused):
-            tenant.channels[channel.id] |= changes
+        self.update(channel, intrudes, changes)
 
     @rule(qr=qrs, intrudes=intrusions, data=names, changes=st.fixed_dictionaries({}, optional={"name": names}))
     def update_qr(self, qr: Thing, intrudes: bool, data: str, changes: Changes) -> None:
-        tenant = self.actor(qr, intrudes)
-        answer = tenant.client.put(f"/api/qr/{qr.id}/update", changes | {"data": DATA + data})
-        if self.expect(answer, owned=qr.id in tenant.qrs):
-            tenant.qrs[qr.id] |= changes
+        self.update(qr, intrudes, changes, {"data": DATA + data})
 
     @rule(campaign=campaigns, intrudes=intrusions, link=links)
     def assign_to_campaign(self, campaign: Thing, intrudes: bool, link: Thing) -> None:

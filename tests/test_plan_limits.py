@@ -60,14 +60,7 @@ def create(client: Client, feature: str, number: int) -> tuple[int, str]:
 
 def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
     """Return the number of rows that the user has, and the number in `usage`."""
-    counts = {
-        "pixels": "SELECT count(*) AS n FROM pixels WHERE user_id = %(user_id)s",
-        "domain": "SELECT count(*) AS n FROM domains WHERE user_id = %(user_id)s",
-        "splash": "SELECT count(*) AS n FROM splash_pages WHERE user_id = %(user_id)s",
-        "overlay": "SELECT count(*) AS n FROM overlays WHERE user_id = %(user_id)s",
-        "bundle": "SELECT count(*) AS n FROM campaigns WHERE user_id = %(user_id)s",
-    }
-    rows = sql(counts[feature], user_id=client.id)[0]["n"]
+    rows = sql(f"SELECT count(*) AS n FROM {TABLES[feature]} WHERE user_id = %(id)s", id=client.id)[0]["n"]
     kept = "SELECT coalesce(max(total), 0) AS total FROM usage WHERE user_id = %(user_id)s AND kind = %(kind)s"
     return rows, sql(kept, user_id=client.id, kind=TABLES[feature])[0]["total"]
 

@@ -201,7 +201,7 @@ def test_the_form_that_replaces_the_secret_works_once(
     assert receiver.received[0].verify(old) == receiver.received[0].verify(new)
     assert form(again.text) == form(shown.text)
     # at the same time
-    other = f"UPDATE webhooks SET previous_until = now() + '2 days' WHERE id = {webhook_id}"
+    other = f"UPDATE webhooks SET secret_ciphertext = 'another' WHERE id = {webhook_id}"
     assert during(raw, other, lambda: browser.post(f"{path}/secret", data=form(again.text))).status_code == 412
     assert browser.post(f"{path}/secret", data=form(browser.get(path).text)).status_code == 200
 

@@ -159,7 +159,7 @@ def change_timezone() -> str:
 @bp.post("/sessions/<session_id>/end")
 def end_session(session_id: str) -> Response:
     try:
-        has_ended = login.end_session(g.user_id, session=bytes.fromhex(session_id))
+        has_ended = login.end_sessions(g.user_id, session=bytes.fromhex(session_id), others=False)
     except ValueError:
         raise AppError("no_such_page") from None
     flash("The browser has been signed out." if has_ended else "This browser was signed out before.", "success")
@@ -168,7 +168,7 @@ def end_session(session_id: str) -> Response:
 
 @bp.post("/sessions/end-others")
 def end_other_sessions() -> Response:
-    login.end_other_sessions(g.user_id, session=g.session)
+    login.end_sessions(g.user_id, session=g.session, others=True)
     flash("All other browsers have been signed out.", "success")
     return redirect(url_for("account_page.show"), code=303)
 

@@ -118,23 +118,19 @@ def sessions(user_id: int, *, session: bytes) -> list[Row]:
     )
 
 
-def end_session(user_id: int, *, session: bytes) -> bool:
-    """End one session of a user. Return False if it has ended before."""
+def end_sessions(user_id: int, *, session: bytes, others: bool) -> bool:
+    """End one session of a user, or all others. Return False if there is none."""
     ended = run(
-        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest = %(session)s AND NOT is_link RETURNING user_id",
+        """
+        DELETE FROM sessions
+         WHERE user_id = %(user_id)s AND (digest = %(session)s) <> %(others)s::boolean AND NOT is_link
+        RETURNING user_id
+        """,
         user_id=user_id,
         session=session,
+        others=others,
     )
     return ended is not None
-
-
-def end_other_sessions(user_id: int, *, session: bytes) -> None:
-    """End all sessions of a user except `session`."""
-    run(
-        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest <> %(session)s AND NOT is_link",
-        user_id=user_id,
-        session=session,
-    )
 
 
 def find_credentials(email: str) -> Row:

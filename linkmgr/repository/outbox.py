@@ -11,6 +11,14 @@ MAX_WAITING = MAX_EVENTS = 100_000
 MAX_BYTES = 256 << 20
 DELIVERY_BYTES = 1000  # that a delivery adds to the size of its event
 MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
+_OWNERS = """
+        owners AS (
+            SELECT min(user_id) AS user_id FROM outbox
+             UNION ALL
+            SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
+              FROM owners
+             WHERE owners.user_id IS NOT NULL)
+"""
 
 
 def has_work() -> bool:
@@ -33,28 +41,24 @@ def pending(limit: int) -> list[Row]:
     """Return the oldest events, or none if another process is moving events. `move` ends the turn of this process.
     Owners take turns, so that many events of one do not delay the others."""
     return database().execute(
-        """
+        f"""
         WITH RECURSIVE turn AS MATERIALIZED (
             UPDATE service SET moving_until = now() + make_interval(secs => %(seconds)s)
              WHERE ctid = (SELECT ctid FROM service
                             WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
                               FOR NO KEY UPDATE SKIP LOCKED)
             RETURNING 1),
-        owners AS (
-            SELECT min(user_id) AS user_id FROM outbox WHERE EXISTS (SELECT FROM turn)
-             UNION ALL
-            SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
-              FROM owners
-             WHERE owners.user_id IS NOT NULL)
+        {_OWNERS}
         SELECT id, o.user_id, type, object_id, data, created
           FROM owners,
                LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
                          WHERE outbox.user_id = owners.user_id
                          ORDER BY id
                          LIMIT %(limit)s) o
+         WHERE EXISTS (SELECT FROM turn)
          ORDER BY position, id
          LIMIT %(limit)s
-        """,
+        """,  # noqa: S608 - static SQL
         {"limit": limit, "seconds": MOVE_SECONDS},
         idempotent=False,
         prelude=UNSYNCED,
@@ -166,13 +170,8 @@ def move(events: list[Row]) -> None:
 def drop_excess() -> None:
     """Delete all but the newest MAX_WAITING events of each user from the outbox."""
     run_unsynced(
-        """
-        WITH RECURSIVE owners AS (
-            SELECT min(user_id) AS user_id FROM outbox
-             UNION ALL
-            SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
-              FROM owners
-             WHERE owners.user_id IS NOT NULL)
+        f"""
+        WITH RECURSIVE {_OWNERS}
         DELETE FROM outbox
          USING owners,
                LATERAL (SELECT id FROM outbox o
@@ -181,7 +180,7 @@ def drop_excess() -> None:
                         OFFSET %(kept)s
                          LIMIT 1) last
          WHERE outbox.user_id = owners.user_id AND outbox.id <= last.id
-        """,
+        """,  # noqa: S608
         kept=MAX_WAITING,
     )
 

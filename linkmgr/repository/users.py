@@ -9,6 +9,10 @@ from linkmgr.errors import AppError, existing
 from linkmgr.settings import settings
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
+_RECORD = """
+    id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar, status, expires, registered,
+    planid, key_ciphertext AS apikey
+"""
 
 
 def _reveal_key(user: Row) -> Row:
@@ -47,16 +51,15 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
 
 def _next_batch(before: int, status: str | None, email: str | None) -> list[Row]:
     return rows(
-        """
-        SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
-               status, expires, registered, planid, key_ciphertext AS apikey
+        f"""
+        SELECT {_RECORD}
           FROM accounts
          WHERE id < %(before)s
            AND (%(status)s::text IS NULL OR status = %(status)s)
            AND (%(email)s::text IS NULL OR position(lower(%(email)s) IN lower(email)) > 0)
          ORDER BY id DESC
          LIMIT %(limit)s
-        """,
+        """,  # noqa: S608 - static SQL
         before=before,
         limit=BATCH_SIZE,
         status=status,
@@ -66,16 +69,8 @@ def _next_batch(before: int, status: str | None, email: str | None) -> list[Row]
 
 
 def read(user_id: int) -> Row:
-    user = row(
-        """
-        SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
-               status, expires, registered, planid, key_ciphertext AS apikey, version
-          FROM accounts
-         WHERE id = %(user_id)s
-        """,
-        user_id=user_id,
-        base_url=settings().base_url,
-    )
+    statement = f"SELECT {_RECORD}, version FROM accounts WHERE id = %(user_id)s"  # noqa: S608
+    user = row(statement, user_id=user_id, base_url=settings().base_url)
     return _reveal_key(existing(user, "user"))
 
 

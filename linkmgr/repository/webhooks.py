@@ -5,13 +5,13 @@ from typing import Unpack
 import orjson
 
 from linkmgr import keys
-from linkmgr.db.statements import UNSYNCED, Page, Paging, Row, database, page, row, run, run_unsynced
+from linkmgr.db.statements import UNSYNCED, Page, Paging, Row, database, page, run, run_unsynced
 from linkmgr.errors import AppError, not_found
 from linkmgr.repository.tables import Table
 
 LEASE_SECONDS = 60  # of a delivery that is sent
 
-# 0 removes a filter. A webhook that is turned on starts without failures.
+# 0 removes a filter. A webhook that is turned on starts without failures. `secret_version` changes with each rotation.
 WEBHOOKS = Table(
     "webhooks",
     "webhook",
@@ -31,7 +31,10 @@ WEBHOOKS = Table(
         "failing_since": "CASE WHEN %(active)s THEN NULL ELSE failing_since END",
         "paused_until": "CASE WHEN %(active)s THEN NULL ELSE paused_until END",
     },
-    columns="*, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date, version::text",
+    columns="""
+    *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date, version::text,
+    md5(secret_ciphertext) AS secret_version
+    """,
     has_usage=False,
 )
 index, batch, read, delete = WEBHOOKS.index, WEBHOOKS.batch, WEBHOOKS.read, WEBHOOKS.delete
@@ -41,22 +44,6 @@ update = WEBHOOKS.update
 def add(user_id: int, members: Row) -> Row:
     """Store a webhook with its `secret`, which is encrypted."""
     return WEBHOOKS.add(user_id, members | {"ciphertext": keys.seal(user_id, members["secret"])})
-
-
-def secret_version(user_id: int, webhook_id: int) -> str:
-    """Return a text that changes with each rotation of the secret, or "" if there was none."""
-    webhook = row(
-        """
-        SELECT coalesce(previous_until::text, '') AS version
-          FROM webhooks
-         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-        """,
-        user_id=user_id,
-        webhook_id=webhook_id,
-    )
-    if webhook is None:
-        raise not_found("webhook")
-    return str(webhook["version"])
 
 
 def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version: str | None = None) -> None:
@@ -69,7 +56,7 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
                previous_until = now() + make_interval(secs => %(overlap)s),
                secret_ciphertext = %(ciphertext)s
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-           AND (%(version)s::text IS NULL OR coalesce(previous_until::text, '') = %(version)s)
+           AND md5(secret_ciphertext) = coalesce(%(version)s::text, md5(secret_ciphertext))
         RETURNING id
         """,
         user_id=user_id,
@@ -79,7 +66,7 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
         ciphertext=keys.seal(user_id, secret),
     )
     if rotated is None:
-        secret_version(user_id, webhook_id)  # raises not_found
+        read(user_id, webhook_id)  # raises not_found
         raise AppError("changed_meanwhile")
 
 

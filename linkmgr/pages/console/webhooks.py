@@ -48,16 +48,16 @@ def _check(members: Row) -> dict[str, str]:
 
 @bp.get("/webhooks/<id:row_id>")
 def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
-    """Show a webhook. Statements: the webhook, its deliveries, and the version of its secret."""
-    row = Webhook.read(g.user_id, row_id)
+    """Show a webhook. Statements: the webhook and its deliveries."""
+    stored = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
         "console/webhook.html",
         form=FORM,
-        row=row,
+        row=Webhook.record(stored),
         page=page,
         secret=secret,
-        secret_version=webhooks.secret_version(g.user_id, row_id),
+        secret_version=stored["secret_version"],
         has_changed=has_changed,
         is_new=request.endpoint == "console.webhook_add",
         is_waiting=request.method == "GET"
