@@ -28,7 +28,7 @@ pytestmark = pytest.mark.services
 Script = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def script(app: Flask, dsn: str) -> Script:
     """Run deploy/backup or deploy/restore on the database of the tests, or on another."""
 
@@ -43,6 +43,14 @@ def script(app: Flask, dsn: str) -> Script:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def dump(script: Script, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dump")
+    assert script("backup", folder).returncode == 0
+    [file] = folder.iterdir()
+    return file
 
 
 @pytest.fixture
@@ -132,29 +140,6 @@ def test_a_dump_under_load_restores_into_an_equal_service(
     assert call(again, busy.key, "/api/pixel/add", {"type": "bing", "name": "new", "tag": "1"})["error"] == 0
 
 
-def test_a_version_from_before_a_second_restore_overwrites_nothing(
-    *,
-    script: Script, app: Flask, make_app: Callable[..., Flask], alice: Client, empty: str, tmp_path: Path,
-    raw: psycopg2.extensions.connection,
-) -> None:  # fmt: skip
-    pixel = {"type": "bing", "name": "Shop", "tag": "1"}
-    path = f"/api/pixel/{alice.add('/api/pixel/add', pixel)}"
-    assert script("backup", tmp_path).returncode == 0
-    etags: list[str] = []
-    for name in ("First", "Second"):
-        restored = script("restore", *tmp_path.iterdir(), database_url=empty)
-        assert restored.returncode == 0, restored.stderr
-        client = Client(make_app(database_url=empty).test_client(), alice.key)
-        assert client.put(f"{path}/update", pixel | {"name": name}).status_code == 200
-        for etag in etags:
-            refused = client.put(f"{path}/update", pixel | {"name": "Lost"}, headers={"If-Match": etag})
-            assert refused.status_code == 412
-        etags.append(client.get(path).headers["ETag"])
-        with raw.cursor() as cursor:
-            cursor.execute("DROP DATABASE restored WITH (FORCE)")
-            cursor.execute("CREATE DATABASE restored TEMPLATE template0")
-
-
 def test_only_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -> None:
     for hour in range(3):
         (tmp_path / f"linkmgr-20200101T0{hour}0000Z.dump").touch()
@@ -193,10 +178,8 @@ def test_a_failed_dump_or_restore_is_reported_in_one_sentence(
 
 
 def test_a_failed_restore_names_the_first_error_and_what_to_do(
-    script: Script, app: Flask, empty: str, raw: psycopg2.extensions.connection, tmp_path: Path
+    script: Script, dump: Path, empty: str, raw: psycopg2.extensions.connection, tmp_path: Path
 ) -> None:
-    assert script("backup", tmp_path).returncode == 0
-    [dump] = tmp_path.iterdir()
     newer = tmp_path / "newer.dump"
     content = dump.read_bytes()
     newer.write_bytes(b"PGDMP\x01\x63" + content[7:])  # version 1.99 of the format
@@ -217,12 +200,9 @@ def test_a_failed_restore_names_the_first_error_and_what_to_do(
     assert "ERROR:  permission denied for database restored. Grant the role of the service CREATE on" in refused
 
 
-def test_a_dump_restores_where_the_extensions_of_the_search_are_refused(
-    script: Script, app: Flask, empty: str, tmp_path: Path
-) -> None:
-    assert script("backup", tmp_path).returncode == 0
+def test_a_dump_restores_where_the_extensions_of_the_search_are_refused(script: Script, dump: Path, empty: str) -> None:
     execute(empty, "CREATE SCHEMA elsewhere; CREATE EXTENSION pg_trgm SCHEMA elsewhere")
-    restored = script("restore", *tmp_path.iterdir(), database_url=empty)
+    restored = script("restore", dump, database_url=empty)
     assert "which is up to date. Searches read all links" in restored.stdout, restored.stderr
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import psycopg2
 import pytest
 from flask import Flask
 
@@ -46,6 +47,19 @@ def version_of(stage: Stage, sql: Sql, call: Call) -> str:
 
 def matching(tags: str, **headers: str) -> dict[str, Any]:
     return {"headers": {"If-Match": tags} | headers}
+
+
+def test_two_restores_of_a_dump_never_give_the_same_version(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
+    pixel(sql, alice.id)
+    versions = set()
+    with raw.cursor() as cursor:
+        for _ in range(2):  # as if the row was changed in one restored database, and then in another
+            cursor.execute("BEGIN; UPDATE pixels SET name = 'Changed' RETURNING version")
+            versions.add(cursor.fetchone())
+            cursor.execute("ROLLBACK")
+    assert len(versions) == 2
 
 
 def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app: Flask) -> None:
