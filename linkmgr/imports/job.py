@@ -26,7 +26,7 @@ from linkmgr.imports import files, services, storing, visits
 from linkmgr.imports.account import reading
 from linkmgr.imports.batches import Batch
 from linkmgr.imports.rows import ImportRow, ReadError
-from linkmgr.imports.stored_file import StoredFile
+from linkmgr.imports.stored_file import open_file
 from linkmgr.repository import import_rows, imports
 from linkmgr.repository.visits import delete_spool
 
@@ -56,7 +56,7 @@ class _Reading:
 
     batch: int
     rows: Iterator[ImportRow | None]
-    file: StoredFile
+    file: io.BufferedReader
     used: float = field(default_factory=monotonic)
 
 
@@ -136,7 +136,7 @@ def _read_file(details: Row) -> None:
         if opened is None:
             return
     rows, end = _take(opened.rows)
-    bytes_read = opened.file.tell() - details["bytes_read"]
+    bytes_read = opened.file.raw.tell() - details["bytes_read"]
     if not _save_read(details, rows, end, bytes_read=bytes_read) or end is not None:
         forget(details["id"])
         return
@@ -155,12 +155,11 @@ def _begin(details: Row) -> _Reading | None:
         forget(other)
     if len(_local.readings) >= MAX_READINGS:
         raise jobs.Later(1)
-    file = StoredFile(user_id, import_id, details["size"])
-    stream: Any = io.BufferedReader(file, 1 << 16)
+    file = open_file(details)
     if details["source"] == reading.SOURCE:
-        rows = reading.read(stream)
+        rows = reading.read(file)
     else:
-        rows = files.read(stream, details["source"], details["mapping"])
+        rows = files.read(file, details["source"], details["mapping"])
     _local.readings[import_id] = opened = _Reading(details["batch"], rows, file)
     return opened
 

@@ -1,7 +1,6 @@
 """Requests to import a file or to read a service: preview and creation."""
 
-import io
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from linkmgr import keys
 from linkmgr.db import transaction
@@ -68,8 +67,7 @@ def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
     details = imports.details(user_id, import_id)
     if details is None or details["state"] != "draft":
         raise not_found("import")
-    stream: Any = io.BufferedReader(stored_file.StoredFile(user_id, import_id, details["size"]), 1 << 16)
-    return recognize(stream, details["size"], "", None, mapping)
+    return recognize(stored_file.open_file(details), details["size"], "", None, mapping)
 
 
 def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
@@ -127,11 +125,10 @@ def preview(user_id: int, origin: File | Service) -> Row:
 def _first_rows(origin: File | Service) -> list[ImportRow]:
     if isinstance(origin, Service):
         return services.first_rows(services.connect(origin.source, origin.address, origin.token), PREVIEW_ROWS)
-    stream: Any = origin.stream
     if origin.source == reading.SOURCE:
-        return reading.first_rows(stream, PREVIEW_ROWS)
+        return reading.first_rows(origin.stream, PREVIEW_ROWS)
     if origin.source or "url" in origin.mapping:
-        return files.first_rows(stream.read(files.HEAD_BYTES), origin.source, origin.mapping, PREVIEW_ROWS)
+        return files.first_rows(origin.stream.read(files.HEAD_BYTES), origin.source, origin.mapping, PREVIEW_ROWS)
     return []
 
 

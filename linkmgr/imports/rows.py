@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 class RawVisit(NamedTuple):
     """A visit that the source has recorded. Texts are empty if the source does not know them."""
 
-    time: str  # UTC, such as 2024-01-31 10:00:00
+    at: str  # UTC, such as 2024-01-31 10:00:00
     referrer: str
     agent: str  # the User-Agent header
     country: str  # an ISO code of two capital letters

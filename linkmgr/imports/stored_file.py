@@ -4,6 +4,7 @@ import io
 from typing import IO
 
 from linkmgr import keys
+from linkmgr.db.statements import Row
 from linkmgr.repository import import_rows
 from linkmgr.repository.import_rows import CHUNK_BYTES
 
@@ -15,7 +16,12 @@ def store(user_id: int, import_id: int, file: IO[bytes]) -> None:
         number += 1
 
 
-class StoredFile(io.RawIOBase):
+def open_file(details: Row) -> io.BufferedReader:
+    """Return the file of an import."""
+    return io.BufferedReader(_StoredFile(details["user_id"], details["id"], details["size"]), 1 << 16)
+
+
+class _StoredFile(io.RawIOBase):
     """A readable and seekable binary stream."""
 
     def __init__(self, user_id: int, import_id: int, size: int) -> None:

@@ -29,17 +29,9 @@ _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
     """Return the visits of a service that can be stored."""
     return [
-        record_visit.imported(
-            link_id,
-            user_id,
-            at=at,
-            agent=visit.agent,
-            referrer=visit.referrer,
-            country=visit.country,
-            address=visit.address,
-        )
+        record_visit.imported(link_id, user_id, **visit._asdict() | {"at": at})
         for visit in raw
-        if (at := _timestamp(visit.time))
+        if (at := _timestamp(visit.at))
     ]
 
 

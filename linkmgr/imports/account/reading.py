@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import IO
+from typing import IO, Any
 
 from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
@@ -42,32 +42,24 @@ def has_columns(columns: list[str]) -> bool:
     return {"file", "line"} <= set(map(normalize, columns))
 
 
-class _Stream(io.BufferedIOBase):
+class _Stream:
     """A zip. Until `is_listed`, a long read fails: it would load a long list of files into memory."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        super().__init__()
-        self._stream = stream
-        self.is_listed = False
+        self._stream, self.is_listed = stream, False
 
-    def seekable(self) -> bool:
-        return True
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def read(self, size: int | None = -1) -> bytes:
-        if not self.is_listed and (size or 0) > _MAX_DIRECTORY:
+    def read(self, size: int = -1) -> bytes:
+        if not self.is_listed and size > _MAX_DIRECTORY:
             raise ReadError("This zip has too many files. Export the account again.")
-        return self._stream.read(-1 if size is None else size)
+        return self._stream.read(size)
 
 
 def check(file: IO[bytes]) -> zipfile.ZipFile:
     """Return the zip. Raise ReadError if it is not the one of an account, or unpacks to far more than it is."""
-    stream = _Stream(file)
+    stream: Any = _Stream(file)
     try:
         archive = zipfile.ZipFile(stream)
         stream.is_listed = True
