@@ -30,12 +30,8 @@ def _color(hue: float, lightness: float) -> tuple[int, int, int]:
 
 
 @lru_cache(maxsize=256)
+@drawing.exclusive()
 def _render(username: str) -> bytes:
-    with drawing.exclusive():
-        return _draw(username)
-
-
-def _draw(username: str) -> bytes:
     hue = hashlib.sha256(username.encode()).digest()[0] / 256
     gradient = Image.linear_gradient("L").resize((SIZE, SIZE))
     image = ImageOps.colorize(gradient, _color(hue, 0.38), _color(hue + 0.06, 0.29))

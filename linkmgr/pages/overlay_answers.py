@@ -37,17 +37,15 @@ class Newsletter(New):
     email = Email(required=True)
 
 
+_SCHEMAS = {"contact": Contact, "newsletter": Newsletter}
+
+
 def _schema(overlay: Row) -> type[Schema]:
-    match overlay["type"]:
-        case "contact":
-            return Contact
-        case "newsletter":
-            return Newsletter
-        case "poll":
-            choice = Choice(overlays.choices(overlay["message"]), required=True)
-            return New.from_dict({"choice": choice}, name="Poll")
-        case _:
-            raise AppError("no_such_page")
+    if overlay["type"] == "poll":
+        return New.from_dict({"choice": Choice(overlays.choices(overlay["message"]), required=True)}, name="Poll")
+    if overlay["type"] not in _SCHEMAS:
+        raise AppError("no_such_page")
+    return _SCHEMAS[overlay["type"]]
 
 
 def _serializer() -> URLSafeTimedSerializer:
