@@ -30,7 +30,7 @@ def control(page: str, name: str) -> str:
         ("email", {"email": "bob@example.com", "current_password": PASSWORD}, "email", "is already in use."),
         ("email", {"email": "new@example.org"}, "email-password", "Your current password is wrong."),
         ("email", {"email": "a\0b@example.org"}, "email", "email must not contain control characters."),
-        ("email", {}, "email", "email is required."),
+        ("email", {}, "email", "email must not be empty."),
         ("password", {"password": "1234", "current_password": "typed"}, "password", "password must be 5 to 1024"),
         ("password", {"password": "typed-new", "current_password": "typed"}, "password-password", "password is wrong."),
     ],

@@ -10,14 +10,15 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr import errors, keys
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Email, Password
-from linkmgr.fields.bodies import New, load
+from linkmgr.fields.bodies import load
 from linkmgr.fields.periods import parse_zone, regional_zones
 from linkmgr.pages import attempts, known_browsers, plan_use, signed_in
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
+from linkmgr.resources.account import Account
 from linkmgr.web import passwords, security_headers, sessions
 
 bp = Blueprint("account_page", __name__, url_prefix="/account")
@@ -28,14 +29,6 @@ _ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
 _MAX_TYPED = 255  # characters of a refused text that are shown again, as many as an e-mail address may have
 _KEY_FORMS = ("key", "replace")
 _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
-
-
-class NewEmail(New):
-    email = Email(required=True)
-
-
-class NewPassword(New):
-    password = Password(required=True)
 
 
 def _page(*, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None) -> str:
@@ -99,6 +92,10 @@ def _form(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseRet
     return wrapper
 
 
+def _sent(member: str) -> Row:
+    return load(Account.updates(), {member: request.form.get(member, "")})
+
+
 @bp.get("")
 def show() -> str:
     return _page()
@@ -129,7 +126,7 @@ def replace_key() -> str:
 @bp.post("/email")
 @partial(_form, "email")
 def change_email() -> str:
-    changes = load(NewEmail, request.form.to_dict())
+    changes = _sent("email")
     confirm_password()
     accounts.update(g.user_id, **changes)
     return f"Your e-mail address is now {changes['email']}."
@@ -139,10 +136,10 @@ def change_email() -> str:
 @partial(_form, "password")
 def change_password() -> str:
     """Change the password. Users who forgot it use a sign-in link: its session can set one, once and within an hour."""
-    changes = load(NewPassword, request.form.to_dict())
+    password = _sent("password")["password"]
     if not g.by_link:
         confirm_password()
-    password_hash = passwords.hashed(changes["password"])
+    password_hash = passwords.hashed(password)
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
