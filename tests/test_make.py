@@ -60,18 +60,3 @@ def test_an_older_python_is_refused_with_its_version(tmp_path: Path) -> None:
     assert made.returncode == 2
     assert "linkmgr needs Python 3.11 or later" in made.stderr
     assert f"{python} is 3.9: run make PYTHON=" in made.stderr
-
-
-def test_the_processes_of_tests_keep_compiled_modules(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("requirements.txt", "tests/requirements.txt", ".venv/serve", ".venv/test", ".venv/bin/python"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    (tmp_path / ".venv/bin/python").write_text('#!/bin/sh\necho "<$PYTHONDONTWRITEBYTECODE>"')
-    (tmp_path / ".venv/bin/python").chmod(0o755)
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    for target in ("test", "test-fast"):
-        made = subprocess.run(
-            ["make", target], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
-        assert set(made.stdout.split()) == {"<>"}

@@ -265,16 +265,3 @@ def test_an_image_is_cached_and_revalidated_each_time(front: Nginx, alice: Clien
     wait_until(lambda: statuses() == [200, 304, 304, 200])
     alice.delete(f"/api/qr/{made['id']}/delete")
     assert front.ask(path, headers=SERVED).status_code == 404
-
-
-def test_slow_clients_do_not_block_others(front: Nginx, alice: Client) -> None:
-    slow: list[Any] = []
-    for number in range(60):
-        connection = front.connect(OWN if number % 10 == 0 else None)
-        head = b"POST /api/pixel/add HTTP/1.1\r\nHost: %s\r\n" % BRANDED.encode()
-        connection.sendall(head + (b"Content-Length: 1000\r\n\r\n{" if number % 2 else b"X-Slow: "))
-        slow.append(connection)
-    answers = [front.open("/api/account", headers={"Authorization": f"Bearer {alice.key}"}) for _ in range(10)]
-    for connection in slow:
-        connection.close()
-    assert {answer.status_code for answer in answers} == {200}

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from linkmgr.fields.stats import BY, DIMENSIONS
 from tests.conftest import Client
 from tests.support.reports import TODAY, date, refusal, report, rows
 from tests.support.visited import Store, Visited
@@ -106,7 +105,3 @@ def test_json_is_returned_unless_csv_is_preferred(alice: Client) -> None:
         assert alice.get("/api/stats", headers={"Accept": accept}).mimetype == "application/json", accept
     assert alice.get("/api/stats", headers={"Accept": "text/csv, application/json;q=0.9"}).mimetype == "text/csv"
     assert alice.get("/api/stats?by=x", headers=CSV).mimetype == "application/json"
-
-
-def test_all_dimensions_can_be_filtered_and_shown() -> None:
-    assert set(DIMENSIONS) <= set(BY)

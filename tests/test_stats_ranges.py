@@ -99,9 +99,6 @@ def test_hours_that_are_repeated_or_missing_have_their_own_rows(
     assert [row["time"] for row in found][: len(hours)] == [f"{day}T{hour}" for hour in hours]
 
 
-# --- visitors beyond the retention period, and detailed data
-
-
 # --- strictness
 
 

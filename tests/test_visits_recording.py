@@ -1,8 +1,7 @@
-"""Storage of visits: plan limits, concurrency and retention."""
+"""Storage of visits: plan limits and retention."""
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg2
@@ -19,7 +18,7 @@ from tests.support.visited import purge
 MONTHS_AHEAD = 2
 
 
-# --- the plan limit limit
+# --- the plan limit
 
 
 def test_over_the_monthly_limit_visitors_are_redirected_and_not_recorded(
@@ -43,17 +42,6 @@ def test_over_the_monthly_limit_visitors_are_redirected_and_not_recorded(
     unlimited = Target(located, sql, admin.id)
     unlimited.visit()
     assert unlimited.clicks == 1
-
-
-# --- concurrency
-
-
-def test_concurrent_visits_are_all_counted(target: Target) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: target.visit(address=f"192.0.2.{n % 10}", Referer=f"http://h{n % 7}.com/"), range(160)))
-    found = target.statistics()
-    assert (found["clicks"], found["uniqueClicks"]) == (160, 10)
-    assert sum(int(count) for count in found["topReferrers"].values()) == 160
 
 
 def test_visits_are_recorded_without_prepared_statements_too(

@@ -129,27 +129,17 @@ def test_deliveries_of_a_webhook_that_is_off_wait_until_it_is_on_again(
     assert {delivery["state"] for delivery in deliveries(alice, webhook_id)} == {"delivered"}
 
 
-def test_deliveries_of_a_webhook_without_a_url_are_not_waiting(
+def test_a_delivery_of_a_webhook_without_a_url_is_not_sent_again(
     alice: Client, receiver: Receiver, deliver: Deliver
 ) -> None:
     webhook_id = fail(alice, receiver, deliver)
     alice.put(f"/api/webhook/{webhook_id}/update", {"url": ""})
     [delivery] = deliveries(alice, webhook_id)
     assert (delivery["state"], delivery["due"]) == ("off", None)
-
-
-def test_a_delivery_of_a_webhook_without_a_url_is_not_sent_again(
-    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
-) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
-    alice.put(f"/api/webhook/{webhook_id}/update", {"url": ""})
-    [delivery] = deliveries(alice, webhook_id)
     retry = alice.post(f"/api/delivery/{delivery['id']}/retry")
     assert (retry.status_code, retry.get_json()["code"]) == (400, "webhook_without_url")
     assert retry.get_json()["message"] == "This webhook has no URL, so nothing is sent. Add a URL, then try again."
-    assert sql("SELECT FROM deliveries WHERE state = 'waiting'") == []
+    assert deliveries(alice, webhook_id) == [delivery]
     test = alice.post(f"/api/webhook/{webhook_id}/test")
     assert test.get_json()["message"] == "A test event will be recorded within seconds. This webhook has no URL."
 

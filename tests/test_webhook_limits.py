@@ -199,18 +199,6 @@ def test_the_form_keeps_a_filter_that_is_not_among_its_choices(alice: Client, ap
     assert re.search(f'<option value="{row_id}" selected>', page)
 
 
-def test_a_page_behind_the_last_one_leads_to_the_first(
-    alice: Client, app: Flask, receiver: Receiver, deliver: Deliver
-) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
-    for path in ("/console/webhooks", f"/console/webhooks/{webhook_id}"):
-        page = signed_in(app).get(f"{path}?page=2").text
-        assert "This list has fewer pages." in page
-        assert f'href="{path}">Show the first page' in page
-
-
 def test_a_check_is_no_change_of_a_domain(alice: Client, deliver: Deliver, sql: Sql, app: Flask) -> None:
     domain_id = factories.domain(sql, alice.id)
     subscribe(alice, "", "domain.*")

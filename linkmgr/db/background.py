@@ -17,7 +17,7 @@ class Background:
     """A thread that works every second until the process stops. A failure is logged, and the work is tried again."""
 
     name: ClassVar[str]  # of what it does, in log messages
-    pause: float | None = None  # seconds until it works again, if not POLL_SECONDS
+    pause: float | None = None  # seconds between two turns, if not POLL_SECONDS
 
     def __init__(self, app: Flask) -> None:
         self._app = app

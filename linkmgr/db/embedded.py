@@ -19,7 +19,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -36,7 +35,6 @@ DATABASE = "linkmgr"
 _START_SECONDS = 60
 _STOP_SECONDS = 30
 _RETRY_SECONDS = 1  # between starts of a server that exits immediately
-_READY_LINE = 7  # of postmaster.pid, counted from 0
 _BUILTIN_LOCALE_VERSION = 17  # the first PostgreSQL version with the builtin locale provider
 _OPTIONS = {
     "listen_addresses": "",
@@ -66,12 +64,11 @@ def dsn(folder: Path) -> str:
 
 
 def stop_with_parent(signal_number: int, parent: int) -> None:
-    """In a child process, request the signal when the parent dies, even by SIGKILL. Linux only."""
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal_number, 0, 0, 0)
-        if os.getppid() != parent:  # the parent died before the call
-            os._exit(1)
+    """In a child process, request the signal when the parent dies, even by SIGKILL."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal_number, 0, 0, 0)
+    if os.getppid() != parent:  # the parent died before the call
+        os._exit(1)
 
 
 class Server:
@@ -102,7 +99,7 @@ class Server:
 
     def wait(self) -> None:
         end = time.monotonic() + _START_SECONDS
-        while not (self._is_ready() and self._has_database()):
+        while not self._has_database():
             if self._child is None:
                 self.ensure()
             elif self._child.poll() is not None:
@@ -208,14 +205,6 @@ class Server:
         if result.returncode:
             raise Unavailable(f"initdb failed for {self.data}:\n{result.stderr.strip()}")
         new.rename(self.data)
-
-    def _is_ready(self) -> bool:
-        try:
-            lines = (self.data / "postmaster.pid").read_text().splitlines()
-        except OSError:
-            return False
-        ours = self._child is None or lines[:1] == [str(self._child.pid)]
-        return ours and len(lines) > _READY_LINE and lines[_READY_LINE].strip() == "ready"
 
     def _has_database(self) -> bool:
         try:

@@ -3,8 +3,6 @@
 import contextlib
 import os
 import pwd
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,9 +42,6 @@ def socket_folder(data: Path) -> Path:
 def is_running_on(data: Path, pid: str) -> bool:
     """Return True if the process is a postmaster of the cluster. Its working directory is the data folder; a zombie has
     none."""
-    if sys.platform != "linux":
-        result = subprocess.run(["ps", "-o", "comm=", "-p", pid], capture_output=True, check=False)  # noqa: S603, S607
-        return b"postgres" in result.stdout
     try:
         return Path("/proc", pid, "cwd").samefile(data)
     except OSError:
