@@ -191,7 +191,8 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.event = next(connection.steps)
                 self.connections[connection.fileno()] = connection
                 self.epoll.register(connection, connection.event | select.EPOLLONESHOT)
-                self._make_room()
+                if len(self.connections) > self.cfg.worker_connections:
+                    self._make_room()
         except BlockingIOError:
             pass
         except OSError:  # such as too many open files
