@@ -1,15 +1,10 @@
 """Attacks by slow clients and with requests that take long, and the limits that the service must keep."""
 
-import json
 import secrets
 import subprocess
-import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from typing import NamedTuple
@@ -17,9 +12,9 @@ from typing import NamedTuple
 from PIL import Image
 
 from linkmgr.qr import logos
-from tests.faults.deployment import Deployment
+from tests.faults.beside import Monitor
+from tests.faults.deployment import Deployment, answer, call
 from tests.faults.load import CLIENTS, Load
-from tests.support.servers import resident
 
 SECONDS = 6  # duration of an attack
 CONNECTIONS = 400
@@ -63,38 +58,11 @@ class Row:
         return f"| {self.title} | {self.answered} | {self.failed} | {waits} | {self.memory:.0f} MiB |"
 
 
-class _Monitor:
-    """Measure the longest response time of /healthz and the memory of the largest worker, while the block runs."""
-
-    def __init__(self, deployment: Deployment) -> None:
-        self.deployment = deployment
-        self.max_wait = self.memory = 0.0
-        self._ended = threading.Event()
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._measure)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            thread.join()
-
-    def _measure(self) -> None:
-        while not self._ended.wait(0.05):
-            began = time.monotonic()
-            with suppress(OSError), urllib.request.urlopen(f"{self.deployment.base}/healthz", timeout=30) as response:
-                response.read()
-            self.max_wait = max(self.max_wait, time.monotonic() - began)
-            self.memory = max(self.memory, *(resident(pid) for pid in self.deployment.workers()))
-
-
 def run(deployment: Deployment, attack: Attack) -> Row:
     tag = secrets.token_hex(8)
     deployment.link(tag)
     attack.prepare(deployment)
-    load, monitor = Load(deployment.base, deployment.key, tag, tag), _Monitor(deployment)
+    load, monitor = Load(deployment.base, deployment.key, tag, tag), Monitor(deployment)
     with load.running(), monitor.running():
         attack.inject(deployment)
     failed = sum(not response.succeeded for response in load.responses)
@@ -111,14 +79,6 @@ def _slow_clients(kind: str) -> Callable[[Deployment], None]:
     return attack
 
 
-def _add_code(deployment: Deployment, logo: str) -> str:
-    body = json.dumps({"type": "text", "data": "Hello", "logo": logo}).encode()
-    headers = {"Authorization": f"Bearer {deployment.key}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{deployment.base}/api/qr/add", body, headers)
-    with urllib.request.urlopen(request, timeout=30) as response:
-        return str(json.load(response)["link"]).rpartition("/")[2]
-
-
 def _request_images(deployment: Deployment) -> None:
     """Request a QR code in many sizes from each client, so that no image is in the cache."""
     folder = deployment.database.server.data.parent / logos.FOLDER
@@ -126,22 +86,18 @@ def _request_images(deployment: Deployment) -> None:
     noise = BytesIO()
     Image.effect_noise((1000, 1000), 200).save(noise, "PNG")
     (folder / "noise.png").write_bytes(noise.getvalue())
-    codes = [_add_code(deployment, "noise.png") for _ in range(IMAGE_CLIENTS)]
+    code = {"type": "text", "data": "Hello", "logo": "noise.png"}
+    links = [str(answer(deployment, "POST", "/api/qr/add", code)["link"]) for _ in range(IMAGE_CLIENTS)]
     end = time.monotonic() + SECONDS
 
-    def request_sizes(code: str) -> None:
+    def request_sizes(link: str) -> None:
         for size in range(2048, 64, -30):
             if time.monotonic() > end:
                 return
-            url = f"{deployment.base}/qr/{code}?size={size}"
-            with suppress(urllib.error.HTTPError), urllib.request.urlopen(url, timeout=30) as response:  # most: 503
-                response.read()
+            call(deployment, "GET", f"/qr/{link.rpartition('/')[2]}?size={size}")  # most: 503
 
-    clients = [threading.Thread(target=request_sizes, args=(code,)) for code in codes]
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
+    with ThreadPoolExecutor(IMAGE_CLIENTS) as clients:
+        list(clients.map(request_sizes, links))
 
 
 _VISITS = """
@@ -167,16 +123,9 @@ def _add_visits(deployment: Deployment) -> None:
 def _request_statistics(deployment: Deployment) -> None:
     """Count 300,000 visits of 100 links by country and city from many clients at once."""
     [(ids,)] = deployment.database.query(_VISITED, user_id=deployment.user_id)
-    url = f"{deployment.base}/api/stats?ids={ids}&by=country,city&period=12mo"
-    headers = {"Authorization": f"Bearer {deployment.key}"}
-
-    def request(_: int) -> None:
-        asked = urllib.request.Request(url, headers=headers)
-        with suppress(urllib.error.HTTPError), urllib.request.urlopen(asked, timeout=30) as response:  # most: 503
-            response.read()
-
-    with ThreadPoolExecutor(STATISTICS_CLIENTS) as clients:
-        list(clients.map(request, range(STATISTICS_CLIENTS)))
+    path = f"/api/stats?ids={ids}&by=country,city&period=12mo"
+    with ThreadPoolExecutor(STATISTICS_CLIENTS) as clients:  # most get a 503
+        list(clients.map(lambda _: call(deployment, "GET", path), range(STATISTICS_CLIENTS)))
 
 
 STATISTICS = Attack(

@@ -1,26 +1,22 @@
 """Attacks by one user, and the longest time that small requests of another user take meanwhile."""
 
-import http.client
-import json
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 from linkmgr.repository import idempotency, import_rows, outbox
-from tests.faults.deployment import TARGET, Database, Deployment, register, service
+from tests.faults.deployment import TARGET, TIMEOUT, Database, Deployment, answer, call, register, service
 from tests.support.receivers import Receiver, receiving
 from tests.support.servers import resident
 
 MAX_MEMORY = 300  # MiB per worker
 MAX_WAITS = {"health": 0.5, "import": 2.0, "webhook": 2.0, "export": 2.0}  # seconds
 MAX_STORED = outbox.MAX_BYTES + idempotency.MAX_BYTES + import_rows.MAX_ERROR_BYTES
-TIMEOUT = 60
 HEAD = (
     "| Attack by one user | Longest time: health | Import of another user | Webhook | Export | Memory of a worker"
     " | Stored |\n|---|--:|--:|--:|--:|--:|--:|"
@@ -60,27 +56,37 @@ class Row:
         return f"| {self.title} | {waits} | {self.memory:.0f} MiB | {self.stored / 2**20:.0f} MiB |"
 
 
-def call(target: Deployment, method: str, path: str, body: object = b"", **headers: str) -> tuple[int, bytes]:
-    """Send a request of the target's user. A body that is not bytes is sent as JSON."""
-    head = {"Authorization": f"Bearer {target.key}"} | {name.replace("_", "-"): text for name, text in headers.items()}
-    if not isinstance(body, bytes):
-        head, body = head | {"Content-Type": "application/json"}, json.dumps(body).encode()
-    with closing(http.client.HTTPConnection(urlsplit(target.base).netloc, timeout=TIMEOUT)) as connection:
-        connection.request(method, path, body, head)
-        response = connection.getresponse()
-        return response.status, response.read()
-
-
-def answer(target: Deployment, method: str, path: str, body: object = b"") -> Any:
-    status, answer = call(target, method, path, body)
-    assert status == 200, answer[:500]
-    return json.loads(answer)
-
-
 def until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + TIMEOUT
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
+
+
+class Monitor:
+    """Measure the longest response time of /healthz and the memory of the largest worker, while the block runs."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.max_wait = self.memory = 0.0
+        self._ended = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._measure)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def _measure(self) -> None:
+        while not self._ended.wait(0.05):
+            began = time.monotonic()
+            with suppress(OSError):
+                call(self.deployment, "GET", "/healthz")
+            self.max_wait = max(self.max_wait, time.monotonic() - began)
+            self.memory = max(self.memory, *(resident(pid) for pid in self.deployment.workers()))
 
 
 class _Victim:
@@ -89,7 +95,6 @@ class _Victim:
     def __init__(self, target: Deployment, receiver: Receiver) -> None:
         self.target, self.receiver = target, receiver
         self.waits = dict.fromkeys(MAX_WAITS, 0.0)
-        self.memory = 0.0
         self._ended = threading.Event()
         hook = {"name": "Victim", "url": f"{receiver.url}/victim", "events": ["link.created"]}
         answer(target, "POST", "/api/webhooks", hook)
@@ -97,7 +102,7 @@ class _Victim:
             work()
 
     def _work(self) -> dict[str, Callable[[], object]]:
-        return {"health": self._health, "import": self._import, "webhook": self._webhook, "export": self._export}
+        return {"import": self._import, "webhook": self._webhook, "export": self._export}
 
     @contextmanager
     def beside(self) -> Iterator[None]:
@@ -115,11 +120,6 @@ class _Victim:
             began = time.monotonic()
             work()
             self.waits[kind] = max(self.waits[kind], time.monotonic() - began)
-
-    def _health(self) -> None:
-        call(self.target, "GET", "/healthz")
-        with suppress(OSError):
-            self.memory = max(self.memory, *(resident(pid) for pid in self.target.workers()))
 
     def _import(self) -> None:
         row = f"Long URL,Title\n{TARGET}{secrets.token_hex(8)},One\n"
@@ -141,8 +141,9 @@ def run(database: Database, attack: Attack) -> Row:
         service(database, private_networks="127.0.0.0/8", bulk_rows="1000000 per minute") as own,
     ):
         user_id, key = register(database)
-        victim = _Victim(Deployment(database, own.base, own.master, user_id, key), receiver)
-        with victim.beside():
+        victim, monitor = _Victim(Deployment(database, own.base, own.master, user_id, key), receiver), Monitor(own)
+        with victim.beside(), monitor.running():
             attack.inject(own)
         [(stored,)] = database.query(_STORED, user_id=own.user_id)
-        return Row(attack.title, victim.waits, victim.memory, float(stored))
+        waits = victim.waits | {"health": monitor.max_wait}
+        return Row(attack.title, waits, monitor.memory, float(stored))

@@ -1,9 +1,9 @@
 """Start what the faults are injected into: a durable PostgreSQL, the service under gunicorn, and Redis."""
 
+import http.client
+import json
 import os
 import secrets
-import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg2
 from psycopg2.extensions import parse_dsn
@@ -23,8 +24,10 @@ from linkmgr.db import embedded, migrations
 from linkmgr.db.embedded import Server
 from linkmgr.repository import users
 from tests.faults.proxy import Proxy, between
+from tests.support.servers import children, redis
 
 TARGET = "https://example.com/"
+TIMEOUT = 60
 _SOCKET = ".s.PGSQL.5432"
 _STEP = 0.1
 _CALLS = 16  # enough to reach every worker
@@ -88,11 +91,28 @@ class Deployment:
     redis: int = 0  # process id
 
     def workers(self) -> set[int]:
-        return {int(pid) for pid in Path(f"/proc/{self.master}/task/{self.master}/children").read_text().split()}
+        return set(children(self.master))
 
     def link(self, alias: str) -> int:
         [(link,)] = self.database.query(_LINK, user_id=self.user_id, alias=alias, url=TARGET)
         return int(link)
+
+
+def call(target: Deployment, method: str, path: str, body: object = b"", **headers: str) -> tuple[int, bytes]:
+    """Send a request of the target's user. A body that is not bytes is sent as JSON."""
+    head = {"Authorization": f"Bearer {target.key}"} | {name.replace("_", "-"): text for name, text in headers.items()}
+    if not isinstance(body, bytes):
+        head, body = head | {"Content-Type": "application/json"}, json.dumps(body).encode()
+    with closing(http.client.HTTPConnection(urlsplit(target.base).netloc, timeout=TIMEOUT)) as connection:
+        connection.request(method, path, body, head)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def answer(target: Deployment, method: str, path: str, body: object = b"") -> Any:
+    status, answer = call(target, method, path, body)
+    assert status == 200, answer[:500]
+    return json.loads(answer)
 
 
 def settings(database: Database) -> dict[str, str]:
@@ -158,19 +178,9 @@ def proxied(database: Database, where: Path, app: str = "app:app") -> Iterator[D
 
 @contextmanager
 def with_redis(database: Database, where: Path) -> Iterator[Deployment]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    command = ["redis-server", "--port", port, "--save", "", "--dir", str(where), "--bind", "127.0.0.1"]
-    redis = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        with service(database, rate_limit_storage=f"redis://127.0.0.1:{port}/0") as deployment:
-            deployment.redis = redis.pid
-            yield deployment
-    finally:
-        redis.send_signal(signal.SIGCONT)
-        redis.kill()
-        redis.wait()
+    with redis(where) as (storage, server), service(database, rate_limit_storage=storage) as deployment:
+        deployment.redis = server.pid
+        yield deployment
 
 
 @contextmanager

@@ -1,13 +1,11 @@
 """Events during faults: workers are killed while a receiver fails, and every event must arrive at least once."""
 
-import json
 import os
 import signal
 import time
-import urllib.request
 from dataclasses import dataclass
 
-from tests.faults.deployment import TARGET, Deployment
+from tests.faults.deployment import TARGET, Deployment, answer
 from tests.support.receivers import Receiver, receiving
 
 HEAD = "| Events | Fault | Delivered | Repeated | Lost | Seconds |\n|--:|---|--:|--:|--:|--:|"
@@ -43,13 +41,6 @@ class Row:
         return f"| {len(self.ids):,} | {self.title} | {counts} |"
 
 
-def _subscribe(target: Deployment, url: str) -> None:
-    body = json.dumps({"name": "Faults", "url": url, "events": ["link.created"]}).encode()
-    headers = {"Authorization": f"Bearer {target.key}", "Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(f"{target.base}/api/webhooks", body, headers), timeout=30):
-        pass
-
-
 def _ids(receiver: Receiver) -> list[int]:
     return [delivery.json["data"]["id"] for delivery in list(receiver.received)]
 
@@ -59,7 +50,8 @@ def run(target: Deployment, *, kills: bool) -> Row:
     are killed while they deliver. The service must allow webhooks on loopback."""
     database = target.database
     with receiving() as receiver:
-        _subscribe(target, receiver.url)
+        hook = {"name": "Faults", "url": receiver.url, "events": ["link.created"]}
+        answer(target, "POST", "/api/webhooks", hook)
         failed: list[int] = []
         if kills:
             receiver.status = 503

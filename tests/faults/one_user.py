@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from linkmgr import create_app
 from linkmgr.repository import outbox
 from linkmgr.repository.login import new_link
-from tests.faults.beside import TIMEOUT, Attack, answer, call, until
-from tests.faults.deployment import TARGET, Deployment, settings
+from tests.faults.beside import Attack, until
+from tests.faults.deployment import TARGET, TIMEOUT, Deployment, answer, call, settings
 from tests.support.raw_http import many
 from tests.support.receivers import receiving
 

@@ -112,7 +112,8 @@ def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     if not shutil.which("redis-server"):
         pytest.skip("redis-server is missing: apt-get install redis-server")
     port = free_port()
-    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--dir", folder]) as server:
+    command = ["redis-server", "--port", str(port), "--save", "", "--dir", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         for _ in range(100):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 break
