@@ -256,7 +256,7 @@ class Worker(base.Worker):  # type: ignore[misc]
                 while connection.unsent:
                     yield select.EPOLLOUT
                     connection.flush()
-                keep = not response.should_close()
+                keep = not (response.should_close() or request.body.failed)  # a request may not begin behind a bad body
                 while keep and request.body.read(_BLOCK):
                     pass
                 connection.head = 0
