@@ -145,6 +145,15 @@ def test_the_hash_of_a_password_is_not_a_password(mark: str) -> None:
     assert (row.problem or "").startswith("Row 1 has a password, which the source keeps secret.")
 
 
+@pytest.mark.parametrize(
+    ("password", "stored"), [("1234", "1234"), ('"1"', "1"), ("1", None), ("true", None), ('["x"]', None), ("0", "")]
+)
+def test_a_password_of_any_type_is_kept_or_a_problem(password: str, stored: str | None) -> None:
+    row = only(f'[{{"address": "secret", "target": "{SALE}", "password": {password}}}]'.encode())
+    assert bool(row.problem) == (stored is None)
+    assert row.record.get("password", "") == (stored or "")
+
+
 def test_links_that_the_source_has_banned_are_problems() -> None:
     rows = read(f"target,address,banned\n{SALE},live,false\n{SALE},bad,true\n{SALE},worse,t\n".encode())
     assert [(row.problem or "").partition(" at the source")[0] for row in rows] == [

@@ -180,10 +180,10 @@ class Converter:
         """Refuse a link whose password is unknown, because everybody could open it."""
         password = record.pop("password", None)
         marks = [as_text(value).lower() for value in (password, has_password)]
-        is_text = isinstance(password, str) and marks[0] not in ("true", "false")
-        if is_text and not _HASH.fullmatch(str(password)):
-            record["password"] = password
-        elif is_text or "true" in marks or "1" in marks:
+        is_mark = password is None or password in (0, 1) or marks[0] in ("true", "false")
+        if not is_mark and not isinstance(password, dict | list) and not _HASH.fullmatch(as_text(password)):
+            record["password"] = as_text(password)
+        elif not is_mark or "true" in marks or "1" in marks:
             raise Unreadable("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
 
 
