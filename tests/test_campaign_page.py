@@ -23,8 +23,7 @@ def campaign(client: Client, **members: Any) -> tuple[int, str]:
 def fill(client: Client, sql: Sql, campaign_id: int, *links: tuple[str, str]) -> list[str]:
     """Add links and return their aliases."""
     ids = [factories.link(sql, client.id, url=url, title=title) for url, title in links]
-    for link_id in ids:
-        client.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
+    factories.assign(sql, campaign_id, ids)
     return [row["alias"] for row in sql("SELECT alias FROM links WHERE id = ANY(%(ids)s) ORDER BY id", ids=ids)]
 
 

@@ -21,7 +21,7 @@ MAX_CHI_SQUARE = 33.4
 
 def fill(client: Client, sql: Sql, campaign_id: int, links: int) -> list[int]:
     ids = [factories.link(sql, client.id, url=f"https://example.com/{number}") for number in range(links)]
-    sql("UPDATE links SET campaign_id = %(to)s WHERE id = ANY(%(ids)s) RETURNING 1", to=campaign_id, ids=ids)
+    factories.assign(sql, campaign_id, ids)
     return ids
 
 

@@ -80,6 +80,10 @@ def visit(sql: Sql, tracked_id: int) -> None:
     )  # fmt: skip
 
 
+def assign(sql: Sql, campaign_id: int, ids: list[int]) -> None:
+    sql("UPDATE links SET campaign_id = %(to)s WHERE id = ANY(%(ids)s) RETURNING 1", to=campaign_id, ids=ids)
+
+
 def campaign(sql: Sql, user_id: int) -> int:
     return row(sql, "campaigns", user_id=user_id, name=f"Campaign {next(_numbers)}", public=True)
 
