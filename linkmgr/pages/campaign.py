@@ -11,19 +11,18 @@ from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public, rate_windows
-from linkmgr.web import rate_limit
+from linkmgr.web import rate_limit, security_headers
 from linkmgr.web import request as web_request
 
 bp = Blueprint("campaign", __name__)
+bp.after_request(security_headers.prevent_caching)
 
 LINKS_PER_PAGE = 25
 
 
 @bp.get("/r/<word:slug>")
 def rotate(slug: str) -> Response:
-    response = redirect(_short_url(branded.host(), slug), code=302)  # the short link records the visit
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return redirect(_short_url(branded.host(), slug), code=302)  # the short link records the visit
 
 
 def _short_url(host: str | None, slug: str) -> str:

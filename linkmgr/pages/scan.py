@@ -5,26 +5,27 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from flask import Blueprint, Response, make_response, redirect, render_template, request
+from flask import Blueprint, Response, redirect, render_template, request
+from flask.typing import ResponseReturnValue
 
 from linkmgr.errors import AppError
 from linkmgr.pages import branded, loops
 from linkmgr.qr.vcard import vcard
 from linkmgr.repository import public
 from linkmgr.visits import record
+from linkmgr.web import security_headers
 
 bp = Blueprint("scan", __name__)
+bp.after_request(security_headers.prevent_caching)
 
 
 @bp.get("/q/<word:code>")
-def scan(code: str) -> Response:
+def scan(code: str) -> ResponseReturnValue:
     row = public.qr_code(branded.host(), code)
     if row["type"] == "link":
         loops.refuse(row["data"], branded=row["target_branded"])
     record.record(request.environ, row["id"], row["user_id"])
-    response = make_response(_respond(row["type"], row["data"]))
-    response.headers["Cache-Control"] = "no-store"  # every scan is counted
-    return response
+    return _respond(row["type"], row["data"])
 
 
 @bp.get("/q/<word:code>/vcard")
@@ -33,9 +34,7 @@ def save_contact(code: str) -> Response:
     row = public.qr_code(branded.host(), code)
     if row["type"] != "vcard":
         raise AppError("image_missing")
-    response = _vcard(row["data"])
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return _vcard(row["data"])
 
 
 def _target(host: str | None, code: str) -> str | None:
@@ -46,7 +45,7 @@ def _target(host: str | None, code: str) -> str | None:
 loops.HOPS["scan.scan"] = _target
 
 
-def _respond(kind: str, data: Any) -> Any:
+def _respond(kind: str, data: Any) -> ResponseReturnValue:
     match kind:
         case "link":
             return redirect(data, code=302)

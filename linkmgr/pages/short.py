@@ -17,16 +17,10 @@ from linkmgr.web import request as web_request
 from linkmgr.web import security_headers
 
 bp = Blueprint("short", __name__)
+bp.after_request(security_headers.prevent_caching)
 
 # Key of the WSGI environment: the row of the link, or None, or the error of the database, if fast_redirect has read it.
 LINK = "linkmgr.link"
-
-
-@bp.after_request
-def _disable_caching(response: Response) -> Response:
-    """Prevent caching, so that every visit is counted and gets the current target."""
-    response.headers.setdefault("Cache-Control", "no-store")
-    return response
 
 
 @bp.route("/<alias:alias>", methods=("GET", "POST"))

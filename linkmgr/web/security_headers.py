@@ -49,6 +49,12 @@ def policy(environ: dict[str, Any]) -> tuple[str, str]:
     return "Content-Security-Policy", POLICY + scripts
 
 
+def prevent_caching(response: Response) -> Response:
+    """Let every visit reach the service, so that it is counted and gets the current target."""
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
 def keep_private(response: Response) -> Response:
     """Disable caching and hide the URL from other sites. For pages of signed-in users."""
     response.headers["Cache-Control"] = "no-store"
