@@ -7,19 +7,19 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.plan_limits import LIMITS
 from linkmgr.settings import settings
 
-# Label, kind in the table `usage`, and the member of the plan's limits that limits it.
-USAGE_KINDS = (
-    ("Links", "links", "links"),
-    ("Clicks this month", "clicks", "clicks"),
-    ("QR codes", "qrs", None),
-    ("Bio pages", "bios", None),
-    ("Branded domains", "domains", "domain"),
-    ("Pixels", "pixels", "pixels"),
-    ("Splash pages", "splash_pages", "splash"),
-    ("Overlays", "overlays", "overlay"),
-    ("Campaigns", "campaigns", "bundle"),
-    ("Channels", "channels", None),
-)
+# By kind in the table `usage`: its label, and the member of the plan's limits that limits it.
+USAGE_KINDS = {
+    "links": ("Links", "links"),
+    "clicks": ("Clicks this month", "clicks"),
+    "qrs": ("QR codes", None),
+    "bios": ("Bio pages", None),
+    "domains": ("Branded domains", "domain"),
+    "pixels": ("Pixels", "pixels"),
+    "splash_pages": ("Splash pages", "splash"),
+    "overlays": ("Overlays", "overlay"),
+    "campaigns": ("Campaigns", "bundle"),
+    "channels": ("Channels", None),
+}
 _FEATURES = ("api", "alias", "geo", "device", "parameters", "export")
 
 
@@ -41,12 +41,12 @@ def _limit(limits: Row, member: str | None) -> int | None:
 
 
 def usage(account: Row) -> list[Usage]:
-    return [use_of(account, kind) for _, kind, _ in USAGE_KINDS]
+    return [use_of(account, kind) for kind in USAGE_KINDS]
 
 
 def use_of(account: Row, kind: str) -> Usage:
-    """Return how much of a kind an account uses."""
-    label, _, member = next(row for row in USAGE_KINDS if row[1] == kind)
+    """Return how much of a kind an account uses. Others, such as webhooks, have no limit."""
+    label, member = USAGE_KINDS.get(kind, ("", None))
     limit = None if account["admin"] else _limit(account["limits"], member)
     return Usage(label, account["used"].get(kind, 0), limit)
 

@@ -15,7 +15,8 @@ from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console.controls import lines, to_number
-from linkmgr.pages.console.forms import PER_PAGE, Form, flash_with_warnings
+from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.frame import flash_with_warnings
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users

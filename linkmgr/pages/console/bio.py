@@ -47,7 +47,6 @@ FORM = BioForm(
     choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
     after="bio_row",
     used="link",
-    counted="bios",
     unique=("alias",),
     example="A bio page shows all that you do under one URL: a name, a few words and your links. For example, /dana "
     "can be the only link in your profiles.",

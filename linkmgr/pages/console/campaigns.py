@@ -17,7 +17,6 @@ from linkmgr.resources.campaigns import Campaign
 FORM = Form(
     Campaign,
     used="link",
-    counted="campaigns",
     unique=("slug",),
     example="A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
     "random one of them. For example, all links of a summer sale.",

@@ -8,7 +8,6 @@ from linkmgr.resources.channels import Channel
 FORM = Form(
     Channel,
     used="item",
-    counted="channels",
     example="A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for "
     "each customer.",
     consequence="Its links, bio pages and QR codes remain.",

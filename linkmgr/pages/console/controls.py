@@ -1,5 +1,5 @@
 """The controls of forms. The type and the bounds of a field decide what a browser offers for it, how its value is read
-from a form, and how a stored value is shown.
+from a form, how a stored value is shown, and whether it was changed.
 
 Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of two controls.
 """
@@ -141,3 +141,18 @@ def shown(field: Any, value: Any) -> Any:
         case Integer():
             value = value or 0
     return "" if value is None else value
+
+
+def kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
+    """Return the stored value if its control was left as it was, or else what was typed. The values of a list have
+    controls of one line, where browsers remove line breaks."""
+    match typed, stored:
+        case dict(), dict():
+            return {name: kept(value, stored.get(name), one_line=one_line) for name, value in typed.items()}
+        case list(), list():
+            pairs = zip(typed, stored, strict=False)
+            return [kept(*pair, one_line=True) for pair in pairs] + typed[len(stored) :]
+        case str(), str():
+            shown = lines(stored)
+            return stored if typed == (shown.replace("\n", "") if one_line else shown) else typed
+    return typed

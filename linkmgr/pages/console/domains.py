@@ -24,7 +24,6 @@ FORM = Form(
     noun="domain",
     read=_read,
     used="link",
-    counted="domains",
     typed="host",
     can_duplicate=False,
     example="A branded domain replaces the host of this service in your short URLs. For example, "

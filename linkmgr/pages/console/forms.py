@@ -31,7 +31,6 @@ from linkmgr.pages.console.controls import Control, FormData
 from linkmgr.pages.plan_use import Usage
 from linkmgr.repository import console_queries, tables
 from linkmgr.resources.resource import Resource
-from linkmgr.web import request as web_request
 
 PER_PAGE = 15  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -39,38 +38,23 @@ GENERAL = ""  # the name of a message that is about no field
 AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
-def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
-    """Show a sentence on the next page, and the warnings of the API with the words of the form."""
-    flash(sentence, "success")
-    for warning in web_request.current().warnings:
-        name, mark, rest = warning.partition(": ")
-        flash(f"{labels.get(name, name) if mark else name}{mark}{rest}", "warning")
-
-
-def _kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
-    """Return the stored value if its control was left as it was, or else what was typed. The values of a list have
-    controls of one line, where browsers remove line breaks."""
-    match typed, stored:
-        case dict(), dict():
-            return {name: _kept(value, stored.get(name), one_line=one_line) for name, value in typed.items()}
-        case list(), list():
-            pairs = zip(typed, stored, strict=False)
-            return [_kept(*pair, one_line=True) for pair in pairs] + typed[len(stored) :]
-        case str(), str():
-            shown = controls.lines(stored)
-            return stored if typed == (shown.replace("\n", "") if one_line else shown) else typed
-    return typed
-
-
 class Form:
     """The list and the form of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`, `<name>_save`,
     `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its template is
-    `console/<name>_form.html`, or else that of all forms, which shows all controls. The members below are declared for
-    a resource, as are functions that replace the methods before them. What needs more is a subclass."""
+    `console/<name>_form.html`, or else that of all forms, which shows all controls. A resource declares the members
+    that differ, functions in place of methods too. What calls the method that it replaces is a subclass."""
 
     bp: Blueprint = frame.bp
     name = plural = noun = ""  # those of the kind by default
     defaults: Row  # values of an empty form
+    read: Callable[[int, int], Row]  # (user_id, id) -> the stored row with its version
+    add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
+    change: Callable[[int, int, Row], Any]  # (user_id, id, members)
+    delete: Callable[[int, int], None]  # (user_id, id)
+    check: Callable[[Row], dict[str, str]] = staticmethod(lambda _: {})  # messages by member, besides those of the API
+    choices: Callable[[], Row] = dict  # further values for the templates
+    options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
+    show_secret: Callable[[Row], ResponseReturnValue] = staticmethod(lambda _: "")
     fields: Mapping[str, str] = {}  # members by code of the errors that are about them
     after = ""  # the endpoint that shows a stored row; by default the page with its form
     shown_once = "secret"  # the member of a new row that `show_secret` shows
@@ -79,38 +63,9 @@ class Form:
     unique: tuple[str, ...] = ()  # members that a duplicate leaves out
     example = ""  # what the resource is for, shown while there is none
     used = ""  # the noun of what uses a row
-    counted = ""  # what plans limit: a kind of `plan_use`
+    counted = ""  # a kind of `plan_use`, if it is not `plural`
     has_list = can_duplicate = True
     preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
-
-    def read(self, user_id: int, row_id: int) -> Row:
-        """Return the stored row with its version."""
-        return self.kind.read(user_id, row_id)
-
-    def add(self, user_id: int, members: Row) -> Row:
-        """Store a row and return it with its id."""
-        return self.kind.create(user_id, members)
-
-    def change(self, user_id: int, row_id: int, members: Row) -> Any:
-        return self.kind.change(user_id, row_id, members)
-
-    def delete(self, user_id: int, row_id: int) -> None:
-        self.kind.delete(user_id, row_id)
-
-    def check(self, _record: Row) -> dict[str, str]:
-        """Return messages by member, besides those of the API."""
-        return {}
-
-    def choices(self) -> Row:
-        """Return further values for the templates."""
-        return {}
-
-    def options(self) -> dict[str, dict[str, str]]:
-        """Return by member the labels of its values."""
-        return {}
-
-    def show_secret(self, _row: Row) -> ResponseReturnValue:
-        raise NotImplementedError
 
     def show_list(self) -> str:
         page = self.kind.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
@@ -121,9 +76,10 @@ class Form:
         return self.render_list(page)
 
     def __init__(self, kind: type[Resource], **members: Any) -> None:
-        assert all(hasattr(Form, name) or name == "defaults" for name in members), members
         self.kind = kind
         self.name, self.plural, self.noun, self.defaults = kind.path, kind.plural, kind.noun, kind.defaults()
+        self.read, self.add, self.change, self.delete = kind.read, kind.create, kind.change, kind.delete
+        assert all(hasattr(self, name) for name in members), members
         vars(self).update(members)
         row = f"/{self.plural}/<id:row_id>"
         if self.has_list:
@@ -205,8 +161,8 @@ class Form:
     @property
     def use(self) -> Usage | None:
         """Use of the plan, or None if it sets no limit."""
-        use = plan_use.use_of(g.account, self.counted) if self.counted else None
-        return use if use and use.limit is not None else None
+        use = plan_use.use_of(g.account, self.counted or self.plural)
+        return use if use.limit is not None else None
 
     def question(self, row: Row) -> str:
         """Return what a delete does."""
@@ -245,7 +201,7 @@ class Form:
         if messages:
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
-        flash_with_warnings(
+        frame.flash_with_warnings(
             f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.kind.labels()
         )
         if self.shown_once in added:  # shown in this response, so that no URL of the browser's history shows it
@@ -277,12 +233,12 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash_with_warnings("Changes saved.", self.kind.labels())
+        frame.flash_with_warnings("Changes saved.", self.kind.labels())
         return redirect(self.url("page", row), code=303)
 
     def _typed(self, stored: Row) -> Row:
         """Return the record of what was typed, with the stored values of the controls that were left as they were."""
-        record = {name: _kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
+        record = {name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
         for name, member in self.kind.creates()().fields.items():
             if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.shown_time(stored[name]):
                 record[name] = stored[name]

@@ -1,8 +1,9 @@
 """The frame of all pages of the console: the session, the navigation, and how pages show times and lists."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from flask import Blueprint, g, request
+from flask import Blueprint, flash, g, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response
@@ -10,6 +11,7 @@ from werkzeug.wrappers import Response
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.repository import console_queries
 from linkmgr.web import error_handlers, security_headers
+from linkmgr.web import request as web_request
 
 bp = Blueprint("console", __name__, url_prefix="/console")
 bp.before_request(signed_in.require_session)
@@ -94,6 +96,14 @@ def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
         for heading, entries in NAVIGATION.items()
         if heading != "Administration" or g.admin
     }
+
+
+def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
+    """Show a sentence on the next page, and the warnings of the API with the words of the form."""
+    flash(sentence, "success")
+    for warning in web_request.current().warnings:
+        name, mark, rest = warning.partition(": ")
+        flash(f"{labels.get(name, name) if mark else name}{mark}{rest}", "warning")
 
 
 def _counted(number: int) -> str:

@@ -84,7 +84,6 @@ FORM = Form(
     options=_options,
     choices=lambda: link_form.choices() | {"base_url": settings().base_url},
     after="link",
-    counted="links",
     unique=("custom", "password"),
     consequence="Visitors of {shorturl} will see a page that says it does not exist.",
 )

@@ -26,7 +26,6 @@ FORM = OverlayForm(
     plural="overlays",
     noun="overlay",
     used="link",
-    counted="overlays",
     example="An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or "
     "collects e-mail addresses for a newsletter.",
     consequence="Links that show it redirect directly from then on, and its answers are deleted.",

@@ -55,13 +55,19 @@ _CUSTOM_UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (9
 
 
 class Period(NamedTuple):
-    """The period of the query: its times, its name, the members of the query that select it, and the units of its
-    chart, the first of which is the default."""
+    """The period of the query: its times, its name, the members of the query that select it, the units that its chart
+    can have and the one that it has, and the last day that can be chosen."""
 
     span: Range
     name: str
     query: dict[str, str]
     units: tuple[str, ...]
+    unit: str
+    today: str
+
+    @property
+    def all(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+        return PERIODS
 
 
 def _parse_date(name: str) -> date | None:
@@ -72,8 +78,9 @@ def _parse_date(name: str) -> date | None:
         raise AppError("invalid", problems=f"{name} must be a date such as 2026-11-21") from None
 
 
-def _custom(today: date) -> Period | None:
-    """Return the period from the day `from` up to and including the day `to`, in either order, or None."""
+def _custom(today: date) -> tuple[Range, str, dict[str, str], tuple[str, ...]] | None:
+    """Return the range from the day `from` up to and including the day `to`, in either order, its name, its query and
+    its units, or None."""
     begin, end = _parse_date("from"), _parse_date("to")
     if not (begin or end):
         return None
@@ -83,29 +90,19 @@ def _custom(today: date) -> Period | None:
     units = tuple(unit for unit, (least, most) in _CUSTOM_UNITS.items() if least <= days <= most)
     name = f"{first:%b} {first.day}" + (f", {first.year}" if first.year != last.year else "")
     query = {"from": first.isoformat(), "to": last.isoformat()}
-    return Period(span, f"the period {name} to {last:%b} {last.day}, {last.year}", query, units)
+    return span, f"the period {name} to {last:%b} {last.day}, {last.year}", query, units
 
 
-def requested(now: datetime) -> tuple[Period, str]:
-    """Return the period of the query, and the unit of its chart."""
-    period = _period(now)
+def requested(now: datetime) -> Period:
+    """Return the period of the query."""
+    today = now.astimezone(g.zone).date()
+    found = _custom(today)
+    if found is None:
+        period = query_choice("period", tuple(PERIODS)) or DEFAULT
+        _, name, units = PERIODS[period]
+        found = parse_range(g.zone, now, since=None, until=None, period=period), name, {"period": period}, units
     unit = query_choice("by", UNITS)
-    return period, unit if unit in period.units else period.units[0]
-
-
-def switches(period: Period, unit: str, now: datetime) -> Row:
-    """Return the values of the macro `switches`."""
-    today = now.astimezone(g.zone).date().isoformat()
-    return period._asdict() | {"all": PERIODS, "unit": unit, "today": today}
-
-
-def _period(now: datetime) -> Period:
-    if custom := _custom(now.astimezone(g.zone).date()):
-        return custom
-    period = query_choice("period", tuple(PERIODS)) or DEFAULT
-    span = parse_range(g.zone, now, since=None, until=None, period=period)
-    _, name, units = PERIODS[period]
-    return Period(span, name, {"period": period}, units)
+    return Period(*found, unit if unit in found[-1] else found[-1][0], today.isoformat())
 
 
 def count(
@@ -124,8 +121,8 @@ def count(
 def numbers(kind: str, row_id: int) -> Row:
     """Count the visits of a link, a QR code, a campaign or a channel in the period of the query."""
     now, noun = datetime.now(UTC), "scan" if kind == "qr" else "click"
-    period, unit = requested(now)
-    span = period.span
+    period = requested(now)
+    span, unit = period.span, period.unit
     selected: Row = {kind: row_id} | period.query
     rows, buckets, _ = count(
         span,
@@ -147,7 +144,7 @@ def numbers(kind: str, row_id: int) -> Row:
         "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},
         "tables": charts.tables(rows, total, dimensions, partial(named, selected)),
         "more": {heading: statistics_url({"dimension": key} | selected) for key, heading in dimensions.items()},
-        "periods": switches(period, unit, now),
+        "periods": period,
     }
 
 

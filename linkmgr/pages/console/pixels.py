@@ -6,7 +6,6 @@ from linkmgr.resources.pixels import SERVICES, Pixel
 FORM = Form(
     Pixel,
     used="link",
-    counted="pixels",
     options=lambda: {"type": SERVICES},
     example="A pixel reports the visitors of your links to an advertising or analytics service. For example, Google "
     "Analytics with the id G-ABC1234567.",

@@ -171,7 +171,6 @@ FORM = QrForm(
     check=_check,
     choices=_choices,
     after="qr_code",
-    counted="qrs",
     example="A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
     "change the content after the code is printed, and see how often it is scanned.",
     consequence="People who scan a printed copy will see a page that says the code does not exist. Only a printed "

@@ -39,7 +39,6 @@ class Asked(NamedTuple):
     filters: dict[str, str]
     dimensions: list[str]
     period: periods.Period
-    unit: str
 
     @property
     def members(self) -> Row:
@@ -49,7 +48,7 @@ class Asked(NamedTuple):
 
     @property
     def query(self) -> Row:
-        return self.members | self.period.query | {"by": self.unit}
+        return self.members | self.period.query | {"by": self.period.unit}
 
     @property
     def all_dimensions(self) -> dict[str, str]:
@@ -75,7 +74,7 @@ def _read_query(now: datetime) -> Asked:
     filters = {name: text for name in DIMENSIONS if (text := query_text(name, _MAX_TEXT))}
     chosen = [query_choice("dimension", (*DIMENSIONS, *_TARGETS)), query_choice("second", tuple(DIMENSIONS))]
     dimensions = list(dict.fromkeys(filter(None, [chosen[0] or "country", chosen[1]])))
-    return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, *periods.requested(now))
+    return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested(now))
 
 
 def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
@@ -90,14 +89,14 @@ def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
         "filters": filters,
         "bots": "exclude",
     }
-    over_time = Query(by=[f"time:{selection.unit}"], order="time", limit=MAX_ROWS, **shared)
+    over_time = Query(by=[f"time:{selection.period.unit}"], order="time", limit=MAX_ROWS, **shared)
     by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, **shared)
     return stats.reports(g.user_id, Owner(g.user_id), [over_time, by_label])
 
 
 def _chart(selection: Asked, report: stats.Report, now: datetime) -> charts.Chart:
     span, noun = selection.period.span, "scan" if selection.kind == "qr" else "click"
-    starts = [bucket.start.astimezone(g.zone) for bucket in buckets(span, selection.unit)]
+    starts = [bucket.start.astimezone(g.zone) for bucket in buckets(span, selection.period.unit)]
     rows = [row for row in zip(starts, report.rows, strict=True) if row[0] <= now]
     clicks, visitors = charts.count(report.totals["clicks"], noun), report.totals.get("visitors")
     counted = clicks if visitors is None else f"{clicks}, {charts.count(visitors, 'unique visitor')}"
@@ -105,7 +104,7 @@ def _chart(selection: Asked, report: stats.Report, now: datetime) -> charts.Char
     is_current = span.until > now
     return charts.chart(
         drawn,
-        unit=selection.unit,
+        unit=selection.period.unit,
         period=selection.period.name,
         noun=noun,
         is_current=is_current,
@@ -121,7 +120,7 @@ def statistics() -> ResponseReturnValue:
     selection = _read_query(now)
     shown: Row = {
         "asked": selection,
-        "periods": periods.switches(selection.period, selection.unit, now),
+        "periods": selection.period,
         "searched": searched,
     }
     shown |= {"dimensions": DIMENSIONS | _TARGETS, "label_of": periods.label, "most": MAX_LABELS}
