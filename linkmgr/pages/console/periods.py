@@ -96,13 +96,13 @@ def _custom(today: date) -> tuple[Range, str, dict[str, str], tuple[str, ...]] |
 def requested(now: datetime) -> Period:
     """Return the period of the query."""
     today = now.astimezone(g.zone).date()
-    found = _custom(today)
-    if found is None:
+    chosen = _custom(today)
+    if chosen is None:
         period = query_choice("period", tuple(PERIODS)) or DEFAULT
         _, name, units = PERIODS[period]
-        found = parse_range(g.zone, now, since=None, until=None, period=period), name, {"period": period}, units
+        chosen = parse_range(g.zone, now, since=None, until=None, period=period), name, {"period": period}, units
     unit = query_choice("by", UNITS)
-    return Period(*found, unit if unit in found[-1] else found[-1][0], today.isoformat())
+    return Period(*chosen, unit if unit in chosen[-1] else chosen[-1][0], today.isoformat())
 
 
 def count(
