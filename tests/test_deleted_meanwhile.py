@@ -11,29 +11,19 @@ from flask import Flask
 from linkmgr.repository import users
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.keyring import Make, code
 from tests.support.races import during
 
-CREATES = {
-    "bio": {"alias": "mine", "name": "n"},
-    "campaign": {"name": "n"},
-    "channel": {"name": "n"},
-    "overlay": {"type": "message", "name": "n", "message": "m"},
-    "pixel": {"type": "bing", "name": "n", "tag": "t"},
-    "qr": {"type": "text", "data": "x"},
-    "splash": {"name": "n", "counter": 5, "title": "t", "message": "m", "link": "https://example.com"},
-    "url": {"url": "https://example.com"},
-}
 
-
-@pytest.mark.parametrize("kind", CREATES)
+@pytest.mark.parametrize("kind", ["bio", "campaign", "overlay", "qr", "url"])
 def test_a_write_that_waits_for_the_delete_of_its_user_reports_an_invalid_key(
     app: Flask, alice: Client, raw: psycopg2.extensions.connection, kind: str
 ) -> None:
     client = Client(app.test_client(), alice.key)
     delete = f"DELETE FROM users WHERE id = {alice.id}"
-    answer = during(raw, delete, lambda: client.post(f"/api/{kind}/add", CREATES[kind]))
+    answer = during(raw, delete, lambda: client.post(f"/api/{kind}/add", LEAST[kind]))
     assert answer.status_code == 401, answer.text
     assert answer.get_json()["message"].startswith("The API key is invalid. ")
     assert answer.headers["WWW-Authenticate"] == "Bearer"

@@ -12,30 +12,24 @@ from linkmgr.db import statements
 from linkmgr.repository import plans
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.own_plan import FEATURES
 from tests.support.races import at_once
 
 Limited = Callable[..., Client]
 
-CREATES: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
-    "pixels": ("/api/pixel/add", lambda n: {"type": "bing", "name": f"Pixel {n}", "tag": "1"}),
-    "domain": ("/api/domain/add", lambda n: {"domain": f"https://go{n}.example.com"}),
-    "splash": ("/api/splash/add", lambda n: {"name": f"Splash page {n}"}),
-    "overlay": ("/api/overlay/add", lambda n: {"type": "message", "name": f"Overlay {n}"}),
-    "bundle": ("/api/campaign/add", lambda n: {"name": f"Campaign {n}"}),
+# By feature: the word of its paths, its table, and the table in messages
+ROWS = {
+    "pixels": ("pixel", "pixels", "pixels"),
+    "domain": ("domain", "domains", "domains"),
+    "splash": ("splash", "splash_pages", "splash pages"),
+    "overlay": ("overlay", "overlays", "overlays"),
+    "bundle": ("campaign", "campaigns", "campaigns"),
 }
-TABLES = {
-    "pixels": "pixels",
-    "domain": "domains",
-    "splash": "splash_pages",
-    "overlay": "overlays",
-    "bundle": "campaigns",
-}
-SAID = TABLES | {"splash": "splash pages"}
-COUNTED = [feature for feature in CREATES if feature != "bundle"]  # a bundle has no count
+COUNTED = [feature for feature in ROWS if feature != "bundle"]  # a bundle has no count
 
-over_features = pytest.mark.parametrize("feature", CREATES)
+over_features = pytest.mark.parametrize("feature", ROWS)
 over_counted = pytest.mark.parametrize("feature", COUNTED)
 
 
@@ -52,30 +46,33 @@ def limited(app: Flask, register: Callable[..., Client]) -> Limited:
     return make
 
 
+def body(feature: str, number: int) -> dict[str, Any]:
+    word, _, _ = ROWS[feature]
+    return LEAST[word] | (
+        {"domain": f"https://go{number}.example.com"} if word == "domain" else {"name": f"No. {number}"}
+    )
+
+
 def create(client: Client, feature: str, number: int) -> tuple[int, str]:
-    path, body = CREATES[feature]
-    answer = client.post(path, body(number))
+    answer = client.post(f"/api/{ROWS[feature][0]}/add", body(feature, number))
     return answer.status_code, answer.get_json().get("message", "")
 
 
 def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
     """Return the number of rows that the user has, and the number in `usage`."""
-    rows = sql(f"SELECT count(*) AS n FROM {TABLES[feature]} WHERE user_id = %(id)s", id=client.id)[0]["n"]
+    rows = sql(f"SELECT count(*) AS n FROM {ROWS[feature][1]} WHERE user_id = %(id)s", id=client.id)[0]["n"]
     kept = "SELECT coalesce(max(total), 0) AS total FROM usage WHERE user_id = %(user_id)s AND kind = %(kind)s"
-    return rows, sql(kept, user_id=client.id, kind=TABLES[feature])[0]["total"]
+    return rows, sql(kept, user_id=client.id, kind=ROWS[feature][1])[0]["total"]
 
 
-@over_counted
-def test_of_50_concurrent_creates_below_a_limit_of_5_exactly_5_succeed(
-    app: Flask, limited: Limited, sql: Sql, feature: str
-) -> None:
-    carol = limited(feature, count="7")
-    assert [create(carol, feature, number)[0] for number in (100, 101)] == [200, 200]
-    answers = at_once(50, lambda number: create(Client(app.test_client(), carol.key), feature, number))
-    limit = f"You have reached your plan's limit of 7 {SAID[feature]}."
+def test_of_50_concurrent_creates_below_a_limit_of_5_exactly_5_succeed(app: Flask, limited: Limited, sql: Sql) -> None:
+    carol = limited("splash", count="7")
+    assert [create(carol, "splash", number)[0] for number in (100, 101)] == [200, 200]
+    answers = at_once(50, lambda number: create(Client(app.test_client(), carol.key), "splash", number))
+    limit = "You have reached your plan's limit of 7 splash pages."
     refusal = f"{limit} Delete one, or ask an administrator for another plan."
     assert Counter(answers) == {(200, ""): 5, (400, refusal): 45}
-    assert owned(sql, carol, feature) == (7, 7)
+    assert owned(sql, carol, "splash") == (7, 7)
 
 
 def test_the_total_of_200_concurrent_creates_and_deletes_is_exact(app: Flask, limited: Limited, sql: Sql) -> None:
@@ -83,18 +80,13 @@ def test_the_total_of_200_concurrent_creates_and_deletes_is_exact(app: Flask, li
 
     def add_and_delete(number: int) -> None:
         client = Client(app.test_client(), carol.key)
-        kept, deleted = (client.add(*pixel_of(number + part)) for part in (0, 1000))
+        kept, deleted = (client.add("/api/pixel/add", body("pixels", number)) for _ in range(2))
         assert kept != deleted
         assert client.delete(f"/api/pixel/{deleted}/delete").status_code == 200
 
     at_once(200, add_and_delete, threads=20)
     assert owned(sql, carol, "pixels") == (200, 200)
     assert carol.get("/api/pixels").get_json()["data"]["result"] == 200
-
-
-def pixel_of(number: int) -> tuple[str, dict[str, Any]]:
-    path, body = CREATES["pixels"]
-    return path, body(number)
 
 
 @pytest.fixture
@@ -144,7 +136,7 @@ def test_concurrent_creates_that_come_near_a_limit_never_exceed_it(app: Flask, l
 @over_features
 def test_a_feature_that_the_plan_lacks_is_refused(limited: Limited, sql: Sql, feature: str) -> None:
     carol = limited(feature, enabled="0", count="5")
-    refusal = f"Your plan does not include {SAID[feature]}. Ask an administrator for another plan."
+    refusal = f"Your plan does not include {ROWS[feature][2]}. Ask an administrator for another plan."
     assert create(carol, feature, 1) == (403, refusal)
     assert owned(sql, carol, feature) == (0, 0)
 
@@ -158,11 +150,11 @@ def test_a_count_of_0_means_unlimited(limited: Limited, feature: str) -> None:
 @over_counted
 def test_deleting_a_row_allows_another(limited: Limited, sql: Sql, feature: str) -> None:
     carol = limited(feature, count="1")
-    path, body = CREATES[feature]
+    word, _, _ = ROWS[feature]
     for number in range(3):
-        made = carol.add(path, body(number))
+        made = carol.add(f"/api/{word}/add", body(feature, number))
         assert create(carol, feature, 9)[0] == 400
-        assert carol.delete(path.replace("add", f"{made}/delete")).status_code == 200
+        assert carol.delete(f"/api/{word}/{made}/delete").status_code == 200
         assert owned(sql, carol, feature) == (0, 0)
 
 
@@ -201,7 +193,7 @@ def test_nothing_remains_of_a_deleted_user_and_others_keep_their_rows(
     alice: Client, bob: Client, admin: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     for client in (alice, bob):
-        for feature in CREATES:
+        for feature in ROWS:
             create(client, feature, client.id)
         link_id = factories.link(sql, client.id)
         channel_id = client.add("/api/channel/add", {"name": "Shop"})
@@ -211,8 +203,8 @@ def test_nothing_remains_of_a_deleted_user_and_others_keep_their_rows(
     assert sql("SELECT kind, total FROM usage WHERE user_id = %(id)s AND total <> 1", id=bob.id) == []
     assert sql("SELECT DISTINCT user_id FROM usage") == [{"user_id": bob.id}]
     assert sql("SELECT DISTINCT user_id FROM channel_items") == [{"user_id": bob.id}]
-    assert {owned(sql, bob, feature) for feature in CREATES} == {(1, 1)}
-    assert {owned(sql, alice, feature) for feature in CREATES} == {(0, 0)}
+    assert {owned(sql, bob, feature) for feature in ROWS} == {(1, 1)}
+    assert {owned(sql, alice, feature) for feature in ROWS} == {(0, 0)}
 
 
 def test_an_administrator_on_a_plan_without_features_has_no_limits(app: Flask, admin: Client, sql: Sql) -> None:
@@ -221,7 +213,7 @@ def test_an_administrator_on_a_plan_without_features_has_no_limits(app: Flask, a
     with app.app_context():
         plan_id = plans.add("Nothing", free=False, limits=limits, rate=1)
     assert admin.put(f"/api/plan/{plan_id}/user/{admin.id}", {"type": "monthly"}).status_code == 200
-    for feature in CREATES:
+    for feature in ROWS:
         assert [create(admin, feature, number)[0] for number in range(3)] == [200] * 3
     for _, members in FEATURES.values():
         assert admin.post("/api/url/add", {"url": "https://example.com/"} | members).status_code == 200
