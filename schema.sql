@@ -496,7 +496,6 @@ CREATE TABLE channels (
     starred     boolean     NOT NULL DEFAULT false,
     CONSTRAINT channel_name_taken UNIQUE (user_id, name)
 );
-DROP TABLE resources;
 
 -- Members of channels: each row refers to one link, bio page or QR code.
 CREATE TABLE channel_items (
@@ -744,8 +743,7 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 -- are beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes. `problem` is the
 -- reason for which reading ended early.
 CREATE TABLE imports (
-    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id     bigint      NOT NULL,
+    LIKE resources INCLUDING ALL,
     state       text        NOT NULL
                 CHECK (state IN ('draft', 'queued', 'running', 'paused', 'done', 'failed', 'cancelled')),
     stage       text        NOT NULL DEFAULT 'read' CHECK (stage IN ('read', 'store')),
@@ -774,7 +772,6 @@ CREATE TABLE imports (
     error_bytes bigint      NOT NULL DEFAULT 0,
     visits      bigint      NOT NULL DEFAULT 0,
     message     text        NOT NULL DEFAULT '',
-    created     timestamptz NOT NULL DEFAULT now(),
     started     timestamptz,
     finished    timestamptz,
     visits_refused bigint   NOT NULL DEFAULT 0,
@@ -782,9 +779,7 @@ CREATE TABLE imports (
     part        numeric     GENERATED ALWAYS AS (
                 CASE WHEN state = 'done' AND size > 0 THEN 1
                      WHEN stage = 'read' THEN 0.5 * bytes_read / nullif(size, 0)
-                     WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED,
-    version     bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+                     WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED
 );
 
 -- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
@@ -818,8 +813,7 @@ CREATE INDEX ON import_rows (import_id, kind, name);
 -- since the last success, and until `paused_until` no other delivery is attempted. `reason` tells why the service turned a
 -- webhook off.
 CREATE TABLE webhooks (
-    id                  bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id             bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    LIKE resources INCLUDING ALL,
     name                text        NOT NULL,
     url                 text        NOT NULL DEFAULT '',
     events              text[]      NOT NULL,
@@ -834,10 +828,9 @@ CREATE TABLE webhooks (
     failures            integer     NOT NULL DEFAULT 0,
     failing_since       timestamptz,
     paused_until        timestamptz,
-    created             timestamptz NOT NULL DEFAULT now(),
-    version             bigint      NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
+DROP TABLE resources;
 
 -- Events, noted in the transaction of the change. A process moves them to `events`. `data` is null for a row that is read
 -- when the event is moved.

@@ -1,5 +1,7 @@
 """The account of the signed-in user."""
 
+from typing import Any
+
 from linkmgr.db.statements import Row, row, run
 from linkmgr.errors import AppError, existing
 from linkmgr.settings import settings
@@ -30,16 +32,9 @@ def password_hash(user_id: int) -> str:
     return str(existing(user, "user")["password_hash"])
 
 
-def update(
-    user_id: int,
-    *,
-    email: str | None = None,
-    password_hash: str | None = None,
-    timezone: str | None = None,
-    session: bytes | None = None,
-) -> Row:
-    """Change the members that are not None, and return the account. A new password ends all browser sessions except
-    `session` and deletes the sign-in links."""
+def update(user_id: int, **changes: Any) -> Row:
+    """Change `email`, `password_hash` and `timezone`, and return the account. A new password ends all browser sessions
+    except `session` and deletes the sign-in links."""
     account = run(
         """
         WITH sessions_ended AS (
@@ -62,19 +57,16 @@ def update(
           JOIN accounts a ON a.id = updated.id
         """,
         user_id=user_id,
-        email=email,
-        password_hash=password_hash,
-        timezone=timezone,
-        session=session,
         base=settings().base_url,
+        **dict.fromkeys(("email", "password_hash", "timezone", "session")) | changes,
     )
     if account is None:  # deleted during the request
         raise AppError("key_unknown")
     return account
 
 
-def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None:
-    """Store a new API key, and turn it on. The previous key is invalid from then on."""
+def replace_key(user_id: int, **key: Any) -> None:
+    """Store a key of keys.new_key, and turn it on. The previous key is invalid from then on."""
     run(
         """
         UPDATE users
@@ -83,6 +75,5 @@ def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None
          WHERE id = %(user_id)s
         """,
         user_id=user_id,
-        key_digest=key_digest,
-        key_ciphertext=key_ciphertext,
+        **key,
     )

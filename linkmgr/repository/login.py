@@ -1,5 +1,7 @@
 """Sign-in links and browser sessions."""
 
+from typing import Any
+
 from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run, run_repeatable
 from linkmgr.errors import existing
@@ -35,10 +37,10 @@ def is_usable(digest: bytes) -> bool:
     return link is not None
 
 
-def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) -> int | None:
-    """Begin the session of a sign-in link. Return the user id, or None if the link cannot be used. Exactly one of
-    several concurrent attempts succeeds."""
-    begun = run(
+def consume_link(digest: bytes, **begun: Any) -> int | None:
+    """Begin the session of a sign-in link, with its digest as `session`, its `browser` and its `system`. Return the
+    user id, or None if the link cannot be used. Exactly one of several concurrent attempts succeeds."""
+    session = run(
         """
         UPDATE sessions
            SET digest = %(session)s, is_link = false, by_link = true, created = now(), browser = %(browser)s,
@@ -47,14 +49,13 @@ def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) ->
         RETURNING user_id
         """,
         digest=digest,
-        session=session,
-        browser=browser,
-        system=system,
+        **begun,
     )
-    return None if begun is None else int(begun["user_id"])
+    return None if session is None else int(session["user_id"])
 
 
-def add_session(user_id: int, *, session: bytes, browser: str = "", system: str = "") -> None:
+def add_session(user_id: int, **begun: Any) -> None:
+    """Begin a session as consume_link does."""
     run(
         """
         WITH expired AS (DELETE FROM sessions WHERE created < now() - interval '30 days'),
@@ -68,9 +69,7 @@ def add_session(user_id: int, *, session: bytes, browser: str = "", system: str 
         """,
         user_id=user_id,
         others=MAX_SESSIONS - 1,
-        session=session,
-        browser=browser,
-        system=system,
+        **{"browser": "", "system": ""} | begun,
     )
 
 

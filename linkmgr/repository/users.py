@@ -100,15 +100,13 @@ def add(user_id: int, **members: Any) -> Row:
     return added
 
 
-def update(
-    user_id: int, *, by: int | None, email: str | None = None, admin: bool | None = None, suspended: str | None = None
-) -> None:
-    """Change the members that are not None. `by` is the calling administrator, or None for a command. `suspended` is
-    'no', 'access' for keys and sessions, or 'all' for the pages for visitors too.
+def update(user_id: int, *, by: int | None, **changes: Any) -> None:
+    """Change `email`, `admin` and `suspended`, unless they are None. `by` is the calling administrator, or None for a
+    command. `suspended` is 'no', 'access' for keys and sessions, or 'all' for the pages for visitors too.
 
     Lock all administrators, as delete() does.
     """
-    if admin is False and user_id == by:
+    if changes.get("admin") is False and user_id == by:
         raise AppError("demote_self")
     updated = run(
         """
@@ -122,9 +120,7 @@ def update(
         RETURNING id
         """,
         user_id=user_id,
-        email=email,
-        admin=admin,
-        suspended=suspended,
+        **dict.fromkeys(("email", "admin", "suspended")) | changes,
     )
     if updated is None:
         read(user_id)  # raises not_found
