@@ -100,7 +100,7 @@ class Reader:
 
     # --- members and parameters
 
-    def row(self, name: str, schema: JsonSchema, *, place: str = "body", needed: str = "", text: str = "") -> View:
+    def row(self, name: str, schema: JsonSchema, place: str = "body", needed: str = "") -> View:
         """Return the row of a member of a body, or of a parameter of a path or a query."""
         examples, default = schema.get("examples"), schema.get("x-default", schema.get("default"))
         return {
@@ -110,7 +110,7 @@ class Reader:
             "kind": self.kind(schema),
             "default": _code("" if default is None else json.dumps(default)),
             "example": _code(json.dumps(examples[0], ensure_ascii=False) if examples else ""),
-            "description": Markup(_inline(text or schema.get("description", ""))),  # noqa: S704 - _inline escapes
+            "description": Markup(_inline(schema.get("description", ""))),  # noqa: S704 - _inline escapes
         }
 
     def _rows(self, schema: JsonSchema, prefix: str = "") -> list[View]:
@@ -174,7 +174,15 @@ class Reader:
             "scope": security[0]["key"][0] if security else "",
             "summary": operation.summary,
             "description": prose(operation.description),
-            "parameters": [self._parameter(parameter) for parameter in entry.get("parameters", [])],
+            "parameters": [
+                self.row(
+                    parameter["name"],
+                    parameter["schema"] | {"description": parameter["description"]},
+                    parameter["in"],
+                    "required" * parameter.get("required", False),
+                )
+                for parameter in map(self.resolve, entry.get("parameters", []))
+            ],
             "members": list(self.resolve(content["schema"])["properties"]) if content else [],
             "body": _code(json.dumps(content["example"], indent=2) if content else ""),
             "curl": _code(self.curl(operation, entry)),
@@ -182,12 +190,6 @@ class Reader:
             "errors": [error(code) for _, group in codes for code in group if code not in SHARED],
             "common": common,  # error codes that most operations share, by status
         }
-
-    def _parameter(self, parameter: JsonSchema) -> View:
-        parameter = self.resolve(parameter)
-        needed = "required" if parameter.get("required") else ""
-        text = parameter["description"]
-        return self.row(parameter["name"], parameter["schema"], place=parameter["in"], needed=needed, text=text)
 
     def curl(self, operation: Operation, entry: JsonSchema) -> str:
         """Return the request as a command for a shell, with the placeholder API_KEY."""

@@ -9,7 +9,6 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from linkmgr.fields.problems import CODES
-from linkmgr.fields.query import Parameter
 from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
 from linkmgr.openapi.model import Access, Operation, Section, prose
@@ -25,29 +24,20 @@ _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of pa
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
 
-def _parameter(place: str, name: str, parameter: Parameter, **others: Any) -> JsonSchema:
-    return {"name": name, "in": place, "description": parameter.about, "schema": parameter.json, **others}
+def _parameter(place: str, name: str, about: str, schema: JsonSchema, **others: Any) -> JsonSchema:
+    return {"name": name, "in": place, "description": about, "schema": schema, **others}
 
 
-_IF_NONE_MATCH = _parameter(
-    "header",
-    "If-None-Match",
-    Parameter(
-        "The ETag of the response that you have. If it is current, the response is a 304 without a body.", type="string"
-    ),
-)
-_REPEATABLE = Parameter(
-    "Makes the request safe to repeat: a new random value, such as a UUID.",
-    **text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN),
-)
-_UNCHANGED = Parameter(
-    "The ETag that you have read. If the record has changed since, nothing is changed.",
-    **text('"4711-5d41402abc4b2a76"', pattern=conditional_writes.PATTERN),
-)
+_CURRENT = "The ETag of the response that you have. If it is current, the response is a 304 without a body."
+_IF_NONE_MATCH = _parameter("header", "If-None-Match", _CURRENT, {"type": "string"})
+_REPEATABLE = "Makes the request safe to repeat: a new random value, such as a UUID."
+_UUID = text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN)
+_UNCHANGED = "The ETag that you have read. If the record has changed since, nothing is changed."
+_ETAG = text('"4711-5d41402abc4b2a76"', pattern=conditional_writes.PATTERN)
 # The headers of writes, by the methods that have them
 _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
-    (_parameter("header", idempotency.HEADER, _REPEATABLE), conditional_writes.METHODS),
-    (_parameter("header", conditional_writes.HEADER, _UNCHANGED), conditional_writes.CHANGES),
+    (_parameter("header", idempotency.HEADER, _REPEATABLE, _UUID), conditional_writes.METHODS),
+    (_parameter("header", conditional_writes.HEADER, _UNCHANGED, _ETAG), conditional_writes.CHANGES),
 )
 
 
@@ -78,7 +68,7 @@ def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
         schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
         kind = name.removesuffix("_id")
         about = "The kind of the item." if name == "type" else f"The id of the {_TITLES.get(kind, kind)}."
-        yield _parameter("path", name, Parameter(about, **schema), required=True)
+        yield _parameter("path", name, about, schema, required=True)
 
 
 def _query_parameters(operation: Operation) -> Iterator[JsonSchema]:
@@ -86,7 +76,7 @@ def _query_parameters(operation: Operation) -> Iterator[JsonSchema]:
         is_array, shown = parameter.json["type"] == "array", operation.shown.get(name)
         separated = {"style": "form", "explode": False} if is_array else {}
         example = {"example": shown.split(",") if is_array else shown} if shown else {}
-        yield _parameter("query", name, parameter, **separated, **example)
+        yield _parameter("query", name, parameter.about, parameter.json, **separated, **example)
 
 
 # Names as authors of clients expect them, by blueprint and by the names of view functions.
@@ -99,8 +89,9 @@ _METHODS = {
 }  # fmt: skip
 
 
-def _operation_id(rule: Rule, operation: Operation) -> str:
+def _operation_id(routes: dict[tuple[str, str], Rule], operation: Operation) -> str:
     """Return a name such as `links.create`."""
+    rule = routes[operation.method, operation.path]
     blueprint, view = rule.endpoint.split(".")
     first, *others = view.split("_")
     name = _METHODS.get(rule.endpoint) or _METHODS.get(view) or first + "".join(word.title() for word in others)
@@ -157,7 +148,7 @@ def _events() -> JsonSchema:
 
 def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
     headers = [
-        {"$ref": f"#/components/parameters/{header['name']}"}
+        ref(header["name"], "parameters")
         for header, methods in _HEADERS
         if operation.method in methods and not (operation.many and header["name"] == conditional_writes.HEADER)
     ]
@@ -189,10 +180,7 @@ def _links(section: Section, ids: dict[Operation, str]) -> JsonSchema:
 def _paths(app: Flask) -> JsonSchema:
     routes, paths = rules(app), defaultdict[str, JsonSchema](dict)
     for section in SECTIONS:
-        ids = {
-            operation: _operation_id(routes[operation.method, operation.path], operation)
-            for operation in section.operations
-        }
+        ids = {operation: _operation_id(routes, operation) for operation in section.operations}
         for operation, operation_id in ids.items():
             entry = _entry(section, operation, operation_id, routes[operation.method, operation.path])
             if operation.path.endswith("/add"):

@@ -60,8 +60,7 @@ class Operation:
     many: bool = False  # True if it changes many records, which have no common version for If-Match
     also: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
     file: str = ""  # media type of the response, if it is a file only
-    lines: bool = False  # True if the operation also returns JSON lines
-    csv: str = ""  # example of the response as CSV, if the operation also returns CSV
+    files: dict[str, str] = field(default_factory=dict)  # other media types of the response, with examples
 
     def __post_init__(self) -> None:
         if self.body and not self.example:

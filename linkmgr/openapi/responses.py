@@ -8,7 +8,7 @@ from linkmgr.errors import CATALOGUE
 from linkmgr.fields.problems import CODES
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import OPERATIONS, RECORDS
-from linkmgr.openapi.schemas import ERRORS, JsonSchema, array_of, example_of, record, ref, text, with_warnings
+from linkmgr.openapi.schemas import ERRORS, FILE, JsonSchema, array_of, example_of, record, ref, text, with_warnings
 from linkmgr.web import conditional_writes, idempotency
 
 _LIMITS = {
@@ -28,7 +28,6 @@ _ROWS = {
     "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
 }
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
-_FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = (
     "key_missing", "key_unknown", "key_expired", "account_suspended", "address_not_allowed", "scope_missing",
@@ -37,12 +36,8 @@ _KEYED = (
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
 _OF_WRITES = (
-    "idempotency_key_invalid",
-    "idempotency_key_in_use",
-    "idempotency_key_reused",
-    "too_large",
-    "other_secret",
-)
+    "idempotency_key_invalid", "idempotency_key_in_use", "idempotency_key_reused", "too_large", "other_secret",
+)  # fmt: skip
 _OF_CHANGES = ("etag_invalid", "changed_meanwhile")
 _PLACEHOLDERS = {  # of the messages in examples
     "problems": "name is required",
@@ -80,7 +75,7 @@ def sentence_of(code: str) -> str:
 
 
 def _headers(*names: str) -> JsonSchema:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+    return {name: ref(name, "headers") for name in names}
 
 
 def by_status(codes: Iterable[str]) -> Codes:
@@ -135,23 +130,11 @@ def _success(operation: Operation) -> JsonSchema:
         *(_TAG if operation.tagged else ()),
         *(_REPLAYED if operation.method in conditional_writes.METHODS else ()),
         *(_ROWS if "rows_limited" in operation.codes else ()),
-        *(_LINK if operation.csv and operation.arguments and not operation.lines else ()),
+        *(_LINK if [*operation.files] == ["text/csv"] and operation.arguments else ()),
     )
-    contents: JsonSchema = {"application/json": content}
-    if operation.csv:
-        contents["text/csv"] = _FILE | {"example": operation.csv}
-    if operation.lines:
-        contents["application/jsonl"] = _FILE
-    if operation.file:
-        contents = {operation.file: _FILE}
+    files = {kind: FILE | ({"example": text} if text else {}) for kind, text in operation.files.items()}
+    contents = {operation.file: FILE} if operation.file else {"application/json": content, **files}
     return {"description": "Success.", "headers": headers, "content": contents}
-
-
-def _not_modified() -> JsonSchema:
-    return {
-        "description": "Not modified: the client sent the ETag of the current version.",
-        "headers": _headers(*_LIMITS, *_ID, *_TAG),
-    }
 
 
 def codes_of(operation: Operation) -> list[str]:
@@ -169,17 +152,13 @@ def codes_of(operation: Operation) -> list[str]:
 def of(operation: Operation) -> JsonSchema:
     """Return the responses by status."""
     errors = {
-        str(status): _ref(_NAMES[status, tuple(group)])
+        str(status): ref(_NAMES[status, tuple(group)], "responses")
         if (status, tuple(group)) in _NAMES
         else _error_response(status, group)
         for status, group in by_status(codes_of(operation)).items()
     }
-    unchanged = {"304": _ref("NotModified")} if operation.conditional else {}
+    unchanged = {"304": ref("NotModified", "responses")} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}
-
-
-def _ref(name: str) -> JsonSchema:
-    return {"$ref": f"#/components/responses/{name}"}
 
 
 def headers() -> JsonSchema:
@@ -215,4 +194,5 @@ def errors() -> dict[str, JsonSchema]:
 def shared() -> dict[str, JsonSchema]:
     """Return the responses that several operations have."""
     refusals = {name: _error_response(status, [*codes]) for (status, codes), name in sorted(_NAMES.items())}
-    return refusals | {"NotModified": _not_modified()}
+    about = "Not modified: the client sent the ETag of the current version."
+    return refusals | {"NotModified": {"description": about, "headers": _headers(*_LIMITS, *_ID, *_TAG)}}

@@ -15,8 +15,8 @@ JsonSchema = dict[str, Any]
 Shape = JsonSchema | str | int | bool  # a schema, or an example of simple values
 
 
-def ref(name: str) -> JsonSchema:
-    return {"$ref": f"#/components/schemas/{name}"}
+def ref(name: str, kind: str = "schemas") -> JsonSchema:
+    return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def schema_of(shape: Shape) -> JsonSchema:
@@ -85,6 +85,7 @@ def array_of(items: Shape) -> JsonSchema:
 ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples": [17]}
 CURSOR = text("17", pattern="^[0-9]{1,19}$")
 TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
+FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 

@@ -32,9 +32,7 @@ ACCOUNT = Section(
 )
 _SECRET = js.text("lmk_...", pattern="^lmk_")
 _SHOWN = record_of(Key)["properties"]
-_DEFAULT = js.record(
-    name="default", prefix="linkmgr_", active=True, created=js.TIMESTAMP, expires=js.or_null(js.TIMESTAMP)
-)
+_DEFAULT: dict[str, js.Shape] = {"name": "default", "prefix": "linkmgr_", "active": True, "created": js.TIMESTAMP}
 
 KEYS = section(
     Key,
@@ -48,7 +46,7 @@ KEYS = section(
         "index": js.listing("keys", "Key", default=js.ref("DefaultKey")) | {"required": ["error", "data"]},
         "add": js.created("Key", key=_SECRET),
     },
-    records={"DefaultKey": _DEFAULT},
+    records={"DefaultKey": js.record(**_DEFAULT, expires=js.or_null(js.TIMESTAMP))},
     others=(
         Operation(
             "PUT /api/key/default/update",

@@ -7,9 +7,14 @@ from linkmgr.openapi import schemas as js
 from linkmgr.openapi.model import Operation, Section, prose
 from linkmgr.repository import visits
 from linkmgr.visits import stats
+from linkmgr.web import csv
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = js.map_of("DE,-US", "country")
+_VISIT: dict[str, js.Shape] = {
+    "time": js.TIMESTAMP, "country": "Germany", "city": "Berlin", "referrer": "t.co", "browser": "Mobile Safari",
+    "os": "iOS", "device": "phone", "language": "German", "bot": False,
+}  # fmt: skip
 
 
 def _some_of(example: js.JsonSchema, **members: js.Shape) -> js.JsonSchema:
@@ -49,17 +54,7 @@ SECTION = Section(
             utc_days_before=js.DAY,
             visitors_null_because={"type": ["string", "null"], "examples": [None]},
         ),
-        "Visit": js.record(
-            time=js.TIMESTAMP,
-            country="Germany",
-            city="Berlin",
-            referrer="t.co",
-            browser="Mobile Safari",
-            os="iOS",
-            device="phone",
-            language="German",
-            bot=False,
-        ),
+        "Visit": js.record(**_VISIT),
     },
     tables={"Members of meta": "StatsMeta"},
     operations=(
@@ -73,7 +68,7 @@ SECTION = Section(
             query=QUERY,
             shown={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
             codes=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
-            csv="time,country,clicks\r\n2026-10-24,Germany,12\r\n",
+            files={"text/csv": "time,country,clicks\r\n2026-10-24,Germany,12\r\n"},
         ),
         Operation(
             "GET /api/stats/live",
@@ -85,7 +80,7 @@ SECTION = Section(
             query=LIVE,
             values={"minutes": stats.LIVE_MINUTES},
             codes=("administrators_only", "missing", "too_slow"),
-            csv="time,clicks\r\n2026-11-21 09:30:00,3\r\n",
+            files={"text/csv": "time,clicks\r\n2026-11-21 09:30:00,3\r\n"},
         ),
     ),
 )
@@ -103,6 +98,5 @@ def visits_of(path: str, what: str) -> Operation:
             | {"required": ["perpage", "visits"], "additionalProperties": False}
         ),
         query=VISITS,
-        csv="time,country,city,referrer,browser,os,device,language,bot\r\n"
-        "2026-11-21 09:30:00,Germany,Berlin,t.co,Mobile Safari,iOS,phone,German,false\r\n",
+        files={"text/csv": csv.lines([_VISIT, js.example_of(js.record(**_VISIT), {}).values()]).decode()},
     )

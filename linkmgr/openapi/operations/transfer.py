@@ -41,8 +41,7 @@ def _export(path: str, summary: str, name: str, columns: export.Columns, **query
         js.success(data=js.array_of(js.ref(name))),
         query={"format": _FORMAT, **query},
         codes=_CODES,
-        csv=csv.lines([[*columns]]).decode(),
-        lines=True,
+        files={"text/csv": csv.lines([[*columns]]).decode(), "application/jsonl": ""},
     )
 
 
@@ -69,15 +68,10 @@ EXPORTS = Section(
 )
 
 _STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
-_FILE: js.JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 _RULES = imports.ImportRules().fields
-_FORM: js.JsonSchema = {
-    "schema": {
-        "type": "object",
-        "properties": {"file": _FILE["schema"]},  # the others are parameters too
-        "required": ["file"],
-    }
-}
+_PARTS = {"file": js.FILE["schema"]}  # the others are parameters too
+_FORM: js.JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "required": ["file"]}}
+_NO_URL = "url must be a URL that begins with http:// or https://."
 _COLUMNS = js.array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
 
 
@@ -156,8 +150,8 @@ IMPORTS = Section(
             query={name: _parameter(field) for name, field in _RULES.items()},
             also={
                 "multipart/form-data": _FORM,
-                **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), _FILE),
-                "application/zip": _FILE,
+                **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), js.FILE),
+                "application/zip": js.FILE,
             },
         ),
         Operation("GET /api/imports/{import_id}", "Read the state of an import", js.reading("Import"), tagged=True),
@@ -167,7 +161,7 @@ IMPORTS = Section(
             js.success(data=js.array_of(js.ref("ImportError"))),
             values={"cells": cells, "import_rows": import_rows, "mib": import_rows.MAX_ERROR_BYTES >> 20},
             codes=("export_busy", "own_export_busy"),
-            csv="Short URL,Long URL,error\r\nsale,ftp://example.com,url must be a URL that begins with http:// or https://.",
+            files={"text/csv": f"Short URL,Long URL,error\r\nsale,ftp://example.com,{_NO_URL}"},
         ),
         Operation(
             "POST /api/imports/{import_id}/continue",
