@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkmgr.db import statements
-from linkmgr.imports import job, storing
+from linkmgr.imports import storing
 from linkmgr.imports.files import text
 from linkmgr.repository import plans, visits
 from tests.conftest import Client
@@ -161,23 +161,6 @@ def test_an_account_is_copied_beside_the_first_one(stage: Stage, restore: Any, s
         numbers = sql(f"SELECT user_id, count(*) AS number FROM {table} GROUP BY user_id")
         assert {row["user_id"]: row["number"] for row in numbers} == {stage.alice.id: 1, copy.id: 1}, table
     assert len(sql("SELECT FROM domains")) == 1
-
-
-def test_a_process_that_is_killed_repeats_no_line(
-    stage: Stage, restore: Any, monkeypatch: pytest.MonkeyPatch, sql: Sql
-) -> None:
-    exported = export(stage.alice)
-    expected = normalized(exported)
-    monkeypatch.setattr(storing, "MAX_ROWS", 1)
-    prepare = storing.prepare
-
-    def reopened(*arguments: Any) -> Any:
-        job.forget()
-        return prepare(*arguments)
-
-    monkeypatch.setattr(storing, "prepare", reopened)
-    heir = restore(stage.alice, exported)
-    assert normalized(export(heir)) == expected
 
 
 EMPTY = {"manifest__json": "{}", "links__jsonl": ""}

@@ -182,15 +182,6 @@ def test_our_own_csv_is_read_as_it_was_before_formulas_were_neutralized() -> Non
     assert (secret.problem or "").startswith("Row 2 has a password, which the source keeps secret.")
 
 
-def test_a_mapping_reads_any_other_file() -> None:
-    content = (FILES / "other.csv").read_bytes()
-    recognized = files.recognize(content)
-    assert (recognized.source, recognized.columns) == (None, ["Where to", "Name of it", "Since"])
-    row = only(content, mapping={"url": "Where to", "custom": "Name of it", "created": "Since"})
-    assert (row.record, row.created) == ({"url": SALE, "custom": "summer"}, "2026-02-04 00:00:00")
-    assert row.raw == {"Where to": SALE, "Name of it": "summer", "Since": "2026-02-04"}
-
-
 def test_the_target_of_an_unknown_file_must_be_mapped() -> None:
     content = (FILES / "other.csv").read_bytes()
     columns = "'Where to', 'Name of it', 'Since'"

@@ -217,9 +217,3 @@ def test_texts_of_visits_are_held_in_part() -> None:
     [visit] = row.visits
     assert visit.referrer.startswith("https://a.example/xxx")
     assert max(map(len, (visit.referrer, visit.agent, row.record["custom"]))) == 2048
-
-
-def test_a_link_with_too_many_tags_is_a_problem() -> None:
-    tags = ",".join(f'"{number:05}"' for number in range(14_000))
-    _, row = read(f'[{LINK}}},{LINK},"tags":[{tags}]}}]'.encode())
-    assert row.problem == "Row 2 has more than 65536 characters for a link. Shorten them."

@@ -109,18 +109,6 @@ def test_our_own_exports_keep_imported_clicks(clicks: int | None, imported: int 
 # --- over HTTP
 
 
-def test_a_link_that_failed_keeps_its_expiry_and_clicks_when_it_is_sent_again(
-    alice: Client, run_import: Import
-) -> None:
-    meta, summary = {"validUntil": "2037-01-01T00:00:00+00:00"}, {"total": 17}
-    found = run_import(alice, as_json(**BASE | {"shortCode": "a b"}, meta=meta, visitsSummary=summary))
-    assert counts(found) == ("done", 1, 0, 0, 0, 1)
-    file = alice.get(f"/api/imports/{found['id']}/errors").get_data().replace(b"a b", b"summer")
-    assert counts(run_import(alice, file)) == ("done", 1, 1, 0, 0, 0)
-    link = details(alice, "summer")
-    assert (link["expiry"], link["imported_clicks"]) == ("2037-01-01 00:00:00", 17)
-
-
 def test_an_export_keeps_channels_with_brackets_and_imported_clicks(
     alice: Client, bob: Client, run_import: Import
 ) -> None:

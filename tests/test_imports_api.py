@@ -6,14 +6,11 @@ from collections.abc import Callable
 from io import BytesIO
 
 import pytest
-from flask import Flask
 
-from linkmgr.imports import job, storing
 from linkmgr.web import uploads
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.imported import HEADER, Import, aliases, counts, details, import_of, sale, send, shlink
-from tests.support.races import at_once
 
 # --- files
 
@@ -262,23 +259,3 @@ def test_a_row_that_the_database_refuses_fails_alone(
         sql("UPDATE plans SET limits = (limits::jsonb || '{\"links\": 100}')::json WHERE name = 'Free' RETURNING 1")
     assert counts(found) == ("done", 5, 3, 0, 0, 2)
     assert {row["code"] for row in sql("SELECT code FROM import_rows WHERE code IS NOT NULL")} == {"plan_limit"}
-
-
-def test_two_imports_at_once_stay_within_the_plan(
-    app: Flask, register: Callable[..., Client], sql: Sql, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", 10)
-    free = register("free", plan="Free")
-    ids = [
-        send(free, shlink(*(sale(f"{name}-{n}") for n in range(80)))).get_json()["id"] for name in ("first", "second")
-    ]
-
-    def run(number: int) -> None:
-        with app.app_context():
-            while not job.run_batch(free.id, ids[number]):
-                pass
-
-    at_once(2, run)
-    assert len(aliases(sql, free)) == 100
-    rows = [import_of(free, import_id) for import_id in ids]
-    assert (sum(row["made"] for row in rows), sum(row["failed"] for row in rows)) == (100, 60)

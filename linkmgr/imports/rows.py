@@ -62,7 +62,8 @@ class ImportRow(NamedTuple):
     @property
     def foreign_host(self) -> str:
         """Return the host of the short URL in the source if it is not ours, else ""."""
-        return "" if self.host == urlsplit(settings().base_url).hostname else self.host
+        host = self.host
+        return "" if host == urlsplit(settings().base_url).hostname else host
 
     @property
     def channels(self) -> list[str]:
