@@ -4,7 +4,7 @@ from flask import Blueprint, Response
 
 from linkmgr.db import transaction
 from linkmgr.fields.bodies import body
-from linkmgr.fields.query import Parameter, chosen, values_of
+from linkmgr.fields.query import Parameter, values_of
 from linkmgr.repository import login, users
 from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import User
@@ -15,12 +15,7 @@ from linkmgr.web.responses import Json, created, ok, versioned
 bp = Blueprint("users", __name__)
 
 QUERY = {
-    "filter": Parameter(
-        "Only users with this status.",
-        lambda name, text: chosen(name, text, STATUSES),
-        type="string",
-        enum=list(STATUSES),
-    ),
+    "filter": Parameter("Only users with this status.", type="string", enum=list(STATUSES)),
     "email": Parameter("A part of the e-mail address."),
 }
 

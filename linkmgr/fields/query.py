@@ -18,7 +18,7 @@ _TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
 class Parameter:
     """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
-    Schema, with the `default` that a parameter has if it was not sent."""
+    Schema, with the `enum` of values that it can have, and the `default` that it has if it was not sent."""
 
     def __init__(self, about: str, parse: Callable[[str, str], Any] = lambda _name, text: text, **json: Any) -> None:
         self.about, self.parse, self.json = about, parse, json if "type" in json else _TEXT | json
@@ -133,5 +133,5 @@ def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:
     values = {name: parameter.json.get("default") for name, parameter in declared.items()}
     for name, parameter in declared.items():
         if text := query_text(name, parameter.json.get("maxLength", MAX_URL)):
-            values[name] = parameter.parse(name, text)
+            values[name] = parameter.parse(name, chosen(name, text, parameter.json.get("enum", (text,))))
     return values

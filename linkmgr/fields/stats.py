@@ -10,7 +10,7 @@ from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.label_filters import Filter
 from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import Parameter, chosen, parameters, query_choice, query_text
+from linkmgr.fields.query import Parameter, parameters, query_choice, query_text
 
 METRICS = ("clicks", "visitors")
 _EXAMPLES = {
@@ -156,11 +156,7 @@ def _labels(example: str) -> Parameter:
 
 
 _BOTS = Parameter(
-    "Visits of bots: left out, counted too, or counted alone.",
-    lambda name, text: chosen(name, text, BOTS),
-    type="string",
-    enum=list(BOTS),
-    default="exclude",
+    "Visits of bots: left out, counted too, or counted alone.", type="string", enum=list(BOTS), default="exclude"
 )
 _USER = Parameter(
     f"For administrators: the id of another user, or `{EVERYONE}` for all users together.",
