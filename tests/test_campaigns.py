@@ -12,14 +12,8 @@ def test_a_campaign_is_returned_and_listed_with_its_urls(alice: Client) -> None:
     addresses = {"rotator": f"{BASE_URL}/r/spring-1", "list": f"{BASE_URL}/u/alice/spring-1-{campaign_id}"}
     named = {"error": 0, "id": campaign_id, "domain": "Spring", "campaign": "Spring", "public": True} | addresses
     assert {name: answer[name] for name in named} == named
-    assert alice.get("/api/campaigns").get_json()["data"] == {
-        "result": 1,
-        "perpage": 15,
-        "currentpage": 1,
-        "nextpage": 0,
-        "maxpage": 1,
-        "campaigns": [{"id": campaign_id, "name": "Spring", "public": True} | addresses],
-    }
+    listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"]
+    assert listed == [{"id": campaign_id, "name": "Spring", "public": True} | addresses]
 
 
 @pytest.mark.parametrize("sent", [None, {}, {"name": None, "slug": None, "public": None}, {"name": "", "slug": ""}])

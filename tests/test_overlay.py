@@ -106,17 +106,10 @@ def test_answers_are_listed_newest_first_only_to_the_owner(alice: Client, bob: C
     data = alice.get(f"/api/overlay/{overlay_id}/answers").get_json()["data"]
     for answer in data["answers"]:
         assert len(answer.pop("date")) == len("2026-11-20 12:00:00")
-    assert data == {
-        "result": 2,
-        "perpage": 15,
-        "currentpage": 1,
-        "nextpage": 0,
-        "maxpage": 1,
-        "answers": [
-            {"id": second, "answer": {"email": "two@example.com"}},
-            {"id": first, "answer": {"email": "one@example.com", "message": "Hello\nthere"}},
-        ],
-    }
+    assert data["answers"] == [
+        {"id": second, "answer": {"email": "two@example.com"}},
+        {"id": first, "answer": {"email": "one@example.com", "message": "Hello\nthere"}},
+    ]
     assert bob.get(f"/api/overlay/{overlay_id}/answers").status_code == 404
 
 

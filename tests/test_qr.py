@@ -39,9 +39,7 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kin
     answer = alice.post("/api/qr/add", {"type": kind, "data": DATA[kind]}).get_json()
     assert set(answer) == {"error", "id", "link", "data", "details"}
     assert re.fullmatch(f"{BASE_URL}/qr/[0-9A-Za-z]{{{CODE_LENGTH}}}", answer["link"])
-    data = alice.get("/api/qr").get_json()["data"]
-    [listed] = data.pop("qrs")
-    assert data == {"result": 1, "perpage": 15, "currentpage": 1, "nextpage": 0, "maxpage": 1}
+    [listed] = alice.get("/api/qr").get_json()["data"]["qrs"]
     date = listed["date"]
     assert listed == {"id": answer["id"], "link": answer["link"], "scans": 0, "name": NAMES[kind], "date": date}
     assert len(date) == len("2026-11-20 12:00:00")
