@@ -11,6 +11,7 @@ from flask import Flask
 
 POLL_SECONDS = 1
 _STOP_SECONDS = _RETRY_SECONDS = 5
+_JITTER = random.Random()  # noqa: S311 - of its own, because tests compare the state of the shared one
 
 
 class Background:
@@ -44,7 +45,7 @@ class Background:
         """Release what other processes can take over."""
 
     def _run(self) -> None:
-        while not self.stopping.wait((self.pause or POLL_SECONDS) * random.uniform(0.8, 1.2)):  # noqa: S311
+        while not self.stopping.wait((self.pause or POLL_SECONDS) * _JITTER.uniform(0.8, 1.2)):
             with self._app.app_context():
                 try:
                     self.work()
