@@ -92,7 +92,7 @@ class Transfer:
         self.is_refused = False
 
     def may_connect(self, address: str, port: int) -> bool:
-        return is_allowed_or_private(address, port)
+        return is_allowed(address, port)
 
     def make_curl(self) -> Any:
         curl = pycurl.Curl()
@@ -132,9 +132,6 @@ class Fetch(Transfer):
             raise invalid(f"{subject} {error.messages[0]}", field=subject) from None
         self._host, self._url = parts.hostname, parts.geturl().encode()
         self._upgrade_only = upgrade_only
-
-    def may_connect(self, address: str, port: int) -> bool:
-        return is_allowed(address, port)
 
     def body(self) -> bytes:
         end, url = time.monotonic() + DEADLINE, self._url

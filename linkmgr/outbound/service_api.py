@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pycurl
 
 from linkmgr.errors import AppError
-from linkmgr.outbound.fetch import Fetch, Transfer, slot
+from linkmgr.outbound.fetch import Fetch, is_allowed_or_private, slot
 
 DEADLINE = 10.0  # seconds; a page of a large installation takes longer than a front page
 MAX_RETRY_SECONDS = 3600
@@ -36,7 +36,7 @@ class ServiceRequest(Fetch):
             status, bytes(self.received), (location or b"").decode("ascii", "replace"), _seconds(self._retry_after)
         )
 
-    may_connect = Transfer.may_connect  # also to private networks
+    may_connect = staticmethod(is_allowed_or_private)
 
     def make_curl(self) -> Any:
         curl = super().make_curl()

@@ -69,6 +69,7 @@ class Response:
 
 class _Transfer(fetch.Transfer):
     max_bytes = MAX_RESPONSE
+    may_connect = staticmethod(fetch.is_allowed_or_private)
 
     def __init__(self, delivery: Any) -> None:
         super().__init__()
