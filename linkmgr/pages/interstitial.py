@@ -16,9 +16,10 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields import colors, overlays
+from linkmgr.fields import colors
 from linkmgr.fields.base import Target
 from linkmgr.pages import overlay_answers, pixel_tags
+from linkmgr.resources.overlay import list_choices, split_image
 from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
 from linkmgr.web import security_headers
@@ -52,7 +53,7 @@ def _splash(link: Row, target: str) -> Response:
 
 
 def _overlay(link: Row, target: str, overlay: Row) -> Response:
-    image, caption = overlays.split_image(overlay["message"])
+    image, caption = split_image(overlay["message"])
     is_image = overlay["type"] == "image" and _is_http(image)
     return _page(
         "go_overlay.html",
@@ -62,7 +63,7 @@ def _overlay(link: Row, target: str, overlay: Row) -> Response:
         overlay=overlay,
         message=caption if is_image else overlay["message"],
         image=image if is_image else "",
-        choices=overlays.choices(overlay["message"]) if overlay["type"] == "poll" else (),
+        choices=list_choices(overlay["message"]) if overlay["type"] == "poll" else (),
         ink=_color(overlay["color"], "#ffffff"),
         paper=_color(overlay["background"], "#1d4ed8"),
         sealed=overlay_answers.sealed(link["user_id"], overlay["id"], target),

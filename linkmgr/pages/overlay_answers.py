@@ -10,11 +10,11 @@ from marshmallow import Schema
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Email, Text
 from linkmgr.fields.bodies import New, load
 from linkmgr.repository import overlay as stored_overlays
 from linkmgr.repository import rate_windows
+from linkmgr.resources.overlay import list_choices
 from linkmgr.web import error_pages, security_headers
 from linkmgr.web import request as web_request
 from linkmgr.web.responses import ok
@@ -42,7 +42,7 @@ _SCHEMAS = {"contact": Contact, "newsletter": Newsletter}
 
 def _schema(overlay: Row) -> type[Schema]:
     if overlay["type"] == "poll":
-        return New.from_dict({"choice": Choice(overlays.choices(overlay["message"]), required=True)}, name="Poll")
+        return New.from_dict({"choice": Choice(list_choices(overlay["message"]), required=True)}, name="Poll")
     if overlay["type"] not in _SCHEMAS:
         raise AppError("no_such_page")
     return _SCHEMAS[overlay["type"]]

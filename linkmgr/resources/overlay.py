@@ -6,20 +6,22 @@ from marshmallow import ValidationError, validates_schema
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.fields import colors, overlays
+from linkmgr.fields import colors
 from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
+from linkmgr.fields.urls import split_ascii
 from linkmgr.repository.overlay import MAX_ANSWERS, OVERLAYS
 from linkmgr.resources.resource import DETAIL, Resource, created, prose, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
+MAX_CHOICES = 10  # of a poll
 _PAIRS = (("type", "message"), ("color", "background"))
 
 
 class Overlay(Resource):
-    about = prose(__file__, choices=overlays.MAX_CHOICES, answers=MAX_ANSWERS)
+    about = prose(__file__, choices=MAX_CHOICES, answers=MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
     list_key = "cta"
@@ -64,7 +66,7 @@ class Overlay(Resource):
 
     @validates_schema
     def check_message(self, data: dict[str, Any], **_: Any) -> None:
-        overlays.check_message(data.get("type"), data.get("message"))
+        _check_type(data.get("type"), data.get("message"))
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
@@ -97,6 +99,44 @@ def _check_message(before: Row, after: Row) -> None:
     if (after["type"], after["message"]) == (before["type"], before["message"]):
         return
     try:
-        overlays.check_message(after["type"], after["message"])
+        _check_type(after["type"], after["message"])
     except ValidationError as error:
         raise invalid(f"message {error.messages[0]}") from None
+
+
+# --- messages that are not plain text: images and polls
+
+
+def split_image(message: str) -> tuple[str, str]:
+    """Return the URL of an image, which is the first line, and its caption."""
+    url, _, caption = message.partition("\n")
+    return url.strip(), caption.strip()
+
+
+def list_choices(message: str) -> tuple[str, ...]:
+    """Return the choices of a poll: the lines after the question, or Yes and No if there are none."""
+    return _choice_lines(message)[:MAX_CHOICES] or ("Yes", "No")
+
+
+def _choice_lines(message: str) -> tuple[str, ...]:
+    # splitlines() also splits at other characters, such as form feeds.
+    lines = [line.strip() for line in message.replace("\r", "\n").split("\n")]
+    return tuple(dict.fromkeys([line for line in lines if line][1:]))
+
+
+def _check_type(overlay_type: str | None, message: str | None) -> None:
+    """Raise an error if the type cannot show the message. The schema of an update may have only one of them."""
+    if overlay_type == "poll" and len(_choice_lines(message or "")) > MAX_CHOICES:
+        raise ValidationError(
+            f"must have a question and at most {MAX_CHOICES} choices, each on its own line", "message"
+        )
+    if overlay_type == "image" and message:
+        try:
+            split_ascii(split_image(message)[0])
+        except ValidationError:
+            raise ValidationError("must begin with the URL of an image on its own line", "message") from None
+
+
+def answer_columns(answers: list[dict[str, Any]]) -> list[str]:
+    """Return the members of answers. They differ if the overlay had another type before."""
+    return [name for name in ("choice", "name", "email", "message") if any(name in answer for answer in answers)]

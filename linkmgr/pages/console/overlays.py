@@ -3,12 +3,11 @@
 from flask import Response, g, render_template
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overlay, plans
-from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.overlay import Overlay, answer_columns
 from linkmgr.web import csv
 
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
