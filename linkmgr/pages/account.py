@@ -14,7 +14,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.fields.periods import parse_zone, regional_zones
-from linkmgr.pages import attempts, known_browsers, plan_use, signed_in
+from linkmgr.pages import attempts, plan_use, signed_in
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
@@ -141,7 +141,7 @@ def change_password() -> str:
         confirm_password()
     password_hash = passwords.hashed(password)
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
-    known_browsers.remember(g.user_id, password_hash)
+    attempts.remember_browser(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
 
 

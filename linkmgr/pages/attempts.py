@@ -3,10 +3,20 @@
 An attempt is counted after the comparison. A wrong password adds one and a correct one adds nothing; both fail if the
 limit was reached before. Therefore any number of correct passwords succeed at the same time, no more concurrent guesses
 get an answer than the limit allows, and a process that dies during a comparison leaves no trace.
+
+Browsers that have signed in before have a limit of their own, so that strangers who guess passwords cannot lock out the
+owner. Their cookie contains a random name, under which their wrong passwords are counted, and a signature over it, the
+account and its current password hash. It is invalid for other accounts and after a password change.
 """
 
+import hashlib
+from datetime import timedelta
 from typing import NamedTuple
 
+from flask import Response, after_this_request, current_app, request
+from itsdangerous import Signer
+
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
@@ -33,6 +43,13 @@ def by_account(bucket: str) -> Limit:
     return Limit(bucket, PER_ACCOUNT, "too_many_for_account")
 
 
+def by_browser(user_id: int, password_hash: str) -> Limit | None:
+    """Return the limit of this browser, or None if it never signed in to the account with the current password."""
+    name, _, signature = request.cookies.get(_cookie(), "").partition(".")
+    is_valid = _signer().verify_signature(_payload(name, user_id, password_hash), signature)
+    return Limit(f"browser:{name}") if is_valid else None
+
+
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:
     """Compare a password. Raise an error if any limit was reached before or during the comparison."""
     failures = {row["bucket"]: row for row in rate_windows.counts([limit.bucket for limit in limits], window=WINDOW)}
@@ -49,3 +66,38 @@ def matches(password: str, password_hash: str, *limits: Limit) -> bool:
 def _enforce(limit: Limit, counter: Row, *, added: int = 0) -> None:
     if counter["count"] - added >= limit.max_failures:
         raise AppError(limit.code, seconds=min(max(counter["seconds"], 1), WINDOW))
+
+
+# --- known browsers
+
+
+def _cookie() -> str:
+    return "__Secure-linkmgr_known" if current_app.config["SESSION_COOKIE_SECURE"] else "linkmgr_known"
+
+
+def _signer() -> Signer:
+    secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last key signs
+    return Signer(secrets, salt="linkmgr known browser", digest_method=hashlib.sha256)
+
+
+def _payload(name: str, user_id: int, password_hash: str) -> str:
+    return f"{name} {user_id} {password_hash}"
+
+
+def remember_browser(user_id: int, password_hash: str) -> None:
+    """Send the cookie with the response to this request."""
+    name = keys.new_token()
+    value = f"{name}.{_signer().get_signature(_payload(name, user_id, password_hash)).decode()}"
+
+    @after_this_request
+    def send(response: Response) -> Response:
+        response.set_cookie(
+            _cookie(),
+            value,
+            max_age=timedelta(days=365),
+            path="/login",  # no other page reads it
+            secure=current_app.config["SESSION_COOKIE_SECURE"],
+            httponly=True,
+            samesite="Lax",
+        )
+        return response

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr import keys
 from linkmgr.errors import AppError
-from linkmgr.pages import attempts, known_browsers
+from linkmgr.pages import attempts
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
 from linkmgr.visits import record
@@ -39,10 +39,10 @@ def _authenticate(email: str, password: str) -> int | None:
     """
     account = login.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
-    limit = known_browsers.limit(user_id, password_hash) or attempts.by_account(account["bucket"])
+    limit = attempts.by_browser(user_id, password_hash) or attempts.by_account(account["bucket"])
     if not attempts.matches(password, password_hash, attempts.by_client(), limit) or not user_id:
         return None
-    known_browsers.remember(user_id, password_hash)
+    attempts.remember_browser(user_id, password_hash)
     return int(user_id)
 
 
@@ -89,7 +89,7 @@ def use_link(token: str) -> Response:
     user_id = login.consume_link(keys.digest(token), session=keys.digest(session), **_browser())
     if user_id is None:
         raise AppError("link_spent")
-    known_browsers.remember(user_id, accounts.password_hash(user_id))
+    attempts.remember_browser(user_id, accounts.password_hash(user_id))
     return _start_session(session)
 
 
