@@ -60,7 +60,7 @@ def _address() -> tuple[str, int] | None:
 
 def _check_address(host: str, port: int) -> None:
     try:
-        socket.create_server((host, port), family=_family(host)).close()
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except PermissionError:
         raise SystemExit(f"Only root may listen on port {port}. Choose another one: PORT=5000 make ...") from None
     except OSError as error:
@@ -69,10 +69,6 @@ def _check_address(host: str, port: int) -> None:
                 f"Port {port} is in use. Stop the program that listens there, or choose another: PORT=5001 make ..."
             ) from None
         raise SystemExit(f"{host} is not an address of this machine.") from None
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _prepare_dev(config: Settings) -> Callable[[], None]:

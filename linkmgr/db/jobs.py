@@ -70,8 +70,8 @@ def init_app(
         IDLE.add(idle)
 
 
-def take(kinds: list[str], *, lease: float) -> Row | None:
-    """Take the job that has been due longest, of the user who was served least recently. Its new `due`, `lease` seconds
+def take() -> Row | None:
+    """Take the job that has been due longest, of the user who was served least recently. Its new `due`, LEASE_SECONDS
     from now, identifies the lease."""
     return run_unsynced(
         """
@@ -85,8 +85,8 @@ def take(kinds: list[str], *, lease: float) -> Row | None:
                       LIMIT 1 FOR UPDATE SKIP LOCKED)
         RETURNING id, kind, argument, attempts, lost, due::text AS lease
         """,
-        kinds=kinds,
-        lease=lease,
+        kinds=[*HANDLERS],
+        lease=LEASE_SECONDS,
         holder=_local.holder,
         served=[*_local.served],
     )
@@ -148,7 +148,7 @@ def remove(job: Row) -> None:
 def run_next(pause: Callable[[float], bool]) -> bool:
     """Run the next due job for a time slice. Return False if there is none. `pause` waits for a number of seconds and
     returns True if the process is stopping."""
-    job = take([*HANDLERS], lease=LEASE_SECONDS)
+    job = take()
     if job is None:
         return False
     _note_served(job)

@@ -67,9 +67,7 @@ def _apply(connection: Connection, name: str, *statements: str) -> None:
 
 
 def _failure(name: str, error: psycopg2.Error) -> MigrationError:
-    remedy = ""
-    if isinstance(error, pg.InsufficientPrivilege):
-        remedy = GRANT
+    remedy = GRANT if isinstance(error, pg.InsufficientPrivilege) else ""
     return MigrationError(f"{name} failed and changed nothing: {str(error).splitlines()[0]}.{remedy}")
 
 

@@ -43,7 +43,8 @@ def move() -> bool:
     if not pending:
         return False
     subscriptions = outbox.subscriptions(list({event["user_id"] for event in pending}))
-    by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=_owner), key=_owner)}
+    owner = itemgetter("user_id")
+    by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=owner), key=owner)}
     repeated = _repeated(pending)
     outbox.move(
         [
@@ -66,10 +67,6 @@ def _repeated(pending: list[Row]) -> set[int]:
         elif change in ("created", "updated"):
             changed.add(row)
     return repeated
-
-
-def _owner(row: Row) -> int:
-    return int(row["user_id"])
 
 
 def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
