@@ -93,7 +93,9 @@ def channel(sql: Sql, user_id: int) -> int:
 
 
 def key(sql: Sql, user_id: int) -> int:
-    limits = {"scopes": "{links:read}", "allowed_ips": "{192.0.2.0/24}"}
+    """Add a key with all limits. It is restricted to the domains of the user, if there are any."""
+    [domains] = sql("SELECT array_agg(id) AS ids FROM domains WHERE user_id = %(id)s", id=user_id)
+    limits = {"scopes": "{links:read}", "allowed_ips": "{192.0.2.0/24}", "domains": domains["ids"]}
     digest = f"key{next(_numbers)}".encode()
     return row(sql, "api_keys", user_id=user_id, name="Shop", prefix="lmk_Ab3d", digest=digest, **limits)
 
