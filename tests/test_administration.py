@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED
+from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.settings import settings
 from tests.conftest import Client
 from tests.support import factories

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from linkmgr.db import statements
-from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED
+from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED
 from tests.conftest import Client
 
 Sql = Callable[..., list[statements.Row]]

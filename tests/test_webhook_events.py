@@ -8,9 +8,9 @@ import pytest
 from flask import Flask
 
 from linkmgr.events.records import MAX_DATA
-from linkmgr.fields.webhooks import KINDS
 from linkmgr.imports import storing
 from linkmgr.repository import overlay
+from linkmgr.resources.webhooks import KINDS
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.bodies import LEAST

@@ -8,8 +8,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.fields.webhooks import TYPES
 from linkmgr.repository import outbox
+from linkmgr.resources.webhooks import TYPES
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.keyring import Make

@@ -15,9 +15,8 @@ from linkmgr.db import backup, migrations
 from linkmgr.fields.aliases import words_of_routes
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
-from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits
 from linkmgr.repository import plans, public, purge
-from linkmgr.resources.plans import MAX_RATE, PRICE, PRICES, Plan
+from linkmgr.resources.plans import MAX_RATE, PRICE, PRICES, UNLIMITED, Plan, PlanLimits
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")

@@ -16,9 +16,9 @@ from flask import current_app
 from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.webhooks import TEST, matches
 from linkmgr.repository import imports, outbox, qr, url_records
 from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.webhooks import TEST, matches
 from linkmgr.settings import settings
 
 MAX_BATCH = 200

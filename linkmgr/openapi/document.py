@@ -9,7 +9,6 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from linkmgr.fields.problems import CODES
-from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
 from linkmgr.openapi.model import Access, Operation, Section, prose
 from linkmgr.openapi.operations import OPERATIONS, RECORDS, SECTIONS
@@ -17,6 +16,7 @@ from linkmgr.openapi.schemas import ID, JsonSchema, body_of, record, ref, text, 
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS, OTHER
+from linkmgr.resources.webhooks import TYPES
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency, scopes
 

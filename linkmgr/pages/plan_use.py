@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.plan_limits import LIMITS
+from linkmgr.resources.plans import LIMITS
 from linkmgr.settings import settings
 
 # By kind in the table `usage`: its label, and the member of the plan's limits that limits it.

@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.fields import aliases, base, keys, links
+from linkmgr.fields import aliases, base, links
 from linkmgr.fields.qr import VcardData
-from linkmgr.resources import bio, domains, qr
+from linkmgr.resources import bio, domains, keys, qr
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
 

@@ -2,11 +2,10 @@
 
 from linkmgr.api import webhooks
 from linkmgr.fields.query import PAGING, Parameter
-from linkmgr.fields.webhooks import TEST, TYPES
 from linkmgr.openapi import schemas as js
 from linkmgr.openapi.model import Operation
 from linkmgr.openapi.usual import section
-from linkmgr.resources.webhooks import Webhook
+from linkmgr.resources.webhooks import TEST, TYPES, Webhook
 
 _TIME = js.text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
 _MESSAGE = js.text("msg_17", pattern="^msg_[0-9]+$")

@@ -4,12 +4,11 @@ from flask import render_template
 from werkzeug.datastructures import MultiDict
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.plan_limits import COUNTED, LIMITS, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import Form
 from linkmgr.repository import plans as stored_plans
-from linkmgr.resources.plans import PRICES, Plan
+from linkmgr.resources.plans import COUNTED, LIMITS, NUMBERS, PRICES, SWITCHED, UNLIMITED, Plan
 from linkmgr.settings import settings
 
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]

@@ -25,10 +25,10 @@ from linkmgr.fields.base import (
     Url,
 )
 from linkmgr.fields.colors import to_hex
-from linkmgr.fields.keys import Networks
 from linkmgr.fields.links import DeepLink, Expiry, IdOrString, Ids, LinkType
-from linkmgr.fields.plan_limits import Feature
 from linkmgr.pages import signed_in
+from linkmgr.resources.keys import Networks
+from linkmgr.resources.plans import Feature
 
 FormData = MultiDict[str, str]
 

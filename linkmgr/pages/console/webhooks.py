@@ -12,13 +12,12 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
 from linkmgr.fields.times import iso
-from linkmgr.fields.webhooks import OF_USERS, PATTERNS, users_problem
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, webhooks
-from linkmgr.resources.webhooks import Webhook
+from linkmgr.resources.webhooks import OF_USERS, PATTERNS, Webhook, users_problem
 
 _HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
 
