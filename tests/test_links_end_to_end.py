@@ -10,6 +10,7 @@ from werkzeug.test import TestResponse
 from tests.conftest import Client
 
 PAGE = "https://example.com/page"
+LATE = "https://late.example.net/circle"
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile Safari/604.1"
 
 Visit = Callable[..., TestResponse]
@@ -60,12 +61,16 @@ def test_no_url_exceeds_the_limits_of_servers_and_browsers(alice: Client, member
     assert "at most 2048 characters" in answer.get_json()["message"]
 
 
-@pytest.mark.parametrize("members", [{}, {"url": PAGE, "devicetarget": [{"device": "iphone", "link": "LATE"}]}])
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"url": LATE},
+        {"url": PAGE, "devicetarget": [{"device": "iphone", "link": LATE}]},
+        {"url": PAGE, "deeplink": {"auto": True, "apple": LATE}},
+    ],
+)
 def test_a_link_cannot_be_moved_to_the_domain_of_its_target(alice: Client, members: dict[str, Any]) -> None:
-    late = "https://late.example.net/circle"
-    if members:
-        members["devicetarget"][0]["link"] = late
-    link = alice.add("/api/url/add", {"url": late, "custom": "circle"} | members)
+    link = alice.add("/api/url/add", {"custom": "circle"} | members)
     alice.add("/api/domain/add", {"domain": "https://late.example.net"})
     answer = alice.put(f"/api/url/{link}/update", {"domain": "late.example.net"})
     assert (answer.status_code, "branded domain" in answer.get_json()["message"]) == (400, True)

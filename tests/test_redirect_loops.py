@@ -102,13 +102,6 @@ def test_only_visitors_whose_redirect_loops_get_the_error(site: Site, members: d
     assert site.clicks(link) == 1
 
 
-def test_an_app_store_url_is_not_on_the_domain_that_a_link_is_moved_to(site: Site) -> None:
-    link = site.link("round", OUTSIDE, deeplink={"auto": True, "apple": f"https://{ONE}/round"})
-    site.domain(ONE)
-    answer = site.alice.put(f"/api/url/{link}/update", {"domain": f"https://{ONE}"})
-    assert answer.get_json()["code"] == "link_branded"
-
-
 @pytest.mark.parametrize(
     "path", ["/./round", "/x/../round", "/%2e/round", "/x/%2E%2e/round", "/round/../round", "/x/%2e./round"]
 )
