@@ -42,7 +42,6 @@ class Stage:
         lists = targets | {"pixels": [self.ids["pixel"]], "parameters": [{"name": "ref", "value": "api"}]}
         assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
         self.domain = sql("SELECT host FROM domains WHERE id = %(id)s", id=self.ids["domain"])[0]["host"]
-        sql("UPDATE api_keys SET domains = ARRAY[%(id)s]::bigint[] RETURNING 1", id=self.ids["domain"])
 
     def caller(self, call: Call) -> "Client":
         return self.admin if call.operation.access is Access.ADMINISTRATOR else self.alice
