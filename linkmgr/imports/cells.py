@@ -45,15 +45,21 @@ def expand(record: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, 
 
 
 def columns(values: Mapping[str, Any], plain: Container[str] = ()) -> dict[str, str]:
-    """Return the columns of a row for the report, from which the row can be read again. Of a list in one of the columns
-    `plain`, the first text counts."""
-    texts = {
-        name: as_text(first_text(value) if isinstance(value, list) and normalize(name) in plain else value)
+    """Return the values as cells of a CSV. Of a list in one of the columns `plain`, the first text counts."""
+    return {
+        name: value
+        if isinstance(value, str)
+        else as_text(first_text(value) if isinstance(value, list) and normalize(name) in plain else value)
         for name, value in values.items()
     }
+
+
+def report(texts: dict[str, str], secrets: Container[str] = ()) -> dict[str, str]:
+    """Return the columns for the report of a row that failed, without passwords and IP addresses. `secrets` are
+    normalized columns of passwords, besides those whose name says so."""
     if sum(map(len, texts)) + sum(map(len, texts.values())) > MAX_TEXT:
-        return dict(_shorten(texts))
-    return texts
+        texts = dict(_shorten(texts))
+    return {name: _without_secret(normalize(name), text, secrets) for name, text in texts.items()}
 
 
 def _shorten(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -69,12 +75,6 @@ def _shorten(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
 def is_secret(text: str) -> bool:
     """Return True for the name of a column that may have passwords, or for a text with such a name."""
     return _SECRET.search(text) is not None
-
-
-def without_secrets(texts: dict[str, str], names: Container[str] = ()) -> dict[str, str]:
-    """Return the columns of the report without passwords and IP addresses. `names` are normalized columns of
-    passwords, besides those whose name says so."""
-    return {name: _without_secret(normalize(name), text, names) for name, text in texts.items()}
 
 
 def _without_secret(name: str, text: str, names: Container[str]) -> str:

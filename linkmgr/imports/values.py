@@ -47,15 +47,13 @@ def utc(text: str, *, end_of_day: bool = False) -> str | None:
     return f"{time.year:04}{time.strftime(_UTC[2:])}"
 
 
-def tags_of(value: Any, separators: str, *, may_be_json: bool = True) -> list[str]:
-    """Return the names in an array, also of objects with `name`, or in a text with one of the separators."""
-    names = value if isinstance(value, list) else []
-    if isinstance(value, str):
-        array = _parse_array(value) if may_be_json and value.startswith("[") else None
-        separator = next((mark for mark in separators if mark in value), separators[-1])
-        names = value.split(separator) if array is None else array
+def tags_of(text: str, separators: str, *, may_be_json: bool) -> list[str]:
+    """Return the names in a JSON array, also of objects with `name`, or in a text with one of the separators."""
+    separator = next((mark for mark in separators if mark in text), separators[-1])
+    array = _parse_array(text) if may_be_json and text.startswith("[") else None
+    names = text.split(separator) if array is None else array
     texts = [name.get("name", "") if isinstance(name, dict) else name for name in names]
-    return list(dict.fromkeys(text.strip() for text in texts if isinstance(text, str) and text.strip()))
+    return list(dict.fromkeys(name.strip() for name in texts if isinstance(name, str) and name.strip()))
 
 
 def _parse_array(text: str) -> list[Any] | None:
@@ -64,7 +62,7 @@ def _parse_array(text: str) -> list[Any] | None:
         names = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return names if all(isinstance(name, str | dict) for name in names) else None
+    return names if not names or any(isinstance(name, str | dict) for name in names) else None
 
 
 def split_short_url(text: str) -> tuple[str, str]:
@@ -95,8 +93,8 @@ class Converter:
         self._is_own = source is not None and source.name == "linkmgr"
 
     def row(self, number: int, record: Record) -> ImportRow:
-        values = cells.expand(record.values, self._nested)
-        raw = cells.without_secrets(cells.columns(values, self._plain), self._secret)
+        texts = cells.columns(cells.expand(record.values, self._nested), self._plain)
+        raw = cells.report(texts, self._secret)
         if record.problem and (self._has_secret or cells.is_secret("".join(raw.values()))):
             raw = {}  # cells may be in other columns than theirs
         row = ImportRow(number, raw=raw)
@@ -105,64 +103,56 @@ class Converter:
                 raise Unreadable(record.problem)
             if any("\0" in text or "\\u0000" in text for text in row.raw.values()):
                 raise Unreadable("contains a NUL character. Remove it.")
-            return self._convert(row, {normalize(name): values[name] for name in reversed(values)})
+            return self._convert(row, {normalize(name): texts[name] for name in reversed(texts)})
         except Unreadable as problem:
             raw = {name: text.replace("\0", "\ufffd") for name, text in row.raw.items()}
             return row._replace(problem=f"Row {number} {problem}", raw=raw)
 
-    def _convert(self, row: ImportRow, values: dict[str, Any]) -> ImportRow:
+    def _convert(self, row: ImportRow, values: dict[str, str]) -> ImportRow:
         members = {member: self._value(member, values) for member in self._columns}
-        record = {member: value for member in LINK_MEMBERS if (value := members.get(member)) not in (None, "")}
-        if as_text(members.get("banned")).lower() in _TRUE:
+        record: dict[str, Any] = {member: text for member in LINK_MEMBERS if (text := members.get(member))}
+        if members.get("banned", "").lower() in _TRUE:
             raise Unreadable("is banned at the source. Leave the row out, or empty its column 'banned'.")
         if not record.get("url"):
             raise Unreadable(f"has no target. Fill in '{self._target_column}', or leave the row out.")
-        tags = tags_of(members.get("tags"), self._separators, may_be_json=not self._is_own or _ERROR in values)
-        if sum(len(as_text(value)) for value in (*record.values(), *tags)) > cells.MAX_TEXT:
+        may_be_json = not (self._is_own and self._is_csv) or _ERROR in values
+        tags = tags_of(members.get("tags", ""), self._separators, may_be_json=may_be_json)
+        if sum(map(len, (*record.values(), *tags))) > cells.MAX_TEXT:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
         self._split_alias(record)
         if self._is_own and values.get("custom") == "" and "custom" in record:
             record["alias"] = record.pop("custom")  # generated, as our own exports say
-        self._check_password(record, members.get("haspassword"))
+        self._check_password(record, members.get("haspassword", ""))
         for member in NESTED:
-            if isinstance(record.get(member), str):
+            if member in record:
                 record[member] = _nested(member, record[member])
-            if record.get(member) in ([], {}):
-                del record[member]
-        if expiry := _time(record.pop("expiry", None), "an expiry", end_of_day=True):
+        if expiry := _time(record.pop("expiry", ""), "an expiry", end_of_day=True):
             record["expiry"] = expiry
         return row._replace(
             record=record,
             tags=tags,
-            created=_time(members.get("created"), "a creation date", end_of_day=False),
-            clicks=self._clicks(members.get("clicks"), values),
+            created=_time(members.get("created", ""), "a creation date", end_of_day=False),
+            clicks=self._clicks(members.get("clicks", ""), values),
         )
 
-    def _value(self, member: str, values: dict[str, Any]) -> Any:
-        """Return the first value that is not empty, or None. An array stands for its first text, except of tags."""
+    def _value(self, member: str, values: dict[str, str]) -> str:
+        """Return the first value that is not empty, or ""."""
         for name in self._columns[member]:
-            value = values.get(name)
-            if isinstance(value, str):
-                value = value.strip()
-                if self._is_csv and (self._is_own or _ERROR in values) and _NEUTRALIZED.match(value):
-                    value = value[1:]
-                if value == cells.REMOVED:
-                    raise Unreadable(
-                        f"has a '{member}' that this report does not repeat. Fill it in, or leave it empty."
-                    )
-                if self._is_csv and _ERROR in values and value.endswith(cells.CUT):
-                    raise Unreadable(f"has a '{member}' that was cut in this report. Copy it from your file.")
-            if member not in (*NESTED, "tags", "password", "haspassword"):
-                if isinstance(value, list):
-                    value = cells.first_text(value)
-                value = None if isinstance(value, dict) else as_text(value).strip()
-            if value not in (None, "", [], {}):
-                return value
-        return None
+            text = values.get(name, "").strip()
+            if self._is_csv and (self._is_own or _ERROR in values) and _NEUTRALIZED.match(text):
+                text = text[1:]
+            if text == cells.REMOVED:
+                raise Unreadable(f"has a '{member}' that this report does not repeat. Fill it in, or leave it empty.")
+            if self._is_csv and _ERROR in values and text.endswith(cells.CUT):
+                raise Unreadable(f"has a '{member}' that was cut in this report. Copy it from your file.")
+            is_empty = text in ("[]", "{}") and (not self._is_csv or member in NESTED)
+            if text and not is_empty:
+                return text
+        return ""
 
-    def _clicks(self, value: Any, values: dict[str, Any]) -> int | None:
+    def _clicks(self, text: str, values: dict[str, str]) -> int | None:
         """Return the clicks that the source counted. Our own exports have those of an earlier source apart."""
-        clicks, imported = _count(value), _count(values.get("importedclicks")) if self._is_own else None
+        clicks, imported = _count(text), _count(values.get("importedclicks", "")) if self._is_own else None
         return clicks if imported is None else (clicks or 0) + imported
 
     def _split_alias(self, record: dict[str, Any]) -> None:
@@ -176,14 +166,13 @@ class Converter:
         if not record["custom"]:
             del record["custom"]
 
-    def _check_password(self, record: dict[str, Any], has_password: Any) -> None:
+    def _check_password(self, record: dict[str, Any], has_password: str) -> None:
         """Refuse a link whose password is unknown, because everybody could open it."""
-        password = record.pop("password", None)
-        marks = [as_text(value).lower() for value in (password, has_password)]
-        is_mark = password is None or password in (0, 1) or marks[0] in ("true", "false")
-        if not is_mark and not isinstance(password, dict | list) and not _HASH.fullmatch(as_text(password)):
-            record["password"] = as_text(password)
-        elif not is_mark or "true" in marks or "1" in marks:
+        password = record.pop("password", "")
+        is_mark = password.lower() in ("", "true", "false", "0", "1")
+        if not is_mark and not _HASH.fullmatch(password):
+            record["password"] = password
+        elif not is_mark or {password.lower(), has_password.lower()} & {"true", "1"}:
             raise Unreadable("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
 
 
@@ -194,16 +183,15 @@ def _nested(member: str, text: str) -> Any:
         raise Unreadable(f"has a '{member}' that is not valid JSON. Correct it, or leave it empty.") from None
 
 
-def _time(value: Any, what: str, *, end_of_day: bool) -> str | None:
-    text = as_text(value)
+def _time(text: str, what: str, *, end_of_day: bool) -> str | None:
     try:
         return utc(text, end_of_day=end_of_day)
     except ValueError:
         raise Unreadable(f"has {what} in an unknown format: '{text[:50]}'. Write it as 2030-12-31 23:59:59.") from None
 
 
-def _count(value: Any) -> int | None:
-    text = as_text(value).strip()
+def _count(text: str) -> int | None:
+    text = text.strip()
     if text.lower() in _NEVER:
         return None
     if not (count := _COUNT.fullmatch(text)):
@@ -223,7 +211,7 @@ def _address(value: Any) -> str:
 
 def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "") -> RawVisit:
     """Return a raw visit. Raise Unreadable if its time is unknown."""
-    moment = _time(time, "a time", end_of_day=False)
+    moment = _time(as_text(time), "a time", end_of_day=False)
     if moment is None:
         raise Unreadable("has no time.")
     texts = [as_text(value)[:_MAX_VISIT].replace("\0", "").strip() for value in (referrer, agent, country)]
@@ -244,5 +232,5 @@ def visit_row(number: int, record: Record) -> ImportRow:
     try:
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
-        return ImportRow(number, raw=cells.without_secrets(cells.columns(values)), problem=f"Row {number} {problem}")
+        return ImportRow(number, raw=cells.report(cells.columns(values)), problem=f"Row {number} {problem}")
     return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], kind="visits")
