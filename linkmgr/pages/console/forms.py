@@ -121,7 +121,8 @@ class Form:
         return changes and {name: record[name] for name in fields if fields[name].required} | changes
 
     def render_list(self, page: Page, **values: Any) -> str:
-        return render_template(f"console/{self.plural}.html", page=page, form=self, **(values | self.choices()))
+        own, usual = f"console/{self.plural}.html", "console/list.html"
+        return render_template([own, usual], page=page, form=self, **(values | self.choices()))
 
     def _preview_typed(self) -> Response:
         return interstitial.preview(self.preview, self.from_form(request.values))

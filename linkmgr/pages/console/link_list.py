@@ -119,7 +119,7 @@ def links() -> str:
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
-    most = url_records.MAX_COMPARED if query["order"] else page.total
+    most, chips = url_records.MAX_COMPARED if query["order"] else page.total, _chips(query, choices)
     return render_template(
         "console/links.html",
         form=FORM,
@@ -129,7 +129,8 @@ def links() -> str:
         sizes=SIZES,
         orders=ORDERS,
         most_tags=MAX_TAGS,
-        chips=_chips(query, choices),
+        chips=chips,
+        searched=chips,
         choices=choices,
         filters=FILTERS,
         base_url=settings().base_url,
