@@ -116,9 +116,3 @@ def test_the_warnings_of_the_api_are_shown_after_saving(console: FlaskClient) ->
     page = console.get(answer.headers["Location"]).text
     [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
     assert "frnch" in warning
-
-
-def test_a_form_of_a_deleted_link_is_a_404(console: FlaskClient, alice: Client) -> None:
-    link_id = alice.add("/api/url/add", {"url": URL})
-    alice.delete(f"/api/url/{link_id}/delete")
-    assert console.post(f"/console/links/{link_id}/edit", data={"url": URL}).status_code == 404

@@ -20,8 +20,6 @@ from tests.support.reports import DAY, NOW, TODAY, report
 from tests.support.schemas import execute
 from tests.support.visited import Store, Visited
 
-ZONES = ["UTC", "America/New_York", "Asia/Kathmandu"]
-
 
 def visits_of(link: int) -> list[Visited]:
     """Return visits of the last two years, many of them at the start of a UTC day."""
@@ -51,8 +49,10 @@ def days(first: date, after: date) -> str:
 
 
 @pytest.mark.usefixtures("drop_past_months")
-@pytest.mark.parametrize("zone", ZONES)
-@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize(
+    ("zone", "folded"),
+    [("UTC", False), ("America/New_York", True), ("Asia/Kathmandu", False), ("Asia/Kathmandu", True)],
+)
 def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
     *, app: Flask, console: FlaskClient, alice: Client, sql: Sql, store: Store, link: int, zone: str, folded: bool
 ) -> None:
@@ -105,11 +105,10 @@ def test_the_page_of_a_busy_link_reads_its_days(
     assert max(rows_read(monkeypatch, dsn, page)) < 1500  # of 3000 quarters of an hour
 
 
-@pytest.mark.parametrize("zone", ZONES)
 def test_the_top_links_of_a_large_account_have_exact_numbers(
-    *, console: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch, zone: str
+    console: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    console.post("/account/timezone", data={"timezone": zone})
+    console.post("/account/timezone", data={"timezone": "Asia/Kathmandu"})
     targets = [factories.link(sql, alice.id), factories.qr(sql, alice.id), factories.link(sql, alice.id)]
     visits = [
         Visited(target, NOW - hours * DAY / 24, bot=hours % 5 == 0)
