@@ -11,7 +11,7 @@ from flask import Flask
 from linkmgr.repository import visits
 from linkmgr.visits import queue
 from linkmgr.visits.queue import REPLACE_BYTES, VisitQueue
-from linkmgr.visits.spool import Full, Spool
+from linkmgr.visits.spool import Spool
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.targets import Target, wait_until
@@ -142,18 +142,6 @@ def test_stored_files_are_replaced_while_visits_arrive(
     assert target.clicks == 6000
     assert 6000 * len(line_of(target, alice)) > 3 * REPLACE_BYTES
     assert len(files(tmp_path)) == 1
-
-
-def test_a_file_that_is_being_deleted_accepts_no_more_visits(tmp_path: Path) -> None:
-    spool = Spool.create(tmp_path)
-    spool.append(b"1\n")
-    assert not spool.seal(), "it contains a visit that is not stored"
-    spool.append(b"2\n")
-    spool.stored = spool.size
-    assert spool.seal()
-    with pytest.raises(Full):
-        spool.append(b"3\n")
-    spool.delete()
 
 
 def test_the_first_visit_is_stored_if_the_disk_became_full_before_it(

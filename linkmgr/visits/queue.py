@@ -64,7 +64,7 @@ class VisitQueue(Background):
         self._folder = settings().folder / "visits"
         self._max_files = settings().visit_spool_mb * 1024 * 1024 // spool.SIZE
         self._spools: list[Spool] = []  # of this process; the last one receives new visits
-        self._spools_lock = threading.Lock()  # for changes of the list
+        self._spools_lock = threading.Lock()  # for new visits, and changes of the list
         self._flush_lock = threading.Lock()
         self._next_orphans = 0.0  # time.monotonic()
         self._size = MAX_BATCH  # of the next batch
@@ -75,30 +75,25 @@ class VisitQueue(Background):
         """Append a visit to the file of this process."""
         line = orjson.dumps(visit, option=orjson.OPT_APPEND_NEWLINE)
         try:
-            self._append(line)
+            with self._spools_lock:
+                self._with_space(len(line)).append(line)
         except OSError as error:
             self.count_lost(1, error)
         if self._thread.ident is None:
             self.start()
 
-    def _append(self, line: bytes) -> None:
-        while True:
-            spools = self._spools
-            try:
-                if spools:
-                    spools[-1].append(line)
-                    return
-            except spool.Full:
-                if len(spools) >= self._max_files and self._spools is spools:
-                    raise
-            with self._spools_lock:
-                if self._spools is spools:
-                    self._spools = [*spools, Spool.create(self._folder)]
+    def _with_space(self, size: int) -> Spool:
+        """Return the file that receives new visits, or a new one if it is full."""
+        if not self._spools or self._spools[-1].size + size > spool.SIZE:
+            if len(self._spools) >= self._max_files:
+                raise OSError("the spool files are full")
+            self._spools.append(Spool.create(self._folder))
+        return self._spools[-1]
 
     def reserve(self) -> None:
         """Create the first file, because the disk may be full at the first visit."""
         with self._spools_lock, suppress(OSError):
-            self._spools = self._spools or [Spool.create(self._folder)]
+            self._with_space(0)
 
     def flush(self) -> bool:
         """Store the visits of this process. Return False if the database is unavailable; they stay in the files."""
@@ -111,7 +106,7 @@ class VisitQueue(Background):
     def _flush(self) -> int:
         """Store the visits of this process, and return their number."""
         with self._flush_lock, self._app.app_context():
-            number = sum(self._drain(source) for source in self._spools)
+            number = sum(self._drain(source) for source in [*self._spools])
             self._delete_stored()
         return number
 
@@ -124,20 +119,20 @@ class VisitQueue(Background):
         """Store all visits and delete the files of this process, unless the database is unavailable."""
         with suppress(OSError):  # the data folder may have been deleted
             self._flush()
-            with self._flush_lock:
+            with self._flush_lock, self._spools_lock:
                 spools, self._spools = self._spools, []
-                _delete([source for source in spools if source.seal()])
+            _delete([source for source in spools if source.is_stored()])
 
     # --- files
 
     def _delete_stored(self) -> None:
         """Delete stored files that are full or over REPLACE_BYTES."""
         with self._spools_lock:
-            if any(source.stored == source.size > REPLACE_BYTES for source in self._spools[-1:]):
+            if self._spools and self._spools[-1].is_stored() and self._spools[-1].size > REPLACE_BYTES:
                 # Create the new file first: on a full disk, other programs would take the space of the old one.
                 with suppress(OSError):
-                    self._spools = [*self._spools, Spool.create(self._folder)]
-            stored = [source for source in self._spools[:-1] if source.seal()]
+                    self._spools.append(Spool.create(self._folder))
+            stored = [source for source in self._spools[:-1] if source.is_stored()]
             self._spools = [source for source in self._spools if source not in stored]
         _delete(stored)
 

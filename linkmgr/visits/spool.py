@@ -8,7 +8,6 @@ while the disk is full.
 import fcntl
 import os
 import secrets
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +15,6 @@ from pathlib import Path
 SIZE = 1024 * 1024  # bytes of a file
 _CHUNK = 256 * 1024  # bytes per read
 _SUFFIX = ".spool"
-
-
-class Full(OSError):
-    """The file is full or sealed, or the disk is full."""
 
 
 class Spool:
@@ -31,8 +26,6 @@ class Spool:
         self.stored = 0
         self._path = path
         self._file = file
-        self._sealed = False
-        self._appending = threading.Lock()
 
     @classmethod
     def create(cls, folder: Path) -> "Spool":
@@ -45,7 +38,7 @@ class Spool:
                 continue
             try:
                 if os.pwrite(file, bytes(SIZE), 0) < SIZE:
-                    raise Full("there is no space for another spool file")
+                    raise OSError("there is no space for another spool file")
             except OSError:
                 path.unlink()
                 os.close(file)
@@ -68,18 +61,12 @@ class Spool:
         return spool
 
     def append(self, line: bytes) -> None:
-        with self._appending:
-            if self._sealed or self.size + len(line) > SIZE:
-                raise Full("the spool file is full")
-            if os.pwrite(self._file, line, self.size) < len(line):
-                raise OSError("a visit was written incompletely")
-            self.size += len(line)
+        if os.pwrite(self._file, line, self.size) < len(line):
+            raise OSError("a visit was written incompletely")
+        self.size += len(line)
 
-    def seal(self) -> bool:
-        """Accept no more visits, if all are stored. Return False if some are not."""
-        with self._appending:
-            self._sealed = self.stored == self.size
-            return self._sealed
+    def is_stored(self) -> bool:
+        return self.stored == self.size
 
     def read(self, limit: int) -> list[bytes]:
         """Return the next lines that are not stored, at most `limit`."""
