@@ -17,7 +17,7 @@ from linkmgr.pages import charts, plan_use
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
-from linkmgr.repository import console_queries
+from linkmgr.repository import console_numbers
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
@@ -68,7 +68,7 @@ def _numbers(targets: int) -> Row:
     total = sum(bucket.clicks for bucket in buckets)
     is_large = min(total, targets * DAYS) > _MAX_COMPARED
     busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None
-    rows += console_queries.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
+    rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,

@@ -22,7 +22,7 @@ from linkmgr.fields.periods import (
 )
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import charts
-from linkmgr.repository import console_queries
+from linkmgr.repository import console_numbers
 from linkmgr.repository.visits import DETAILED_DAYS
 
 _TOP = 8
@@ -108,13 +108,13 @@ def requested(now: datetime) -> Period:
 def count(
     span: Range, unit: str, now: datetime, *, days_before: date = date.min, **selection: Any
 ) -> tuple[list[Row], list[charts.Bucket], dict[str, str]]:
-    """Count the visits in a range and in the time before. Return the rows of `console_queries.overview`, the buckets of
+    """Count the visits in a range and in the time before. Return the rows of `console_numbers.overview`, the buckets of
     the chart, and the parameters of the range."""
     starts, before = compared(span, unit, now)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     labels = as_rollups(span, [], days_before)
     around = as_rollups(replace(span, since=edges[0]), edges, days_before)
-    rows = console_queries.overview(g.user_id, buckets=around, labels=labels, **selection)
+    rows = console_numbers.overview(g.user_id, buckets=around, labels=labels, **selection)
     return rows, charts.buckets(rows, starts, before), labels
 
 

@@ -1,0 +1,133 @@
+"""Statements of the console: clicks and labels of a period. Visits of bots are not counted. Times are those of
+`periods.as_rollups`."""
+
+from linkmgr.db.statements import Row, replica_rows
+from linkmgr.repository import console_queries
+
+
+def overview(
+    user_id: int,
+    *,
+    kind: str = "",
+    row_id: int = 0,
+    dimensions: list[str],
+    limit: int,
+    buckets: dict[str, str],
+    labels: dict[str, str],
+) -> list[Row]:
+    """Count the clicks of a link or QR code, of the MANY newest of a campaign or channel, or else of the account: in
+    each of the buckets, and of the top labels. The rows of buckets have an empty `dimension`, and the number of the
+    bucket as label. Those with the dimension `total` have all clicks and visitors, which records of links have."""
+    return replica_rows(
+        """
+        WITH account AS (
+            SELECT %(user_id)s::bigint AS id WHERE %(kind)s = ''),
+        tracked AS (
+            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s = 'link'
+                          UNION ALL
+                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s = 'qr'
+                          UNION ALL
+                        (SELECT id FROM links
+                          WHERE user_id = %(user_id)s AND campaign_id = %(row_id)s AND %(kind)s = 'campaign'
+                          ORDER BY id DESC LIMIT %(most)s)
+                          UNION ALL
+                        (SELECT coalesce(link_id, qr_id) FROM channel_items
+                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(kind)s = 'channel'
+                          ORDER BY id DESC LIMIT %(most)s)) AS ids),
+        counts AS (
+            SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits
+              FROM (SELECT at, visits
+                      FROM account, account_counts(id, '{""}', %(previous)s, %(end)s, %(split)s, '{f}')
+                     UNION ALL
+                    SELECT at, visits
+                      FROM tracked, tracked_counts(ids, '{""}', %(previous)s, %(end)s, %(split)s, '{f}')) clicks
+             UNION ALL
+            SELECT dimension, label, visits
+              FROM account, account_counts(id, %(dimensions)s, %(since)s, %(until)s, %(label_split)s, '{f}')
+             UNION ALL
+            SELECT dimension, label, visits
+              FROM tracked, tracked_counts(ids, %(dimensions)s, %(since)s, %(until)s, %(label_split)s, '{f}'))
+        SELECT dimension, label, clicks::bigint
+          FROM (SELECT dimension, label, sum(visits) AS clicks,
+                       row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
+                  FROM counts
+                 GROUP BY dimension, label) ranked
+         WHERE dimension = '' OR rank <= %(limit)s
+         UNION ALL
+        SELECT 'total', label, coalesce(sum(number), 0)::bigint
+          FROM tracked, unnest(ids) AS id,
+               LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
+               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
+         WHERE %(kind)s IN ('campaign', 'channel', 'qr')
+         GROUP BY label
+         ORDER BY dimension, clicks DESC, label
+        """,
+        user_id=user_id,
+        kind=kind,
+        row_id=row_id,
+        most=console_queries.MANY,
+        dimensions=dimensions,
+        limit=limit,
+        edges=buckets["edges"],
+        split=buckets["split"],
+        previous=buckets["since"],
+        end=buckets["until"],
+        since=labels["since"],
+        until=labels["until"],
+        label_split=labels["split"],
+    )
+
+
+def top_tracked(
+    user_id: int, *, busiest: str | None, limit: int, since: str, until: str, split: str, **_: str
+) -> list[Row]:
+    """Count the clicks of the links and QR codes of the account that have most, and return them with their names.
+    Deleted ones have no name.
+
+    An account has a row for each of them on each day that it was visited, which may be millions. With the start of the
+    `busiest` day, only those with the most clicks on this day are compared. Their numbers are exact, but one that has
+    most of its clicks on other days may be missing.
+    """
+    return replica_rows(
+        """
+        WITH compared AS MATERIALIZED (
+            SELECT ARRAY(SELECT label::bigint
+                           FROM account_rollups
+                          WHERE user_id = %(user_id)s AND dimension = 'target' AND unit = 'quarter' AND NOT bot
+                            AND at >= %(busiest)s::timestamptz
+                            AND at < %(busiest)s::timestamptz + interval '24 hours'
+                          GROUP BY label
+                          ORDER BY sum(visits) DESC, label
+                          LIMIT %(limit)s + 2) AS ids),
+        account AS (
+            SELECT %(user_id)s::bigint AS id WHERE %(busiest)s::text IS NULL),
+        counts AS (
+            SELECT label::bigint AS id, visits
+              FROM account, account_counts(id, '{target}', %(since)s, %(until)s, %(split)s, '{f}')
+             UNION ALL
+            SELECT tracked_id, visits
+              FROM compared, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))
+        SELECT 'target' AS dimension, ranked.id::text AS label, clicks, link_id,
+               CASE WHEN link_id IS NOT NULL THEN coalesce(host || '/', '') || alias
+                    WHEN qr_name IS NOT NULL THEN 'QR code ' || qr_name END AS name
+          FROM (SELECT id, sum(visits)::bigint AS clicks
+                  FROM counts
+                 GROUP BY id
+                 ORDER BY clicks DESC, id
+                 LIMIT %(limit)s) ranked
+          LEFT JOIN LATERAL (
+               SELECT l.id AS link_id, alias, host
+                 FROM links l
+                 LEFT JOIN domains d ON d.id = l.domain_id
+                WHERE l.user_id = %(user_id)s AND l.id = ranked.id) link ON true
+          LEFT JOIN LATERAL (
+               SELECT q.name AS qr_name FROM qrs q WHERE q.user_id = %(user_id)s AND q.id = ranked.id) qr ON true
+         ORDER BY clicks DESC, ranked.id
+        """,
+        user_id=user_id,
+        busiest=busiest,
+        limit=limit,
+        since=since,
+        until=until,
+        split=split,
+    )
