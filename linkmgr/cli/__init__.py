@@ -94,8 +94,7 @@ def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> No
     changed_limits = _limits(limits)
     if not (plan or changes or changed_limits):
         raise click.UsageError("Nothing to change: use at least one option.")
-    free_plans = {stored["id"] for stored in plans.all_plans() if stored["free"]}
-    if plan_id in free_plans and any(changes.get(price) for price in PRICES):
+    if any(changes.get(price) for price in PRICES) and plans.read(plan_id)["free"]:
         raise click.UsageError("A free plan has no prices.")
     plans.edit(plan_id, limits=changed_limits, **plan, **changes)
     click.echo(f"Plan {plan_id} has been changed.")
