@@ -144,7 +144,7 @@ class Keys:
 def test_limited_keys_change_and_read_nothing_outside_of_their_limits(
     register: Callable[..., Client], sql: Sql, dump: Callable[[], Rows]
 ) -> None:
-    @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
     @example(
         [
             (actor, call, n, n)

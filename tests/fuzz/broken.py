@@ -1,7 +1,6 @@
-"""The service with a planted fault that a run must find. gunicorn loads `tests.fuzz.broken:app("nul")`."""
+"""The service with planted faults that runs must find. gunicorn loads `tests.fuzz.broken:app("nul")`."""
 
 import re
-from collections.abc import Callable
 
 from flask import Flask
 
@@ -14,13 +13,13 @@ from linkmgr.web import auth
 from linkmgr.web.request import Request
 
 
-def _nul(_app: Flask) -> None:
+def _nul() -> None:
     """A text that PostgreSQL cannot store is let through."""
     strict_json.is_storable = lambda text: True
     base._CONTROL = re.compile(r"[\x01-\x1f\x7f]")
 
 
-def _owner(_app: Flask) -> None:
+def _owner() -> None:
     """Read a pixel by its id alone."""
 
     def read(user_id: int, row_id: int) -> Row:
@@ -33,7 +32,7 @@ def _owner(_app: Flask) -> None:
     own, pixels.PIXELS.read = pixels.PIXELS.read, read  # type: ignore[assignment, method-assign]
 
 
-def _key(_app: Flask) -> None:
+def _key() -> None:
     """Authenticate requests without a valid key as the first user."""
 
     def check(request: Request) -> None:
@@ -49,10 +48,10 @@ def _key(_app: Flask) -> None:
     authenticate, auth.authenticate = auth.authenticate, check
 
 
-FAULTS: dict[str, Callable[[Flask], None]] = {"nul": _nul, "owner": _owner, "key": _key}
+FAULTS = {"nul": _nul, "owner": _owner, "key": _key}
 
 
-def app(fault: str) -> Flask:
-    made = create_app()
-    FAULTS[fault](made)
-    return made
+def app(*faults: str) -> Flask:
+    for fault in faults:
+        FAULTS[fault]()
+    return create_app()
