@@ -1,14 +1,15 @@
 """Links: the page of one link, and the forms. Its list is link_list.py."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from flask import Response, g, render_template
+from flask import Response, flash, g, render_template
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import query_text
+from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages import signed_in
-from linkmgr.pages.console import link_form, periods
+from linkmgr.pages.console import periods
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, url_records, urls, visit_list
@@ -16,6 +17,13 @@ from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 _LATEST = 10
+# Members with rows of two controls, and the names of these
+_PAIRS = {name: field.parts for name, field in Link.controls().items() if hasattr(field, "parts")}
+# The fields of errors that the database reports.
+_FIELDS = {
+    "alias_taken": "custom", "domain_unknown": "domain", "link_branded": "url", "campaign_unknown": "campaign",
+    "splash_unknown": "type", "overlay_unknown": "type", "pixel_unknown": "pixels", "channel_unknown": "channel",
+}  # fmt: skip
 
 
 @bp.get("/links/<id:row_id>")
@@ -45,6 +53,52 @@ def link_qr(row_id: int) -> Response:
     return response
 
 
+# --- the form
+
+
+def _check(record: Row) -> dict[str, str]:
+    """Return the messages about rows that lack something, which the API ignores, and mark the rows that are wrong."""
+    wrong = {
+        (member, number)
+        for member in _PAIRS
+        for number, row in enumerate(record.get(member, ()))
+        if _lacks(member, row) or problems(Link.updates(), {member: [row]})
+    }
+    g.wrong_rows = wrong
+    return {
+        member: "Fill in the name of each parameter, or clear its value." if member == "parameters"
+        else f"Fill in both {names[0]} and {names[1]}, or neither."
+        for member, names in _PAIRS.items()
+        if any(_lacks(member, row) for row in record.get(member, ()))
+    }  # fmt: skip
+
+
+def _lacks(member: str, row: Row) -> bool:
+    first, second = _PAIRS[member]
+    return not (row[first] and (row[second] or member == "parameters"))
+
+
+def _warn_expired(members: Row) -> None:
+    if (expiry := members.get("expiry")) and signed_in.parse_utc(expiry) <= datetime.now(UTC):
+        flash("The expiry is in the past: visitors see a page that says the link has expired.", "warning")
+
+
+def _choices() -> Row:
+    """Return what the form offers: names for targets, presets of the expiry, and what the plan lacks."""
+    today = datetime.now(g.zone).replace(hour=23, minute=59)
+    presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
+    return {
+        "pairs": _PAIRS,
+        "base_url": settings().base_url,
+        "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
+        "lacks": {
+            name: "" if plan_use.is_included(g.account, name) else "not in your plan"
+            for name in ("alias", "geo", "device", "parameters")
+        },
+        "wrong_rows": g.get("wrong_rows", ()),
+    }
+
+
 def _options() -> dict[str, dict[str, str]]:
     """Return the rows that a link can refer to, and fixed values, by member."""
     named, own = console_queries.choices(g.user_id), settings().base_url
@@ -61,12 +115,12 @@ def _options() -> dict[str, dict[str, str]]:
 
 
 def _add(user_id: int, members: Row) -> Row:
-    link_form.warn_expired(members)
+    _warn_expired(members)
     return Link.create(user_id, members)
 
 
 def _change(user_id: int, link_id: int, members: Row) -> None:
-    link_form.warn_expired(members)
+    _warn_expired(members)
     Link.change(user_id, link_id, members)
 
 
@@ -79,10 +133,10 @@ FORM = Form(
     add=_add,
     change=_change,
     delete=urls.delete,
-    fields=link_form.FIELDS,
-    check=link_form.check,
+    fields=_FIELDS,
+    check=_check,
     options=_options,
-    choices=lambda: link_form.choices() | {"base_url": settings().base_url},
+    choices=_choices,
     after="link",
     unique=("custom", "password"),
     consequence="Visitors of {shorturl} will see a page that says it does not exist.",
