@@ -78,7 +78,7 @@ class VisitQueue(Background):
             with self._spools_lock:
                 self._with_space(len(line)).append(line)
         except OSError as error:
-            self.count_lost(1, error)
+            self._count_lost(error)
         if self._thread.ident is None:
             self.start()
 
@@ -177,7 +177,7 @@ class VisitQueue(Background):
             elif isinstance(error, pg.QueryCanceled):  # timeout
                 raise
             elif self._store_batch(source, lines, "[]"):
-                self.count_lost(1, error)
+                self._count_lost(error)
 
     def _store_batch(self, source: Spool, lines: list[bytes], batch: str) -> bool:
         """Store a batch and the new position of its file. Return False if the stored position was a different one."""
@@ -191,11 +191,11 @@ class VisitQueue(Background):
         source.stored = stop if stored else visits.stored_bytes(source.name)
         return source.stored == stop
 
-    def count_lost(self, number: int, error: Exception) -> None:
-        """Count lost visits, and log their number at most every LOG_SECONDS."""
+    def _count_lost(self, error: Exception) -> None:
+        """Count a lost visit, and log the number at most every LOG_SECONDS."""
         with self._app.app_context():
-            metrics.count("visits_lost", number)
-        self._unlogged += number
+            metrics.count("visits_lost")
+        self._unlogged += 1
         if time.monotonic() >= self._next_log:
             self._next_log = time.monotonic() + LOG_SECONDS
             self._app.logger.warning("%s visits were lost", self._unlogged, exc_info=error)
