@@ -1,4 +1,4 @@
-"""Statistics over time: rows, totals, selections, filters and order."""
+"""Statistics over time: selections, filters and order. The model in test_stats_model.py has the numbers."""
 
 from collections.abc import Callable
 
@@ -47,34 +47,6 @@ def test_an_account_without_visits_has_rows_of_zeros(alice: Client) -> None:
     assert rows(alice, "period=7d") == [{"time": date(ago), "clicks": 0} for ago in range(6, -1, -1)]
     assert report(alice, "by=country")["data"] == {"rows": [], "totals": {"clicks": 0}}
     assert rows(alice, "period=all&metrics=visitors") == [{"time": date(0), "visitors": 0}]
-
-
-def test_each_label_has_a_row_for_each_day(alice: Client, visited: list[Visited]) -> None:
-    found = rows(alice, f"by=time:day,country&from={date(3)}&to={date(1)}&metrics=clicks,visitors")
-    assert found == [
-        {"time": date(3), "country": "Germany", "clicks": 1, "visitors": 1},
-        {"time": date(3), "country": "Peru", "clicks": 0, "visitors": 0},
-        {"time": date(2), "country": "Germany", "clicks": 1, "visitors": 1},
-        {"time": date(2), "country": "Peru", "clicks": 1, "visitors": 1},
-    ]
-
-
-def test_a_visitor_of_two_days_is_counted_once_in_the_totals(alice: Client, visited: list[Visited]) -> None:
-    answer = report(alice, "metrics=clicks,visitors&period=7d")
-    assert answer["data"]["totals"] == {"clicks": 3, "visitors": 2}
-    assert sum(row["visitors"] for row in answer["data"]["rows"]) == 3
-    assert answer["meta"]["source"] == "visits"
-
-
-def test_a_visit_without_a_visitor_is_a_click(alice: Client, store: Store, link: int) -> None:
-    store([Visited(link, TODAY, b""), Visited(link, TODAY, b"")])
-    assert report(alice, "metrics=clicks,visitors")["data"]["totals"] == {"clicks": 2, "visitors": 0}
-
-
-def test_visits_of_bots_are_counted_only_on_request(alice: Client, visited: list[Visited], link: int) -> None:
-    for selection in ("", f"&ids={link}", f"&ids={link}&metrics=clicks,visitors", "&by=country,os"):
-        found = [report(alice, f"bots={bots}{selection}") for bots in ("exclude", "include", "only")]
-        assert [answer["data"]["totals"]["clicks"] for answer in found] == [3, 4, 1]
 
 
 # --- selections
@@ -136,14 +108,11 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
 @pytest.mark.parametrize(
     ("query", "clicks"),
     [
-        ("country=Germany", 2),
         ("country=germany", 2),
         ("country=DE", 2),
         ("country=de,PE", 3),
         ("country=-DE", 1),
         ("country=DE,PE,-PE", 2),
-        ("country=FR", 0),
-        ("referrer=t.co", 2),
         ('referrer="Direct, email and other"', 1),
         ('referrer="-Direct, email and other"', 2),
         ('referrer=-"Direct, email and other"', 2),
@@ -151,14 +120,9 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
         ('referrer=t.co, "Direct, email and other"', 3),
         ("country=FR, DE", 2),
         ("country= DE", 2),
-        ("country=DE, -FR", 2),
-        ("device=phone", 1),
-        ("device=phone&country=PE", 0),
         ("device=phone&country=-PE&by=browser", 1),
         ("city=berlin&language=de&os=linux&browser=firefox", 3),
         ("language=german,fr", 3),
-        ("language=-DE", 0),
-        ("language=fr", 0),
         ("country=Unknown,other", 0),
         ("country=Bolivia", 0),
         ("country=Türkiye,Turkey", 0),
