@@ -2,7 +2,6 @@
 
 import ast
 import re
-import tokenize
 from pathlib import Path
 
 from tests.conftest import ROOT
@@ -14,15 +13,13 @@ VAGUE = {"each", "found", "known", "asked", "given", "wanted", "told"}
 
 def texts(path: Path) -> list[tuple[int, str]]:
     """Return the docstrings and comments with their lines, without continuation lines and comments behind code."""
-    nodes = ast.walk(ast.parse(path.read_text()))
+    text = path.read_text()
+    nodes, lines = ast.walk(ast.parse(text)), text.splitlines()
     documented = [node for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
-    docstrings = [(node.body[0].lineno, text) for node in documented if (text := ast.get_docstring(node))]
-    with path.open("rb") as file:
-        comments = [token for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
-    starts = {token.start for token in comments}
-    alone = [token for token in comments if token.line.lstrip().startswith("#")]
-    first = [token for token in alone if (token.start[0] - 1, token.start[1]) not in starts]
-    return docstrings + [(token.start[0], token.string.lstrip("# ")) for token in first]
+    docstrings = [(node.body[0].lineno, found) for node in documented if (found := ast.get_docstring(node))]
+    is_comment = [line.lstrip().startswith("#") for line in lines]
+    first = [n for n, found in enumerate(is_comment) if found and not is_comment[n - 1]]
+    return docstrings + [(n + 1, lines[n].lstrip("# ")) for n in first]
 
 
 def variables(path: Path) -> list[tuple[int, str]]:
