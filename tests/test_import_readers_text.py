@@ -55,6 +55,8 @@ ROWS: dict[str, tuple[bytes, list[str]]] = {
                            ["a", NO_OBJECT, NO_OBJECT, NO_OBJECT, "b"]),
     "malformed lines": (b'{"longUrl": nothing}\n' + link("a") + b"\n[]\n" + DEEP + b"\n" + link("b"),
                         ["is not valid JSON.", "a", NO_OBJECT, "is not valid JSON.", "b"]),
+    "a value in many others": (b'{"longUrl": "https://a.example", "x": ' + b"[" * 300 + b"]" * 300 + b"}\n" + link("b"),
+                               ["has a value that is nested in too many others. Leave it out.", "b"]),
     "an empty array": (b"[]", []),
     "an empty array with spaces": (b" [ ] \n", []),
     "an array without objects": (b"[7]", [NO_OBJECT]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from linkmgr.imports.rows import Unreadable
 from linkmgr.imports.sources import MAX_NAME, normalize
 
 CUT = "… [cut]"  # the end of a cell that the report has in part
@@ -24,7 +25,10 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return orjson.dumps(value).decode() if isinstance(value, bool | dict | list) else str(value)
+    try:
+        return orjson.dumps(value).decode() if isinstance(value, bool | dict | list) else str(value)
+    except orjson.JSONEncodeError:
+        raise Unreadable("has a value that is nested in too many others. Leave it out.") from None
 
 
 def first_text(value: list[Any]) -> str | None:

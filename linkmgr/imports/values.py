@@ -93,13 +93,13 @@ class Converter:
         self._is_own = source is not None and source.name == "linkmgr"
 
     def row(self, number: int, record: Record) -> ImportRow:
-        texts = cells.columns(cells.expand(record.values, self._nested), self._plain)
-        raw = cells.report(texts, self._secret)
-        if record.problem and (self._has_secret or cells.is_secret("".join(raw.values()))):
-            raw = {}  # cells may be in other columns than theirs
-        row = ImportRow(number, raw=raw)
+        row = ImportRow(number)
         try:
+            texts = cells.columns(cells.expand(record.values, self._nested), self._plain)
+            row = row._replace(raw=cells.report(texts, self._secret))
             if record.problem:
+                if self._has_secret or cells.is_secret("".join(row.raw.values())):
+                    row = ImportRow(number)  # cells may be in other columns than theirs
                 raise Unreadable(record.problem)
             if any("\0" in text or "\\u0000" in text for text in row.raw.values()):
                 raise Unreadable("contains a NUL character. Remove it.")
