@@ -9,7 +9,6 @@ this module waits with a timeout.
 """
 
 import select
-import threading
 import time
 from typing import Any
 
@@ -56,7 +55,6 @@ class Replica(Database):
         self.primary = primary
         self._is_usable = False
         self._next_check = 0.0
-        self._checking = threading.Lock()
 
     def connect(self) -> extensions.connection:
         connection = psycopg2.connect(self.dsn, async_=True, cursor_factory=_Cursor, **self.options)
@@ -69,18 +67,12 @@ class Replica(Database):
 
     def _read(self, sql: str, params: Row) -> list[Row]:
         try:
-            self._check_lag_if_due()
+            if time.monotonic() >= self._next_check:
+                self._check_lag()
             return self._execute_once(sql, params, "") if self._is_usable else []
         except psycopg2.Error as error:
             self._pause(error)
             return []
-
-    def _check_lag_if_due(self) -> None:
-        if time.monotonic() >= self._next_check and self._checking.acquire(blocking=False):
-            try:
-                self._check_lag()
-            finally:
-                self._checking.release()
 
     def _check_lag(self) -> None:
         self._next_check = time.monotonic() + CHECK_SECONDS
