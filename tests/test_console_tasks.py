@@ -172,6 +172,9 @@ def test_a_user_is_created_and_signed_in(browser: Browser, base: str, app: Flask
     browser.open(link)
     browser.wait_for("/account")
     browser.wait_for_focus("password")
+    assert faults(browser, "best-practice") == []
+    browser.open(link.split("/login")[0] + "/console/links")
+    browser.wait_for_focus("password")
     browser.press("correct horse", Keys.ENTER)
     browser.wait_for("/console")
 

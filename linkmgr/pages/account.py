@@ -142,7 +142,11 @@ def change_password() -> str:
     password_hash = passwords.hashed(password)
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     attempts.remember_browser(g.user_id, password_hash)
-    return "Your password has been changed. Other browsers have been signed out."
+    return (
+        "Your password has been set."
+        if g.lacks_password
+        else "Your password has been changed. Other browsers have been signed out."
+    )
 
 
 @bp.post("/timezone")
