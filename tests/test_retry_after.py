@@ -33,12 +33,6 @@ def wait(answer: TestResponse) -> int:
     return seconds
 
 
-def test_at_the_start_of_a_window_it_is_the_whole_window(make_app: Callable[..., Flask], register: Register) -> None:
-    for rate, window in (("1 per minute", 60), ("1 per 2 hour", 7200)):
-        alice = register(f"alice{window}", plan="Free", via=make_app(rate_limit=rate))
-        assert window - 5 <= wait(refused(alice)) <= window
-
-
 def test_a_plan_has_windows_of_its_own(make_app: Callable[..., Flask], register: Register, sql: Sql) -> None:
     pro = register("pro", plan="Pro", via=make_app(rate_limit="1 per day"))
     assert pro.get("/api/account").status_code == 200
@@ -46,7 +40,7 @@ def test_a_plan_has_windows_of_its_own(make_app: Callable[..., Flask], register:
     assert 1 <= wait(refused(pro, 1)) <= rate_limit.PLAN_WINDOW
 
 
-@pytest.mark.parametrize("offset", [-DAY, -1.7, -0.5, 0.5, 1.7, DAY])
+@pytest.mark.parametrize("offset", [-DAY, -1.7, 0.5, DAY])
 def test_the_clocks_of_the_service_and_the_database_may_differ(
     make_app: Callable[..., Flask], register: Register, monkeypatch: pytest.MonkeyPatch, offset: float
 ) -> None:
