@@ -19,6 +19,7 @@ from linkmgr.repository.visits import MAX_LABELS, OTHER
 from linkmgr.resources.webhooks import TYPES
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency, scopes
+from linkmgr.web.request import operations
 
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
@@ -55,12 +56,7 @@ def path_of(rule: Rule) -> str:
 
 def rules(app: Flask) -> dict[tuple[str, str], Rule]:
     """Return the route of each operation by its method and path."""
-    return {
-        (method, path_of(rule)): rule
-        for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/api/") and rule.endpoint not in PAGES
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    }
+    return {(method, path_of(rule)): rule for method, rule in operations(app) if rule.endpoint not in PAGES}
 
 
 def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:

@@ -121,10 +121,5 @@ def _wrap(view: View) -> View:
 
 def init_app(app: Flask) -> None:
     """Call this after all routes are registered."""
-    endpoints = {
-        rule.endpoint
-        for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/api/") and not METHODS.isdisjoint(rule.methods or ())
-    }
-    for endpoint in endpoints:
+    for endpoint in {rule.endpoint for method, rule in web_request.operations(app) if method in METHODS}:
         app.view_functions[endpoint] = _wrap(app.view_functions[endpoint])

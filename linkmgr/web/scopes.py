@@ -11,7 +11,7 @@ from flask import Flask, request
 
 from linkmgr.errors import AppError
 from linkmgr.settings import this_app
-from linkmgr.web.request import Caller, Key
+from linkmgr.web.request import Caller, Key, operations
 
 ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"
@@ -51,9 +51,8 @@ def of(endpoint: str, method: str, rule: str) -> str:
 def _names(app: Flask) -> list[str]:
     scopes = {
         of(rule.endpoint, method, rule.rule)
-        for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/api/") and rule.endpoint.partition(".")[0] not in PUBLIC
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        for method, rule in operations(app)
+        if rule.endpoint.partition(".")[0] not in PUBLIC
     }
     return [ALL, *sorted(scopes - {ALL, ADMIN}), ADMIN]
 

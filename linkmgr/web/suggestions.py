@@ -4,7 +4,8 @@ import re
 from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
-from flask import current_app
+from linkmgr.settings import this_app
+from linkmgr.web.request import operations
 
 MAX_PATH = 200  # characters; longer paths get no hint
 _LIST = "/api/docs lists all operations."
@@ -65,9 +66,9 @@ def _words(path: str) -> list[str]:
 
 def _routes(method: str, words: list[str]) -> list[_Route]:
     """Return the routes whose first word resembles that of a path: those of the method, if there are any."""
-    rules = [(rule, _words(rule.rule)) for rule in current_app.url_map.iter_rules() if rule.rule.startswith("/api/")]
-    first = get_close_matches(words[0], {own[0] for _, own in rules}, 1, _CUTOFF) if words else []
-    routes = [_Route(name, rule.rule, own) for rule, own in rules if own[:1] == first for name in rule.methods or ()]
+    routes = [_Route(name, rule.rule, _words(rule.rule)) for name, rule in operations(this_app())]
+    first = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
+    routes = [route for route in routes if route.words[:1] == first]
     return sorted([route for route in routes if route.method == method] or routes)
 
 
