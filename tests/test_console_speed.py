@@ -147,7 +147,7 @@ def test_the_pages_of_a_campaign_read_as_much_with_ten_times_as_many_links(
     assert (work[2] < 2 * work[0], work[3] < 2 * work[1]) == (True, True), work
 
 
-@pytest.mark.parametrize("order", ["click", "visitor", "visit"])
+@pytest.mark.parametrize("order", ["click", "created", "visit"])
 def test_an_order_reads_as_much_with_ten_times_as_many_links(
     *,
     dsn: str,
