@@ -1,17 +1,15 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
 -- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
--- One row. `release` is the first release with the schema `version`; the service refuses to serve an older one. Links are
--- announced as expired up to the time `announced`, and those that expire at this very time up to `announced_id`. Until
--- `moving_until`, one process moves events.
+-- One row. The service refuses to serve an older `version` of the schema. Links are announced as expired up to the time
+-- `announced`, and those that expire at this very time up to `announced_id`. Until `moving_until`, one process moves events.
 CREATE TABLE service (
     version      integer     NOT NULL,
-    release      text        NOT NULL,
     announced    timestamptz NOT NULL DEFAULT now(),
     announced_id bigint      NOT NULL DEFAULT 0,
     moving_until timestamptz NOT NULL DEFAULT '-infinity'
 );
-INSERT INTO service (version, release) VALUES (1, '1.0.0');
+INSERT INTO service (version) VALUES (1);
 
 -- Refuse a write with the error of linkmgr/errors.py that has this code.
 CREATE FUNCTION refuse(code text, detail text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
@@ -980,9 +978,8 @@ CREATE TRIGGER record_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE 
 
 CREATE FUNCTION record_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF has_webhooks(NEW.user_id) THEN
-        INSERT INTO outbox (user_id, type, object_id) VALUES (NEW.user_id, 'import.finished', NEW.id);
-    END IF;
+    INSERT INTO outbox (user_id, type, object_id)
+    SELECT NEW.user_id, 'import.finished', NEW.id WHERE has_webhooks(NEW.user_id);
     RETURN NULL;
 END $$;
 CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW

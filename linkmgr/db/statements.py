@@ -37,7 +37,7 @@ Row = dict[str, Any]
 MAX_BIGINT = 2**63 - 1
 
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
-VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+),", _SCHEMA.read_text(), re.MULTILINE)[0])
+VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+)\)", _SCHEMA.read_text(), re.MULTILINE)[0])
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
