@@ -44,6 +44,7 @@ from tests.support.sessions import signed_in  # noqa: F401 - a fixture
 from tests.support.shortlinks import short  # noqa: F401 - a fixture
 from tests.support.stage import stage  # noqa: F401 - a fixture
 from tests.support.targets import located, target  # noqa: F401 - fixtures
+from tests.support.transactions import costs  # noqa: F401 - a fixture
 from tests.support.transactions import statements as executed  # noqa: F401 - a fixture
 from tests.support.visit_queues import make_recorder, recorder  # noqa: F401 - fixtures
 from tests.support.visited import store  # noqa: F401 - a fixture

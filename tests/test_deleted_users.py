@@ -14,7 +14,7 @@ from tests.support.brands import fetch
 from tests.support.factories import Sql
 from tests.support.keyring import Make, code
 from tests.support.pages import PASSWORD
-from tests.support.transactions import costs
+from tests.support.transactions import Costs
 
 Connection = psycopg2.extensions.connection
 HOST = "go.example.org"
@@ -138,19 +138,18 @@ def test_a_user_with_many_links_is_deleted_at_once_and_the_links_in_batches(
     alice: Client,
     links: list[int],
     sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
     one_batch: Callable[[], bool],
     run_jobs: Callable[[], None],
+    costs: Costs,
 ) -> None:
     sql(VISITS, id=links[0], many=100)
-    spent = costs(monkeypatch, raw, lambda: admin.delete(f"/api/user/{alice.id}/delete"))
+    spent = costs(lambda: admin.delete(f"/api/user/{alice.id}/delete"))
     assert max(cost.rows for cost in spent) < 100
     assert len(sql("SELECT FROM links")) == MANY
     for _ in range(3):
         assert one_batch()
     assert 0 < len(sql("SELECT FROM links")) < MANY, "a batch is a part of the links"
-    spent = costs(monkeypatch, raw, run_jobs)
+    spent = costs(run_jobs)
     assert max(cost.rows for cost in spent) < BATCH
     assert sql("SELECT FROM links") == []
     assert sql("SELECT FROM aliases") == []

@@ -14,7 +14,7 @@ from tests.support.batches import BATCH, MANY, STATISTICS, VISITS
 from tests.support.brands import fetch
 from tests.support.factories import Sql
 from tests.support.races import during
-from tests.support.transactions import costs
+from tests.support.transactions import Costs
 
 pytestmark = pytest.mark.slow
 
@@ -77,18 +77,10 @@ def test_a_link_cannot_keep_a_deleted_row_by_sending_it_again(
 
 @pytest.mark.parametrize("kind", PARENTS)
 def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
-    *,
-    app: Flask,
-    alice: Client,
-    sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    parent: Add,
-    run_jobs: Callable[[], None],
-    kind: str,
+    *, app: Flask, alice: Client, sql: Sql, parent: Add, run_jobs: Callable[[], None], kind: str, costs: Costs
 ) -> None:
     made = parent(kind)
-    spent = costs(monkeypatch, raw, lambda: alice.delete(f"/api/{kind}/{made}/delete"))
+    spent = costs(lambda: alice.delete(f"/api/{kind}/{made}/delete"))
     assert max(cost.rows for cost in spent) < 100
     path = f"{kind}s" if kind in ("campaign", "channel") else kind
     assert alice.get(f"/api/{path}").get_json()["data"]["result"] == 0
@@ -97,7 +89,7 @@ def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
     [listed] = alice.get("/api/urls?limit=1").get_json()["data"]["urls"]
     assert (listed["campaign"] or 0, listed["channel"]) == (0, [])
 
-    spent = costs(monkeypatch, raw, run_jobs)
+    spent = costs(run_jobs)
     assert len(spent) > MANY / 500
     assert max(cost.rows for cost in spent) < BATCH
     assert not any(cost.exclusive for cost in spent)
@@ -153,12 +145,7 @@ def test_no_reference_crosses_users_even_by_sql(alice: Client, bob: Client, sql:
 
 
 def test_a_batch_does_not_read_the_visits_of_other_links(
-    *,
-    alice: Client,
-    sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    run_jobs: Callable[[], None],
+    alice: Client, sql: Sql, raw: Connection, run_jobs: Callable[[], None], costs: Costs
 ) -> None:
     popular, link = factories.link(sql, alice.id), factories.link(sql, alice.id)
     sql(VISITS, id=popular, many=20_000)
@@ -166,24 +153,18 @@ def test_a_batch_does_not_read_the_visits_of_other_links(
     with raw.cursor() as cursor:
         cursor.execute("ANALYZE visits, visitors, tracked_rollups, totals")
     alice.delete(f"/api/url/{link}/delete")
-    spent = costs(monkeypatch, raw, run_jobs)
+    spent = costs(run_jobs)
     assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found and deleted
     assert {visit["tracked_id"] for visit in sql(STATISTICS)} == {popular}
 
 
 def test_a_link_with_many_visits_is_deleted_at_once_and_its_visits_in_batches(
-    *,
-    app: Flask,
-    alice: Client,
-    sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    one_batch: Callable[[], bool],
+    app: Flask, alice: Client, sql: Sql, one_batch: Callable[[], bool], costs: Costs
 ) -> None:
     link = factories.link(sql, alice.id)
     [named] = sql("SELECT alias FROM links")
     sql(VISITS, id=link, many=12_000)
-    spent = costs(monkeypatch, raw, lambda: alice.delete(f"/api/url/{link}/delete"))
+    spent = costs(lambda: alice.delete(f"/api/url/{link}/delete"))
     assert max(cost.rows for cost in spent) < 100
     assert fetch(app, f"/{named['alias']}").status_code == 404
     assert alice.get(f"/api/url/{link}").status_code == 404

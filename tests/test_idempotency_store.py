@@ -14,7 +14,7 @@ from tests.conftest import Client
 from tests.support.batches import BATCH
 from tests.support.factories import Sql
 from tests.support.repeated import PIXEL, Connection, add, contents, is_replayed, under
-from tests.support.transactions import costs
+from tests.support.transactions import Costs
 
 AGE = "UPDATE idempotency_keys SET created = created - interval '24 hours 1 second' RETURNING 1"
 ANSWERS = """
@@ -68,40 +68,32 @@ def test_a_read_after_the_first_write_of_a_request_sees_it(app: Flask, alice: Cl
         assert statements.row(listed) is None
 
 
-def test_a_request_without_the_header_runs_no_further_statement(
-    alice: Client, raw: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spent = costs(monkeypatch, raw, lambda: alice.post("/api/pixel/add", PIXEL))
+def test_a_request_without_the_header_runs_no_further_statement(alice: Client, costs: Costs) -> None:
+    spent = costs(lambda: alice.post("/api/pixel/add", PIXEL))
     assert len(spent) == 2, "the caller is identified, and the pixel is stored"
 
 
 def test_expired_answers_are_purged_in_batches(
-    app: Flask, alice: Client, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch
+    app: Flask, alice: Client, sql: Sql, raw: Connection, costs: Costs
 ) -> None:
     add(alice, "kept")
     sql(ANSWERS, owner=alice.id, hours=25, many=2 * purge.MAX_ROWS + 1)
     with raw.cursor() as cursor:
         cursor.execute("ANALYZE idempotency_keys")
     with app.app_context():
-        spent = costs(monkeypatch, raw, purge.purge)
+        spent = costs(purge.purge)
     assert max(cost.rows for cost in spent) <= 4 * purge.MAX_ROWS
     assert is_replayed(add(alice, "kept"))
     assert len(sql("SELECT FROM idempotency_keys")) == 1
 
 
 def test_a_user_with_many_answers_is_deleted_at_once_and_the_answers_in_batches(
-    *,
-    admin: Client,
-    alice: Client,
-    sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    run_jobs: Callable[[], None],
+    admin: Client, alice: Client, sql: Sql, run_jobs: Callable[[], None], costs: Costs
 ) -> None:
     sql(ANSWERS, owner=alice.id, hours=0, many=2000)
-    spent = costs(monkeypatch, raw, lambda: admin.delete(f"/api/user/{alice.id}/delete"))
+    spent = costs(lambda: admin.delete(f"/api/user/{alice.id}/delete"))
     assert max(cost.rows for cost in spent) < 100
-    spent = costs(monkeypatch, raw, run_jobs)
+    spent = costs(run_jobs)
     assert max(cost.rows for cost in spent) < BATCH
     assert sql("SELECT FROM idempotency_keys") == []
 

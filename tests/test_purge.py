@@ -12,7 +12,7 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.races import meanwhile
-from tests.support.transactions import costs
+from tests.support.transactions import Costs
 
 pytestmark = pytest.mark.slow
 
@@ -71,12 +71,12 @@ def counts(sql: Sql, table: str) -> dict[int, int]:
 
 
 def test_rows_are_deleted_in_batches_and_never_counted_under_a_strong_lock(
-    app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch, visited: list[int]
+    app: Flask, sql: Sql, visited: list[int], costs: Costs
 ) -> None:
     free, pro = visited
     sql(VISITS, id=2**40, days=0, rows=ROWS)  # its link was deleted meanwhile
     sql("INSERT INTO totals VALUES (%(id)s, 1, 1) RETURNING 1", id=2**40)
-    spent = costs(monkeypatch, raw, lambda: purged(app))
+    spent = costs(lambda: purged(app))
     assert counts(sql, "visits") == {free: ROWS, pro: 2 * ROWS}
     assert counts(sql, "visitors") == {free: ROWS, pro: ROWS}
     assert counts(sql, "totals") == {free: 1, pro: 1}
@@ -86,11 +86,11 @@ def test_rows_are_deleted_in_batches_and_never_counted_under_a_strong_lock(
 
 
 def test_a_month_that_no_plan_keeps_is_dropped_without_reading_its_rows(
-    app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch, visited: list[int]
+    app: Flask, sql: Sql, visited: list[int], costs: Costs
 ) -> None:
     sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Free') RETURNING 1")
     results: list[purge.Purged] = []
-    spent = costs(monkeypatch, raw, lambda: results.append(purged(app)))
+    spent = costs(lambda: results.append(purged(app)))
     assert results == [purge.Purged(visits=0, months=2)]
     assert counts(sql, "visits") == dict.fromkeys(visited, ROWS)
     assert max(cost.rows for cost in spent if cost.exclusive) < 100
@@ -132,9 +132,7 @@ def test_a_month_in_which_a_visit_is_stored_meanwhile_is_kept(
     assert counts(sql, parts[1]) == {visited[0]: 1}
 
 
-def test_expired_counters_are_deleted_through_an_index(
-    app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_expired_counters_are_deleted_through_an_index(app: Flask, sql: Sql, raw: Connection, costs: Costs) -> None:
     sql(
         """
         INSERT INTO rate_windows
@@ -144,7 +142,7 @@ def test_expired_counters_are_deleted_through_an_index(
     )
     with raw.cursor() as cursor:
         cursor.execute("ANALYZE rate_windows")
-    spent = costs(monkeypatch, raw, lambda: purged(app))
+    spent = costs(lambda: purged(app))
     batches = [cost.rows for cost in spent if "DELETE FROM rate_windows" in cost.sql]
     assert len(batches) == 3
     assert max(batches) <= 4 * purge.MAX_ROWS

@@ -14,7 +14,7 @@ from tests.support.imported import Import, sale, shlink
 from tests.support.pages import signed_in
 from tests.support.schemas import execute
 from tests.support.searched import Stock, found, retitle
-from tests.support.transactions import costs
+from tests.support.transactions import Costs
 
 Connection = psycopg2.extensions.connection
 RARE = ["Straße?q=100%_", "Ää-É 😀 İstanbul", 'O\'Hara \\ "x"', "plain title"]
@@ -112,7 +112,7 @@ def test_a_line_break_is_in_no_link(app: Flask, alice: Client, stock: Stock) -> 
 
 
 def test_a_search_of_many_links_reads_few_and_jobs_empty_the_pending_list(
-    app: Flask, alice: Client, raw: Connection, stock: Stock, monkeypatch: pytest.MonkeyPatch
+    app: Flask, alice: Client, raw: Connection, stock: Stock, costs: Costs
 ) -> None:
     stock.add(alice, *[f"Page {n}" for n in range(20_000)])
     with raw.cursor() as cursor:
@@ -122,7 +122,7 @@ def test_a_search_of_many_links_reads_few_and_jobs_empty_the_pending_list(
         cursor.execute("SELECT gin_clean_pending_list('links_search')")
         assert cursor.fetchone() == (0,)
         cursor.execute("ANALYZE links")  # as autovacuum does soon
-    read = costs(monkeypatch, raw, lambda: found(alice, "Example.com/P12345"))
+    read = costs(lambda: found(alice, "Example.com/P12345"))
     assert sum(cost.rows for cost in read) < 100
     assert len(found(alice, "Example.com/P12345")) == 1
 

@@ -39,8 +39,12 @@ class Cost(NamedTuple):
     exclusive: bool  # takes an exclusive lock on the whole table
 
 
-def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, call: Callable[[], Any]) -> list[Cost]:
-    """Return the cost of each statement that the call runs."""
+Costs = Callable[[Callable[[], Any]], list[Cost]]
+
+
+@pytest.fixture
+def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection) -> Costs:
+    """Return the cost of each statement that a call runs."""
     found: list[Cost] = []
     execute = Database.execute
 
@@ -60,7 +64,11 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
         found.append(Cost(sql, rows - earlier, exclusive))
         return execute(self, sql, params, idempotent=idempotent, prelude=prelude)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Database, "execute", measure)
-        call()
-    return found
+    def run(call: Callable[[], Any]) -> list[Cost]:
+        found.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "execute", measure)
+            call()
+        return found.copy()
+
+    return run
