@@ -10,7 +10,6 @@ from tests.support.explain import rows_read
 LISTS = {
     "/api/pixels": ("pixels", {"type": "'bing'", "name": "'n'", "tag": "'t'"}),
     "/api/urls": ("links", {"alias": "%(user_id)s::bigint || '-' || n", "url": "'https://example.org/' || n"}),
-    "/api/channels": ("channels", {"name": "n::text", "color": "'#fff'"}),
 }
 
 

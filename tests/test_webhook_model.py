@@ -116,6 +116,6 @@ def test_events_tell_all_changes(
     run_state_machine_as_test(
         Bound,
         settings=settings(
-            max_examples=15, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=10, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
