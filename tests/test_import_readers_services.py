@@ -21,9 +21,11 @@ from tests.support.foreign_services import (
     bitly,
     failure,
     kutt,
+    page_of,
     parameters,
     read,
     shlink,
+    shlink_link,
     yourls,
 )
 
@@ -68,6 +70,16 @@ def test_pages_of_unreadable_visits_end(start_service: Start) -> None:
     requests = start_service(endless)
     assert [row.number for row in read("shlink")] == list(range(1, LINKS + 1))
     assert len([path for path in requests if "/visits" in path]) == 1
+
+
+def test_a_domain_that_is_no_text_is_not_asked_for_visits(start_service: Start) -> None:
+    deep: Any = []
+    for _ in range(300):  # which a cursor cannot have
+        deep = [deep]
+    link = shlink_link(7) | {"domain": deep}
+    requests = start_service(lambda _, query, __: {"shortUrls": page_of([link], query)})
+    assert [row.is_visits for row in read("shlink")] == [False]
+    assert len(requests) == 1
 
 
 def test_all_links_of_kutt_are_read(start_service: Start) -> None:

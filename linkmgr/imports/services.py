@@ -147,12 +147,13 @@ class _Bitly(Service):
     def _group(self, groups: list[str]) -> Any:
         if not groups:
             return None
-        return [f"/groups/{quote(str(groups[0]), '')}/bitlinks?size={_LINKS}&archived=both", groups[1:]]
+        return [f"/groups/{quote(groups[0], '')}/bitlinks?size={_LINKS}&archived=both", groups[1:]]
 
     def page(self, cursor: Any, read: int) -> Page:
         if cursor is None:
             groups = _list(self._call("/groups"), "groups")
-            cursor = self._group([group["guid"] for group in groups if isinstance(group, dict) and "guid" in group])
+            names = [group.get("guid") for group in groups if isinstance(group, dict)]
+            cursor = self._group([name for name in names if isinstance(name, str)])
             return Page([], cursor)
         path, groups = cursor
         members = self._call(path)
@@ -212,6 +213,8 @@ class _Shlink(Service):
 
 def _has_visits(link: Any) -> bool:
     if not (isinstance(link, dict) and isinstance(link.get("shortCode"), str)):
+        return False
+    if not isinstance(link.get("domain"), str | None):  # any other value may not fit into a cursor
         return False
     summary = link.get("visitsSummary")
     return bool(summary.get("total") if isinstance(summary, dict) else link.get("visitsCount"))
