@@ -22,10 +22,7 @@ from tests.support.launched import Service
 from tests.support.servers import free_port
 from tests.support.targets import wait_until
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
-]
+pytestmark = pytest.mark.services
 
 
 @pytest.fixture
