@@ -1,12 +1,11 @@
 """QR codes. Table `totals` counts their scans."""
 
 from collections.abc import Callable
-from typing import Unpack
 
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run
+from linkmgr.db.statements import Row, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
@@ -14,7 +13,16 @@ from linkmgr.repository.bulk import failure, in_halves
 from linkmgr.repository.tables import BATCH, Table
 from linkmgr.settings import settings
 
-delete = Table("qrs", "QR code").delete
+# Lists show less than `_record_of`.
+QRS = Table(
+    "qrs",
+    "QR code",
+    columns="""
+    id, %(base)s::text || '/qr/' || code AS link,
+    coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name, created AS date
+    """,
+)
+index, delete = QRS.index, QRS.delete
 
 
 def _record_of(codes: str, more: str = "") -> str:
@@ -26,24 +34,6 @@ def _record_of(codes: str, more: str = "") -> str:
           FROM {codes} q
           LEFT JOIN totals t ON tracked_id = id
     """  # noqa: S608 - static SQL
-
-
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    return page(
-        """
-        SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans,
-               name, created AS date
-          FROM qrs
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'qrs'",
-        user_id=user_id,
-        base=settings().base_url,
-        **paging,
-    )
 
 
 def read(user_id: int, qr_id: int) -> Row:
