@@ -14,6 +14,7 @@ from tests.support.brands import fetch
 from tests.support.factories import Sql
 from tests.support.keyring import Make, code
 from tests.support.pages import PASSWORD
+from tests.support.repeated import under
 from tests.support.transactions import Costs
 
 Connection = psycopg2.extensions.connection
@@ -105,6 +106,16 @@ def test_the_names_of_a_deleted_user_are_free_at_once(
     assert fetch(app, "/branded", HOST).headers["Location"] == "https://example.com/new"
     assert fetch(app, "/carol").headers["Location"] == "https://example.com/new"
     assert alice.get("/api/urls").get_json()["data"]["result"] == 2
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_bulk_request_under_a_key_takes_the_names_of_a_deleted_user(
+    admin: Client, alice: Client, carol: Client, *, atomic: bool
+) -> None:
+    admin.delete(f"/api/user/{carol.id}/delete")
+    urls = [{"url": f"https://example.com/{alias}", "custom": alias} for alias in ("mine", "carol", "other")]
+    answer = alice.post("/api/urls/bulk", {"urls": urls, "atomic": atomic}, **under())
+    assert answer.get_json().get("created") == 3, answer.text
 
 
 def test_updates_take_the_names_of_a_deleted_user_too(admin: Client, alice: Client, carol: Client) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 import psycopg2
-from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
@@ -49,24 +48,24 @@ def _is_plain(link: Row) -> bool:
 
 
 def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
-    """Store links. Before another try, release aliases of deleted users, which jobs have not deleted yet."""
+    return in_halves(links, lambda some: _to_results(some, _insert(user_id, some, atomic)), atomic, _release_aliases)
 
-    def add(some: list[Row]) -> list[Row]:
-        try:
-            with undoable():
-                return _to_results(some, _insert(user_id, some, atomic))
-        except UniqueViolation as error:
-            aliases = [link.get("custom") or link.get("alias") for link in some]
-            release(error.diag.constraint_name, aliases=aliases, link_id=None)
-            raise
 
-    return in_halves(links, add, atomic)
+def _release_aliases(links: list[Row], violation: psycopg2.IntegrityError) -> None:
+    """Release the aliases of deleted users, which jobs have not deleted yet."""
+    aliases = [link.get("custom") or link.get("alias") for link in links]
+    release(violation.diag.constraint_name, aliases=aliases, link_id=None)
 
 
 def in_halves(
-    items: list[Any], store: Callable[[list[Any]], list[Row]], atomic: bool, tries: int = _MAX_TRIES
+    items: list[Any],
+    store: Callable[[list[Any]], list[Row]],
+    atomic: bool,
+    prepare_retry: Callable[[list[Any], psycopg2.IntegrityError], None] = lambda *_: None,
+    tries: int = _MAX_TRIES,
 ) -> list[Row]:
-    """Store items and return their results, in halves if a constraint is still violated after some tries."""
+    """Store items and return their results, in halves if a constraint is still violated after some tries.
+    `prepare_retry` writes after what a failed try wrote has been undone."""
     violation: AppError | None = None
     for _ in range(tries):
         try:
@@ -74,13 +73,15 @@ def in_halves(
                 return store(items)
         except psycopg2.IntegrityError as error:
             violation = _refusal_of(error)
+            prepare_retry(items, error)
     assert violation
     if atomic:
         raise AppError("busy", seconds=RETRY_SECONDS)
     if len(items) == 1:
         return [failure(violation)]
     half = len(items) // 2
-    return in_halves(items[:half], store, atomic, 1) + in_halves(items[half:], store, atomic, 1)
+    halves = items[:half], items[half:]
+    return [result for some in halves for result in in_halves(some, store, atomic, prepare_retry, 1)]
 
 
 def _refusal_of(error: psycopg2.IntegrityError) -> AppError:
