@@ -135,6 +135,7 @@ def test_a_line_of_a_zip_that_is_not_json_is_in_the_errors(failures: Callable[..
 def test_other_files_are_no_account(alice: Client, sql: Sql, query: str) -> None:
     answer = send(alice, b"url\r\nhttps://example.com\r\n", query)
     assert (answer.status_code, answer.get_json()["code"]) == (400, "import_unreadable")
+    assert answer.get_json()["message"].startswith("This is not an export of an account.")
     assert sql("SELECT FROM imports") == []
 
 

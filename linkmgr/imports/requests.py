@@ -15,7 +15,7 @@ from linkmgr.repository import imports
 
 SOURCES = (*files.SOURCES, reading.SOURCE)
 PREVIEW_ROWS = 10
-_NO_ACCOUNT = "This is not an export of an reading. Send its zip, or the CSV of its rows that failed."
+_NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of its rows that failed."
 _MAX_SHOWN = 300  # characters of the names of columns in a message
 
 
