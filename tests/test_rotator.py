@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import psycopg2
 import pytest
 from flask import Flask
 
@@ -81,14 +82,19 @@ def test_deleted_links_are_no_longer_chosen(app: Flask, rotator: list[int]) -> N
 
 
 def test_each_link_of_a_large_campaign_can_be_chosen(
-    app: Flask, dsn: str, rotator: list[int], sql: Sql, monkeypatch: pytest.MonkeyPatch
+    app: Flask,
+    dsn: str,
+    rotator: list[int],
+    raw: psycopg2.extensions.connection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sql(
-        "INSERT INTO links (user_id, campaign_id, alias, url)"
-        " SELECT user_id, campaign_id, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %(id)s"
-        " RETURNING id",
-        id=rotator[0],
-    )
+    with raw.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO links (user_id, campaign_id, alias, url)"
+            " SELECT user_id, campaign_id, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %s;"
+            " ANALYZE links",
+            [rotator[0]],
+        )
     with app.app_context():
         chosen = {public.random_link(None, "spring")["id"] - rotator[0] for _ in range(200)}
         [read] = rows_read(monkeypatch, dsn, lambda: public.random_link(None, "spring"))
