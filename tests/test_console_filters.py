@@ -53,6 +53,17 @@ def test_filters_and_the_second_dimension_count_as_the_api_does(console: FlaskCl
     assert found == [[row["country"], row["browser"], str(row["clicks"]), str(row["visitors"])] for row in api]
 
 
+def test_the_clicks_of_the_account_are_compared_with_the_time_before(
+    console: FlaskClient, alice: Client, sql: Sql, store: Store
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id, days) for days in range(25)] + [visit(link_id, 40) for _ in range(20)])
+    for query in ("", "?dimension=target"):
+        page = get(console, f"/console/statistics{query}")
+        assert "25 clicks in the last 28 days, 25 % more than before" in page
+        assert "The period before</span>" in page
+
+
 @pytest.mark.parametrize("period", ["7d", "12mo", "last-week"])
 def test_the_line_of_visitors_is_beside_the_clicks(console: FlaskClient, link: int, period: str) -> None:
     page = get(console, f"/console/statistics?link={link}&period={period}")
@@ -98,6 +109,7 @@ def test_visitors_of_a_campaign_and_a_channel_are_counted_unless_it_has_many_lin
     alice.post(f"/api/channel/{channel}/assign/links/{link}")
     for query in (f"campaign={campaign}", f"channel={channel}", f"campaign={campaign}&country=Peru"):
         page = seen(get(console, f"/console/statistics?{query}"))
+        assert ("A visitor of two links counts twice." in page) == ("visitor" in counted)
         assert (counted.replace("23", "2") if "Peru" in query else counted) in page
 
 

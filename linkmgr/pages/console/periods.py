@@ -106,11 +106,12 @@ def requested(now: datetime) -> Period:
 
 
 def count(
-    span: Range, unit: str, now: datetime, *, days_before: date = date.min, **selection: Any
+    span: Range, unit: str, now: datetime, **selection: Any
 ) -> tuple[list[Row], list[charts.Bucket], dict[str, str]]:
     """Count the visits in a range and in the time before. Return the rows of `console_numbers.overview`, the buckets of
     the chart, and the parameters of the range."""
     starts, before = compared(span, unit, now)
+    days_before = now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     labels = as_rollups(span, [], days_before)
     around = as_rollups(replace(span, since=edges[0]), edges, days_before)
@@ -124,16 +125,7 @@ def numbers(kind: str, row_id: int) -> Row:
     period = requested(now)
     span, unit = period.span, period.unit
     selected: Row = {kind: row_id} | period.query
-    rows, buckets, _ = count(
-        span,
-        unit,
-        now,
-        days_before=now.date() - timedelta(days=DETAILED_DAYS),
-        kind=kind,
-        row_id=row_id,
-        dimensions=list(DIMENSIONS),
-        limit=_TOP,
-    )
+    rows, buckets, _ = count(span, unit, now, kind=kind, row_id=row_id, dimensions=list(DIMENSIONS), limit=_TOP)
     total = sum(bucket.clicks for bucket in buckets)
     drawn = [bucket for bucket in buckets if bucket.start <= now]
     has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)

@@ -78,7 +78,8 @@ def _read_query(now: datetime) -> Asked:
 
 
 def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
-    """Return the name of what is selected, and the reports over time and of the labels."""
+    """Return the name of what is selected, and the reports of the labels and over time. The latter is missing if the
+    clicks of the whole account are counted, which are compared with the time before."""
     ids = [selection.row_id] if selection.kind in ("link", "qr") else None
     campaign, channel = (selection.row_id if selection.kind == kind else None for kind in ("campaign", "channel"))
     filters = {name: Filter([text.lower()], None, text) for name, text in selection.filters.items()}
@@ -91,24 +92,30 @@ def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
     }
     over_time = Query(by=[f"time:{selection.period.unit}"], order="time", limit=MAX_ROWS, **shared)
     by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, **shared)
-    return stats.reports(g.user_id, Owner(g.user_id), [over_time, by_label])
+    is_compared = not (selection.kind or filters or selection.dimensions[1:])
+    return stats.reports(g.user_id, Owner(g.user_id), [by_label] if is_compared else [by_label, over_time])
 
 
-def _chart(selection: Asked, report: stats.Report, now: datetime) -> charts.Chart:
-    span, noun = selection.period.span, "scan" if selection.kind == "qr" else "click"
-    starts = [bucket.start.astimezone(g.zone) for bucket in buckets(span, selection.period.unit)]
+def _chart(selection: Asked, over_time: list[stats.Report], now: datetime) -> charts.Chart:
+    span, unit, period = selection.period.span, selection.period.unit, selection.period.name
+    is_current, noun = span.until > now, "scan" if selection.kind == "qr" else "click"
+    if not over_time:
+        _, compared, _ = periods.count(span, unit, now, dimensions=[], limit=1)
+        begun = [bucket for bucket in compared if bucket.start <= now]
+        return charts.chart(begun, unit=unit, period=period, is_current=is_current)
+    [report] = over_time
+    starts = [bucket.start.astimezone(g.zone) for bucket in buckets(span, unit)]
     rows = [row for row in zip(starts, report.rows, strict=True) if row[0] <= now]
     clicks, visitors = charts.count(report.totals["clicks"], noun), report.totals.get("visitors")
     counted = clicks if visitors is None else f"{clicks}, {charts.count(visitors, 'unique visitor')}"
     drawn = [charts.Bucket(at, row["clicks"], row.get("visitors") or 0) for at, row in rows]
-    is_current = span.until > now
     return charts.chart(
         drawn,
-        unit=selection.period.unit,
-        period=selection.period.name,
+        unit=unit,
+        period=period,
         noun=noun,
         is_current=is_current,
-        sentence=f"{counted} in {selection.period.name}",
+        sentence=f"{counted} in {period}",
         second="" if visitors is None else "visitors",
     )
 
@@ -125,7 +132,7 @@ def statistics() -> ResponseReturnValue:
     }
     shown |= {"dimensions": DIMENSIONS | _TARGETS, "label_of": periods.label, "most": MAX_LABELS}
     try:
-        name, (over_time, by_label) = _count(selection)
+        name, (by_label, *over_time) = _count(selection)
     except AppError as error:
         if error.code != "invalid":
             raise
