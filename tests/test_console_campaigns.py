@@ -45,6 +45,8 @@ def test_a_campaign_shows_its_addresses_and_the_clicks_of_its_links(
     assert f"{BASE_URL}/r/summer" in page
     assert f"{BASE_URL}/u/alice/summer-{campaign}" in page
     assert "21 clicks in the last 28 days" in page
+    assert "<div><dt>clicks</dt><dd>7</dd></div><div><dt>unique visitor</dt><dd>1</dd></div>" in page
+    assert "All-time figures. A visitor of two links counts twice." in page
     assert members(page) == [links[0], links[1]]
     assert "15 clicks in the last 28 days" in page
     assert "6 clicks in the last 28 days" in page
