@@ -108,9 +108,13 @@ def test_the_first_page_shows_clicks_and_what_they_belong_to(
     link_id, other = factories.link(sql, alice.id), factories.link(sql, bob.id)
     store([visit(link_id, days, country="France", referrer="") for days in range(25)])
     store([visit(link_id, 40) for _ in range(20)] + [visit(other)])
+    code = factories.qr(sql, alice.id)
+    store([visit(code, 1, country="France")])
     page = get(console, "/console")
-    assert "25 clicks in the last 28 days, 25 % more than before" in page
+    assert "26 clicks in the last 28 days, 30 % more than before" in page
     assert f'<a href="/console/links/{link_id}">' in page
+    assert f'<a href="/console/qrs/{code}">' in page
+    assert '<a href="/console/statistics?dimension=target">Show all' in page
     assert "<bdi>France</bdi>" in page
     assert "<bdi>Germany</bdi>" not in page
     assert page.count(", not complete yet</title>") == 1

@@ -117,11 +117,11 @@ def test_the_top_links_of_a_large_account_have_exact_numbers(
     ]
     store(visits)
     page = get(console, "/console")
-    exact = table(page, "Top links")
+    exact = table(page, "Top links and QR codes")
     assert "busiest day" not in page
     assert list(exact) == sorted(exact, key=lambda name: -exact[name])
     assert len(exact) == len(targets)
     monkeypatch.setattr(home, "_MAX_COMPARED", 0)
     page = get(console, "/console")
     assert "busiest day" in page
-    assert table(page, "Top links") == exact
+    assert table(page, "Top links and QR codes") == exact

@@ -23,7 +23,7 @@ from linkmgr.settings import settings
 
 DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
-_TABLES = {"target": "Top links", "country": "Countries", "referrer": "Referrers"}
+_TABLES = {"target": "Top links and QR codes", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
 _MAX_COMPARED = 50_000  # clicks, or targets times days, among which the top links are searched
 _NEAR = 0.8  # of a limit
@@ -63,8 +63,7 @@ def _numbers(targets: int) -> Row:
     """Return the chart and the tables of the account, which has this number of links and QR codes."""
     now = datetime.now(UTC)
     span = parse_range(g.zone, now, since=None, until=None, period=f"{DAYS}d")
-    dimensions = [name for name in _TABLES if name != "target"]
-    rows, buckets, labels = periods.count(span, "day", now, dimensions=dimensions, limit=_TOP)
+    rows, buckets, labels = periods.count(span, "day", now, dimensions=["country", "referrer"], limit=_TOP)
     total = sum(bucket.clicks for bucket in buckets)
     is_large = min(total, targets * DAYS) > _MAX_COMPARED
     busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None
@@ -74,15 +73,15 @@ def _numbers(targets: int) -> Row:
         "total": total,
         "tables": charts.tables(rows, total, _TABLES, _name),
         "is_large": is_large,
-        "more": {_TABLES[name]: url_for("console.statistics", dimension=name) for name in dimensions},
+        "more": {heading: url_for("console.statistics", dimension=name) for name, heading in _TABLES.items()},
     }
 
 
 def _name(row: Row) -> tuple[str, str]:
     if row["dimension"] != "target":
         return row["label"] or "Unknown", periods.named({}, row)[1]
-    url = url_for("console.link", row_id=row["link_id"]) if row["link_id"] else ""
-    return row["name"] or "A deleted link or QR code", url
+    page = "console.link" if row["link_id"] else "console.qr_code"
+    return row["name"] or "A deleted link or QR code", url_for(page, row_id=row["label"]) if row["name"] else ""
 
 
 def _page(shortened: Shortened | None = None) -> str:
