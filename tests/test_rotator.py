@@ -81,22 +81,35 @@ def test_deleted_links_are_no_longer_chosen(app: Flask, rotator: list[int]) -> N
         assert {(public.random_link(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
 
 
-def test_each_link_of_a_large_campaign_can_be_chosen(
-    app: Flask,
-    dsn: str,
-    rotator: list[int],
-    raw: psycopg2.extensions.connection,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def large(rotator: list[int], raw: psycopg2.extensions.connection) -> list[int]:
+    """The links of the campaign `spring`, to which 5,000 are added."""
     with raw.cursor() as cursor:
         cursor.execute(
             "INSERT INTO links (user_id, campaign_id, alias, url)"
-            " SELECT user_id, campaign_id, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %s;"
-            " ANALYZE links",
+            " SELECT user_id, campaign_id, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %s"
+            " RETURNING id",
             [rotator[0]],
         )
+        added = [link_id for (link_id,) in cursor.fetchall()]
+        cursor.execute("ANALYZE links")
+    return [*rotator, *added]
+
+
+def test_each_link_of_a_large_campaign_can_be_chosen(
+    app: Flask, dsn: str, large: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with app.app_context():
-        chosen = {public.random_link(None, "spring")["id"] - rotator[0] for _ in range(200)}
+        chosen = {public.random_link(None, "spring")["id"] - large[0] for _ in range(200)}
         [read] = rows_read(monkeypatch, dsn, lambda: public.random_link(None, "spring"))
     assert {offset // 1000 for offset in chosen} >= {0, 1, 2, 3, 4}
     assert read < 2100
+
+
+@pytest.mark.parametrize("kept", [slice(3), slice(-3, None)], ids=["oldest", "newest"])
+def test_the_few_links_of_a_large_campaign_that_have_not_expired_are_chosen(
+    app: Flask, large: list[int], sql: Sql, kept: slice
+) -> None:
+    sql("UPDATE links SET expires = now() WHERE id <> ALL (%(ids)s) RETURNING 1", ids=large[kept])
+    with app.app_context():
+        assert {public.random_link(None, "spring")["id"] for _ in range(60)} == {*large[kept]}

@@ -128,7 +128,8 @@ def random_link(host: str | None, slug: str) -> Row:
     """Return the id and short URL of a random link of the public campaign that has not expired.
 
     Of a campaign with more than 1,000 links, it is one of the 1,000 that follow a random id, the first ones after the
-    last, so that a visitor never waits for the reading of more.
+    last, or, if all of these have expired, one of the 1,000 newest and the 1,000 oldest. So a visitor never waits for
+    the reading of more.
     """
     link = row(
         """
@@ -138,14 +139,23 @@ def random_link(host: str | None, slug: str) -> Row:
          CROSS JOIN LATERAL (SELECT (min(id) + random() * (max(id) - min(id)))::bigint AS start
                                FROM links WHERE campaign_id = c.id) ids
          CROSS JOIN LATERAL (
-               SELECT *
+              (SELECT *
                  FROM ((SELECT * FROM links WHERE campaign_id = c.id AND id >= start ORDER BY id LIMIT 1000)
                        UNION ALL
                        (SELECT * FROM links WHERE campaign_id = c.id AND id < start ORDER BY id LIMIT 1000)
                        LIMIT 1000) near
                 WHERE (expires > now()) IS NOT FALSE
                 ORDER BY random()
-                LIMIT 1) l
+                LIMIT 1)
+                UNION ALL
+              (SELECT *
+                 FROM ((SELECT * FROM links WHERE campaign_id = c.id ORDER BY id DESC LIMIT 1000)
+                       UNION ALL
+                       (SELECT * FROM links WHERE campaign_id = c.id ORDER BY id LIMIT 1000)) far
+                WHERE (expires > now()) IS NOT FALSE
+                ORDER BY random()
+                LIMIT 1)
+               LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE slug = %(slug)s AND c.public
            AND c.user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), c.user_id)
