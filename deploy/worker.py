@@ -137,6 +137,7 @@ class Connection(socket.socket):
 
 class Worker(base.Worker):  # type: ignore[misc]
     alive: bool
+    idle_until = float("inf")  # by the monotonic clock: a stopping worker then closes idle connections
 
     def run(self) -> None:
         # Imported here, because the master would keep the old code on reload.
@@ -160,17 +161,18 @@ class Worker(base.Worker):  # type: ignore[misc]
             _, listener = self.listeners.popitem()
             self._accept(listener)
             listener.close()
+        self.idle_until = time.monotonic() + _CLOSE_SECONDS
         end = time.monotonic() + self.cfg.graceful_timeout
         while self.connections and time.monotonic() < end:
             self._expire_late(_CHECK_SECONDS / 10)
 
     def _expire_late(self, seconds: float) -> None:
-        """Wait, then expire the connections past their deadline and, if the worker is stopping, the idle ones."""
+        """Wait, then expire the connections past their deadline, and the idle ones after `idle_until`."""
         time.sleep(seconds)
         self.notify()
         now = time.monotonic()
         for connection in list(self.connections.values()):
-            is_idle = not (self.alive or connection.held) and connection.since < now - _CLOSE_SECONDS
+            is_idle = self.idle_until <= now and not connection.held
             if connection.event and (is_idle or connection.deadline <= now):
                 connection.expire()
 

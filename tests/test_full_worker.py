@@ -1,8 +1,10 @@
-"""A worker that has as many connections as it may have makes room for new ones (deploy/worker.py)."""
+"""A worker that has as many connections as it may have makes room for new ones, and one that stops serves those that it
+has (deploy/worker.py)."""
 
 import os
 import resource
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -69,3 +71,13 @@ def test_a_worker_without_free_file_descriptors_serves_again_when_connections_ar
     with many(base, b"", 24), pytest.raises(TimeoutError):
         urlopen(f"{base}/healthz", timeout=2)
     assert seconds_for(f"{base}/healthz") < BOUND
+
+
+def test_an_idle_connection_can_send_a_request_when_its_worker_has_begun_to_stop(serve: Callable[..., str]) -> None:
+    base, worker = started(serve)
+    with opened(base) as idle:
+        time.sleep(2.5)  # longer than the worker waits for idle connections
+        os.kill(worker, signal.SIGTERM)
+        time.sleep(1)
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert responses(idle, 1)[0][0] == 200
