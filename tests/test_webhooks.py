@@ -15,7 +15,7 @@ from tests.support.factories import Sql
 from tests.support.keyring import Make
 from tests.support.pages import signed_in
 from tests.support.races import during
-from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, subscribe
+from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, fail, make_due, subscribe
 
 
 def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
@@ -179,6 +179,17 @@ def test_the_console_says_why_nothing_is_sent_again(
         assert sentence in page
         assert "again within seconds" not in page
         assert "will be delivered" not in page
+
+
+def test_the_console_says_since_when_deliveries_fail(
+    app: Flask, alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
+) -> None:
+    path = f"/console/webhooks/{fail(alice, receiver, deliver)}"
+    assert "Deliveries have failed since 20" in signed_in(app).get(path).text
+    receiver.status = 200
+    make_due(sql)
+    deliver()
+    assert "Deliveries have failed" not in signed_in(app).get(path).text
 
 
 def test_the_form_that_replaces_the_secret_works_once(

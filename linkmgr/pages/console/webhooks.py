@@ -58,6 +58,7 @@ def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
         secret=secret,
         secret_version=stored["secret_version"],
         has_changed=has_changed,
+        failing_since=stored["failing_since"],
         is_new=request.endpoint == "console.webhook_add",
         is_waiting=request.method == "GET"
         and any(row["state"] == "waiting" and not row["attempts"] for row in page.rows),
