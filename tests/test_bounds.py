@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
+from linkmgr.repository import tables
+from linkmgr.resources.kinds import KINDS
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql
 from tests.support.targets import wait_until
@@ -14,7 +16,7 @@ RATE = ("a row for each request or row of a bulk request", "linkmgr/settings.py"
 PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
 PARENT = "what it belongs to"
 # The bound of each table, the file that enforces it, and text of that place.
-BOUNDS = {
+BOUNDS = {tables.TABLES[kind.plural]: RATE for kind in KINDS} | {
     "account_rollups": (
         "quarters 400 days; days by target and label",
         f"{REPOSITORY}/visits.py",
@@ -26,10 +28,7 @@ BOUNDS = {
         "CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)",
     ),
     "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
-    "bios": RATE,
-    "campaigns": RATE,
     "channel_items": (f"{PARENT}, at most once a channel", SCHEMA, "UNIQUE NULLS NOT DISTINCT (channel_id"),
-    "channels": RATE,
     "deliveries": (
         "1000 bytes of its event each",
         f"{REPOSITORY}/outbox.py",

@@ -155,9 +155,6 @@ def test_the_list_shows_clicks_states_and_pages(console: FlaskClient, alice: Cli
 # --- who sees it
 
 
-# The factories of rows, by the word after /console/.
-
-
 def test_the_row_of_another_user_is_a_404_on_each_route(
     app: Flask, console: FlaskClient, alice: Client, bob: Client, sql: Sql
 ) -> None:

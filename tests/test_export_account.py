@@ -5,16 +5,13 @@ import json
 import zipfile
 from typing import Any
 
-from linkmgr.imports.account.export import FORMAT
+from linkmgr.imports.account.export import FORMAT, RESOURCES
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.stage import Stage
 
-KINDS = {
-    "domains": "domain", "campaigns": "campaign", "channels": "channel", "pixels": "pixel", "splash": "splash",
-    "overlays": "overlay", "links": "link", "qr": "qr", "bio": "bio",
-}  # fmt: skip
+KINDS = {file: kind.path for file, kind in RESOURCES.items()} | {"links": "link", "qr": "qr", "bio": "bio"}
 
 
 def read(client: Client) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from linkmgr.db import statements
 from linkmgr.imports import storing
+from linkmgr.imports.account.export import RESOURCES
 from linkmgr.imports.files import text
 from linkmgr.repository import plans, visits
 from tests.conftest import Client
@@ -29,7 +30,7 @@ from tests.support.members import LOGO_FILES, bodies
 from tests.support.stage import Stage
 
 _numbers = count()
-KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay", "url", "qr", "bio")
+KINDS = (*(kind.path for kind in RESOURCES.values()), "url", "qr", "bio")  # the last ones refer to others
 REFERENCES = ("campaign_id", "splash_id", "overlay_id")
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = st.floats(0, 80 * 86400).map(lambda seconds: (NOW - timedelta(seconds=seconds)).timestamp())

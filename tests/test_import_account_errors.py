@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.imports.account.export import RESOURCES
 from tests.conftest import Client
 from tests.support.archives import archive, export, zipped
 from tests.support.factories import Sql
@@ -116,12 +117,11 @@ def test_rows_that_cannot_be_read_fail_alone(alice: Client, run_import: Import) 
     assert (found["state"], found["made"], found["failed"]) == ("done", 1, 5)
     text = alice.get(f"/api/imports/{found['id']}/errors").text
     errors = list(csv.DictReader(io.StringIO(text)))
+    files = ", ".join(f"{name}.jsonl" for name in (*RESOURCES, "links", "qr", "logos", "bio"))
     assert [row["error"] for row in errors][:3] == [
         "The line of row 1 is not a valid JSON object.",
-        "Row 2 must have one of these files: domains.jsonl, campaigns.jsonl, channels.jsonl, pixels.jsonl, "
-        "splash.jsonl, overlays.jsonl, links.jsonl, qr.jsonl, logos.jsonl, bio.jsonl.",
-        "Row 3 must have one of these files: domains.jsonl, campaigns.jsonl, channels.jsonl, pixels.jsonl, "
-        "splash.jsonl, overlays.jsonl, links.jsonl, qr.jsonl, logos.jsonl, bio.jsonl.",
+        f"Row 2 must have one of these files: {files}.",
+        f"Row 3 must have one of these files: {files}.",
     ]
     assert [[row["file"], row["line"]] for row in errors[:4]] == [row[:2] for row in rows[:4]]
 

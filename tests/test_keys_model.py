@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from linkmgr.openapi.model import Access
+from linkmgr.resources.kinds import KINDS
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -27,10 +28,7 @@ Row = dict[str, Any]
 
 CALLS = [call for call in KEYED if call.operation.access is Access.USER and "/key" not in call.path]
 ACTORS = ("default", "own", "domain")
-TABLES = {
-    "link": "links", "bio": "bios", "qr": "qrs", "domain": "domains", "splash": "splash_pages", "overlay": "overlays",
-    "pixel": "pixels", "campaign": "campaigns", "channel": "channels",
-}  # fmt: skip
+TABLES = {kind: factories.TABLES[kind] for kind in ("link", "qr", *(kind.path for kind in KINDS))}
 DERIVED = {"usage_parts", "jobs", "totals", "aliases", "outbox", "events"}  # of the rows of other tables
 TEXTS = ("name", "title", "url", "host", "message")
 _numbers = count(1)

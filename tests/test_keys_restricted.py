@@ -9,8 +9,9 @@ from flask import Flask
 
 from linkmgr.db import restricted, statements, transaction
 from linkmgr.openapi.model import Access
+from linkmgr.web.scopes import RESTRICTED_BLUEPRINTS
 from tests.conftest import Client
-from tests.support import factories
+from tests.support import factories, lists
 from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.keyring import OWNED, URL, Make, branded, code
@@ -21,11 +22,7 @@ from tests.support.worlds import Rows, World, ask
 
 USES: Rows = {"idempotency_keys": []}  # which requests of a key change
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
-LISTS = {
-    "/api/urls": "urls", "/api/bio": "bios", "/api/qr": "qrs", "/api/campaigns": "campaigns", "/api/keys": "keys",
-    "/api/channels": "channels", "/api/domains": "domains", "/api/pixels": "pixels", "/api/overlay": "cta",
-    "/api/splash": "splash",
-}  # fmt: skip
+LISTS = {path: rows.key for path, rows in lists.LISTS.items() if path.removeprefix("/api/") in RESTRICTED_BLUEPRINTS}
 HIDDEN_BY_DOMAINS = {"link", "bio", "qr", "domain", "key"}  # unless they are of a domain of the key
 LISTS_OF_DOMAINS = {"/api/urls": 0, "/api/bio": 0, "/api/qr": 0, "/api/domains": 1}  # the rows of the owner in them
 

@@ -8,6 +8,7 @@ from flask import Flask
 
 from linkmgr.repository import tables
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.factories import Sql, pixel
 from tests.support.operations import KEYED, Call
 from tests.support.races import at_once
@@ -17,21 +18,7 @@ from tests.support.stage import Stage
 PAGE = "https://example.com/page"
 MANY = "/api/urls/bulk"  # changes many rows, so it has no version
 CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY]
-TABLES = {
-    "bio": "bios",
-    "campaign": "campaigns",
-    "channel": "channels",
-    "webhook": "webhooks",
-    "domain": "domains",
-    "key": "api_keys",
-    "link": "links",
-    "overlay": "overlays",
-    "pixel": "pixels",
-    "import": "imports",
-    "qr": "qrs",
-    "splash": "splash_pages",
-    "user": "users",
-}
+TABLES = factories.TABLES | {"import": "imports", "user": "users"}
 over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from linkmgr.fields.base import Choice
 from linkmgr.openapi.operations import OPERATIONS
+from tests.support import factories
 from tests.support.bodies import LEAST, Members, body_of, sent
 from tests.support.factories import Sql
 from tests.support.logos import logo_file
@@ -18,10 +19,7 @@ from tests.support.stage import Stage
 pytestmark = pytest.mark.slow
 
 PAGE = "https://example.com/page"
-TABLES = {
-    "url": "links", "qr": "qrs", "bio": "bios", "campaign": "campaigns", "channel": "channels", "domain": "domains",
-    "splash": "splash_pages", "overlay": "overlays", "pixel": "pixels", "user": "users", "key": "api_keys",
-}  # fmt: skip
+TABLES = factories.TABLES | {"user": "users"}
 # Members that are read under another name. Passwords are not read.
 RENAMED = {("url", "password"): "haspassword", ("user", "expiration"): "expires", ("user", "password"): None}
 
@@ -135,7 +133,7 @@ DEFAULTS: dict[str, Members] = {
     "channel": {"description": "", "color": "#3b82f6", "starred": False},
     "campaign": {"slug": "", "public": False, "rotator": False},
     "domain": {"redirectroot": "", "redirect404": "", "brandname": "", "brandlogo": "", "brandcolor": ""},
-    "qr": {"name": "x", "background": WHITE, "foreground": BLACK, "logo": ""},
+    "qr": {"name": LEAST["qr"]["data"], "background": WHITE, "foreground": BLACK, "logo": ""},
     "key": {"domains": [], "own_only": False, "expires": None, "allowed_ips": []},
 }  # fmt: skip
 

@@ -8,7 +8,12 @@ from itertools import count
 from typing import Any
 
 from linkmgr.db.statements import Row
-from linkmgr.repository import visits
+from linkmgr.openapi import usual
+from linkmgr.openapi.model import first_examples
+from linkmgr.openapi.usual import Kind
+from linkmgr.repository import tables, visits
+from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.urls import Link
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
@@ -20,6 +25,13 @@ def row(sql: Sql, table: str, **columns: Any) -> int:
     """Add a row with these columns, and return its id."""
     values = ", ".join(f"%({name})s" for name in columns)
     return int(sql(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values}) RETURNING id", **columns)[0]["id"])
+
+
+def _usual(kind: Kind) -> Make:
+    """Return the factory of a resource whose members are its columns."""
+    return lambda sql, user_id: row(
+        sql, tables.TABLES[kind.plural], user_id=user_id, **first_examples(kind.creates(), 0)
+    )
 
 
 def domain(sql: Sql, user_id: int) -> int:
@@ -136,7 +148,7 @@ def delivery(sql: Sql, user_id: int) -> int:
 
 
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
-ALL: dict[str, Make] = {
+ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in KINDS} | {
     "link": link,
     "bio": bio,
     "qr": qr,
@@ -151,6 +163,13 @@ ALL: dict[str, Make] = {
     "delivery": delivery,
     "import": an_import,
 }
+# The tables of resources, by the names in paths. Links are `link` in other paths.
+TABLES = {kind.path: tables.TABLES[kind.plural] for kind in usual.KINDS}
+TABLES["link"] = TABLES["url"]
+
+
+def of(kind: Kind) -> Make:
+    return ALL["link" if kind is Link else kind.path]
 
 
 PLAIN = {"brandname": "", "brandlogo": "", "brandcolor": ""}

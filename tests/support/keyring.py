@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask import Flask
 
+from linkmgr.openapi import usual
+from linkmgr.resources.keys import Key
+from linkmgr.web.scopes import RESTRICTED_BLUEPRINTS
 from tests.support import factories
 from tests.support.factories import Sql
 
@@ -13,7 +16,8 @@ if TYPE_CHECKING:
     from tests.conftest import Client
 
 URL = "https://example.com/page"
-OWNED = ("url", "bio", "qr", "campaign", "channel", "domain", "pixel", "overlay", "splash")  # what such a key makes
+# The resources that restricted keys make, besides other keys
+OWNED = [kind.path for kind in usual.KINDS if kind.plural in RESTRICTED_BLUEPRINTS and kind is not Key]
 Make = Callable[..., "Client"]
 
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from linkmgr.openapi import usual
 from tests.support import factories
 from tests.support.factories import Make
 
@@ -13,19 +14,11 @@ class List(NamedTuple):
 
 
 LISTS = {
-    "/api/domains": List("domains", factories.domain, "domains"),
-    "/api/splash": List("splash", factories.splash, "splash_pages"),
-    "/api/overlay": List("cta", factories.overlay, "overlays"),
+    f"/api/{kind.plural}": List(kind.list_key or kind.plural, factories.of(kind), factories.TABLES[kind.path])
+    for kind in usual.KINDS
+} | {
     "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
-    "/api/bio": List("bios", factories.bio, "bios"),
-    "/api/pixels": List("pixels", factories.pixel, "pixels"),
-    "/api/qr": List("qrs", factories.qr, "qrs"),
-    "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
-    "/api/keys": List("keys", factories.key, "api_keys"),
-    "/api/urls": List("urls", factories.link, "links"),
     "/api/imports": List("imports", factories.an_import, "imports"),
-    "/api/channels": List("channels", factories.channel, "channels"),
-    "/api/webhooks": List("webhooks", factories.webhook, "webhooks"),
     "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),
     "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),
 }

@@ -4,12 +4,16 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.pages import console as console_pages
+from linkmgr.pages.console.forms import Form
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.visited import Visited
@@ -18,12 +22,16 @@ if TYPE_CHECKING:
     from tests.conftest import Client
 
 PASSWORD = "correct horse"
-ROWS: dict[str, factories.Make] = {
-    "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
-    "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
-    "splash": factories.splash, "webhooks": factories.webhook, "imports": factories.an_import,
-    "keys": factories.key,
-}  # fmt: skip
+
+
+def forms() -> list[Form]:
+    """Return the forms of the modules of the console."""
+    names = [f"{console_pages.__name__}.{module.name}" for module in iter_modules(console_pages.__path__)]
+    return [value for name in names for value in vars(import_module(name)).values() if isinstance(value, Form)]
+
+
+# The factories of rows, by the word after /console/
+ROWS = {form.plural: factories.of(form.kind) for form in forms()} | {"imports": factories.an_import}
 
 
 def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:
