@@ -207,6 +207,13 @@ def test_times_are_those_of_the_time_zone_of_the_user(console: FlaskClient, alic
     assert alice.get(f"/api/url/{link_id}").get_json()["details"]["expiry"] == "2032-02-01 00:30:00"
 
 
+def test_an_expiry_in_the_past_has_one_warning_in_the_words_of_the_form(console: FlaskClient) -> None:
+    sent = {"url": "https://example.com/a", "type": "direct", "status": "public", "expiry": "2020-02-01T09:30"}
+    page = get(console, console.post("/console/links/new", data=sent).headers["Location"])
+    assert page.count("in the past") == page.count("Expiry is in the past, so the link has expired.") == 1
+    assert "Open the short URL" not in page
+
+
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "Europe/Berlni", "\0", "x" * 5000])
 def test_an_unknown_time_zone_is_refused(console: FlaskClient, sql: Sql, zone: str) -> None:
     page = console.post("/account/timezone", data={"timezone": zone}, follow_redirects=True).text

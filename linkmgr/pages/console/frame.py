@@ -1,5 +1,6 @@
 """The frame of all pages of the console: the session, the navigation, and how pages show times and lists."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -102,7 +103,8 @@ def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
     """Show a sentence on the next page, and the warnings of the API with the words of the form."""
     flash(sentence, "success")
     for warning in web_request.current().warnings:
-        name, mark, rest = warning.partition(": ")
+        worded = re.sub("^The member '([a-z]+)'", lambda member: labels.get(member[1], member[0]), warning)
+        name, mark, rest = worded.partition(": ")
         flash(f"{labels.get(name, name) if mark else name}{mark}{rest}", "warning")
 
 

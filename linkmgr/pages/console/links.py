@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from flask import Response, flash, g, render_template
+from flask import Response, g, render_template
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
@@ -78,11 +78,6 @@ def _lacks(member: str, row: Row) -> bool:
     return not (row[first] and (row[second] or member == "parameters"))
 
 
-def _warn_expired(members: Row) -> None:
-    if (expiry := members.get("expiry")) and signed_in.parse_utc(expiry) <= datetime.now(UTC):
-        flash("The expiry is in the past: visitors see a page that says the link has expired.", "warning")
-
-
 def _choices() -> Row:
     """Return what the form offers: names for targets, presets of the expiry, and what the plan lacks."""
     today = datetime.now(g.zone).replace(hour=23, minute=59)
@@ -114,24 +109,12 @@ def _options() -> dict[str, dict[str, str]]:
     }
 
 
-def _add(user_id: int, members: Row) -> Row:
-    _warn_expired(members)
-    return Link.create(user_id, members)
-
-
-def _change(user_id: int, link_id: int, members: Row) -> None:
-    _warn_expired(members)
-    Link.change(user_id, link_id, members)
-
-
 FORM = Form(
     Link,
     name="link",
     plural="links",
     has_list=False,
     read=url_records.read_current,
-    add=_add,
-    change=_change,
     delete=urls.delete,
     fields=_FIELDS,
     check=_check,
