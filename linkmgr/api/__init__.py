@@ -19,14 +19,11 @@ from linkmgr.api import (
     usual,
     webhooks,
 )
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.pixels import Pixel
-from linkmgr.resources.resource import Resource
-from linkmgr.resources.splash import Splash
+from linkmgr.resources.kinds import KINDS
 
 MODULES = (account, bulk, campaigns, channels, export, imports, keys, overlay, plans, qr, stats, urls, users, webhooks)
-USUAL: tuple[type[Resource], ...] = (BioPage, Domain, Pixel, Splash)  # resources without other operations
+_WORDS = {module.bp.name for module in MODULES}
+USUAL = [kind for kind in KINDS if kind.plural not in _WORDS]  # resources without other operations
 BLUEPRINTS = (*(module.bp for module in MODULES), keys.default_bp, *map(usual.blueprint, USUAL))
 
 

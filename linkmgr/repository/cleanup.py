@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkmgr.db.statements import UNSYNCED, database
+from linkmgr.repository.tables import TABLES
 
 MAX_STATISTICS = 5000
 MAX_ROWS = 500
@@ -61,14 +62,10 @@ def _clear(column: str, values: str) -> str:
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
 _TARGETS = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
-# Ordered so that no remaining row refers to a deleted one: links before domains.
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
-    for table in (
-        "links", "qrs", "bios", "campaigns", "channels", "splash_pages", "overlays", "pixels", "domains", "imports",
-        "idempotency_keys", "outbox", "events", "account_rollups",
-    )
-]  # fmt: skip
+    for table in (*TABLES.values(), "idempotency_keys", "outbox", "events", "account_rollups")
+]
 
 
 def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:

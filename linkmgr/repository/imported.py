@@ -7,6 +7,7 @@ import psycopg2
 
 from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.repository.overlay import MAX_ANSWERS
+from linkmgr.repository.tables import TABLES
 
 DEFAULT_COLOR = "#64748b"  # of channels that an import makes
 MAX_SUFFIX = 999
@@ -115,32 +116,29 @@ def count_clicks(user_id: int, clicks: dict[int, int], *, subtract: bool) -> Non
 
 # --- rows of an exported account
 
-# By the file of the export: the table, and what an import recognizes a row by.
-_TABLES = {
-    "domains": ("domains", "scheme || '://' || host"),
-    "campaigns": ("campaigns", "name"),
-    "channels": ("channels", "name"),
-    "pixels": ("pixels", ""),
-    "splash": ("splash_pages", ""),
-    "overlays": ("overlays", ""),
-    "qr": ("qrs", "code"),
-    "bio": ("bios", "alias"),
+# By table: what an import recognizes a row by.
+_KEYS = {
+    "domains": "scheme || '://' || host",
+    "campaigns": "name",
+    "channels": "name",
+    "qrs": "code",
+    "bios": "alias",
 }
 _SET_CREATED = {
-    file: f"""
+    table: f"""
         UPDATE {table} SET created = least(%(created)s::timestamptz, now())
          WHERE user_id = %(user_id)s AND id = %(row_id)s
     """  # noqa: S608 - static SQL
-    for file, (table, _) in _TABLES.items()
-    if file != "domains"
+    for table in TABLES.values()
+    if table != "domains"
 }
 _OWN_IDS = {
-    (file, by): f"""
+    (table, by): f"""
         SELECT id, ({column})::text AS key FROM {table}
          WHERE user_id = %(user_id)s AND {column} = ANY (%(keys)s::{column_type}[])
     """  # noqa: S608
-    for file, (table, key) in _TABLES.items()
-    for by, column, column_type in (("id", "id", "bigint"), ("key", key, "text"))
+    for table in TABLES.values()
+    for by, column, column_type in (("id", "id", "bigint"), ("key", _KEYS.get(table), "text"))
     if column
 } | {
     ("domains", "host"): """
@@ -149,16 +147,16 @@ _OWN_IDS = {
 }
 
 
-def set_created(user_id: int, kind: str, row_id: int, created: str) -> None:
+def set_created(user_id: int, table: str, row_id: int, created: str) -> None:
     """Store the time at which a row was created. Domains have none."""
-    if kind in _SET_CREATED:
-        run(_SET_CREATED[kind], user_id=user_id, row_id=row_id, created=created)
+    if table in _SET_CREATED:
+        run(_SET_CREATED[table], user_id=user_id, row_id=row_id, created=created)
 
 
-def own_ids(user_id: int, kind: str, keys: list[Any], *, by: str = "key") -> dict[str, int]:
+def own_ids(user_id: int, table: str, keys: list[Any], *, by: str = "key") -> dict[str, int]:
     """Return the ids of rows of the user by their keys: by default what an import recognizes them by, else `id`, or
-    `host` of domains. `kind` is a file of the export."""
-    records = rows(_OWN_IDS[kind, by], user_id=user_id, keys=keys) if (kind, by) in _OWN_IDS else []
+    `host` of domains."""
+    records = rows(_OWN_IDS[table, by], user_id=user_id, keys=keys)
     return {record["key"]: record["id"] for record in records}
 
 

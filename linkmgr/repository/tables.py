@@ -159,20 +159,21 @@ def run_with_name(sql: str, **params: Any) -> Row | None:
 
 # --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set
 
-# By blueprint, whose paths have the id of the row.
+# By blueprint, whose paths have the id of the row. The rows of a deleted user are deleted in this order, so that no
+# remaining row refers to a deleted one: links first, domains last.
 TABLES = {
+    "urls": "links",
     "bio": "bios",
     "campaigns": "campaigns",
     "channels": "channels",
-    "domains": "domains",
     "imports": "imports",
     "keys": "api_keys",
     "overlay": "overlays",
     "pixels": "pixels",
     "qr": "qrs",
     "splash": "splash_pages",
-    "urls": "links",
     "webhooks": "webhooks",
+    "domains": "domains",
 }
 _OF_USERS = ("account", "default_key", "plans", "users")  # blueprints that change the caller, or the user in the path
 _USER = "SELECT version::text FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE"

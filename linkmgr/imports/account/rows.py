@@ -24,7 +24,7 @@ from linkmgr.imports.values import utc
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr
-from linkmgr.repository.tables import in_batches, try_lock
+from linkmgr.repository.tables import TABLES, in_batches, try_lock
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.qr import QrCode
@@ -42,6 +42,8 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
 }
+_SPECIAL = {"links": Link, "qr": QrCode, "bio": BioPage}
+_TABLES = {file: TABLES[kind.plural] for file, kind in (RESOURCES | _SPECIAL).items()}
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
@@ -105,7 +107,7 @@ class Lines(Batch):
         texts = list({str(name) for name in names if isinstance(name, int | str)})
         if any(row.is_mended for row in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
-            return imported.own_ids(self.user_id, kind, numbers, by="id")
+            return imported.own_ids(self.user_id, _TABLES[kind], numbers, by="id")
         return import_rows.references(self.user_id, self.details["id"], kind, texts, made=made) if texts else {}
 
     # --- rows of most kinds
@@ -128,7 +130,8 @@ class Lines(Batch):
     def _existing(self, kind: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
         """Return the ids of the user's rows by these members: those with the key of a row, or of other kinds all."""
         if kind in _KEYS:
-            return {(key,): n for key, n in imported.own_ids(self.user_id, kind, [key for (key,) in keys]).items()}
+            ids = imported.own_ids(self.user_id, _TABLES[kind], [key for (key,) in keys])
+            return {(key,): n for key, n in ids.items()}
         return {
             tuple(str(row[member]) for member in members): row["id"]
             for rows in in_batches(RESOURCES[kind].batch, self.user_id)
@@ -141,7 +144,7 @@ class Lines(Batch):
             with undoable():
                 row_id = create(self.user_id, record)
                 if created := _time_of(row.record):
-                    imported.set_created(self.user_id, row.kind, row_id, created)
+                    imported.set_created(self.user_id, _TABLES[row.kind], row_id, created)
                 for channel_id in record.get("channel", ()):
                     channels.assign(self.user_id, channel_id, row_id, type=row.kind)
         except (AppError, psycopg2.IntegrityError) as error:
