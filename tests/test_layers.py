@@ -1,6 +1,7 @@
 """Imports run downward through the packages, without cycles (CONTRIBUTING, "Layout")."""
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -91,6 +92,19 @@ def test_no_module_imports_itself_through_others() -> None:
         TopologicalSorter(graph()).prepare()
     except CycleError as error:
         raise AssertionError(f"cycle: {' <- '.join(error.args[1])}") from None
+
+
+def test_the_layout_of_the_documents_has_the_same_order() -> None:
+    layout = (ROOT / ".github/CONTRIBUTING.md").read_text().partition("## Layout")[2].partition("\n## ")[0]
+    names, folder = [], ""
+    for row in re.findall(r"^\| (`.*?) \|", layout, re.MULTILINE):
+        for path in re.findall(r"`([^`]+)`", row):
+            folder = "" if path.startswith("linkmgr/") else folder
+            module = (folder + path.removeprefix("linkmgr/")).removesuffix(".py").rstrip("/")
+            folder = module.rpartition("/")[0] and module.rpartition("/")[0] + "/"
+            names.append(module.replace("/", "."))
+    assert sorted([*names, "__main__"]) == sorted(LEVEL)
+    assert [LEVEL[name] for name in names] == sorted((LEVEL[name] for name in names), reverse=True)
 
 
 def test_no_test_file_imports_from_another() -> None:

@@ -67,3 +67,15 @@ def test_every_path_that_is_mentioned_exists(document: Path) -> None:
     assert {path for path in re.findall(folders, text) if not (ROOT / path).exists()} == set()
     links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link}
     assert {link for link in links if not (document.parent / link).exists()} == set()
+
+
+def test_every_name_of_a_file_that_is_mentioned_exists() -> None:
+    """For example `KINDS` of `linkmgr/resources/kinds.py`. A file may be called by the end of its path."""
+    text, missing = (ROOT / ".github/CONTRIBUTING.md").read_text(), []
+    for names, file in re.findall(r"((?:`\w+`,?(?: and)?\s+)+)(?:of|in)\s+`([\w/]+\.(?:py|html))`", text):
+        paths = [ROOT / file, *(ROOT / "linkmgr").rglob(file)]
+        sources = "".join(path.read_text() for path in paths if path.exists())
+        for name in re.findall(r"\w+", names.replace(" and", "")):
+            if not re.search(rf"^(?:def |class |{{% macro )?{name}\b", sources, re.MULTILINE):
+                missing.append(f"{name} of {file}")
+    assert missing == []
