@@ -146,12 +146,27 @@ def test_the_hash_of_a_password_is_not_a_password(mark: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("password", "stored"), [("1234", "1234"), ('"12"', "12"), ("1", None), ("true", None), ('["x"]', "x"), ("0", "")]
+    ("password", "stored"),
+    [
+        ("1234", "1234"),
+        ('"12"', "12"),
+        ('"0"', "0"),
+        ('"1"', "1"),
+        ("1", None),
+        ("true", None),
+        ('["x"]', "x"),
+        ("0", ""),
+    ],
 )
 def test_a_password_of_any_type_is_kept_or_a_problem(password: str, stored: str | None) -> None:
     row = only(f'[{{"address": "secret", "target": "{SALE}", "password": {password}}}]'.encode())
     assert bool(row.problem) == (stored is None)
     assert row.record.get("password", "") == (stored or "")
+
+
+@pytest.mark.parametrize("password", ["0", "1", "00"])
+def test_a_digit_in_a_csv_is_a_password(password: str) -> None:
+    assert only(f"target,address,password\n{SALE},secret,{password}\n".encode()).record["password"] == password
 
 
 def test_links_that_the_source_has_banned_are_problems() -> None:

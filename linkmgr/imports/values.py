@@ -95,7 +95,11 @@ class Converter:
     def row(self, number: int, record: Record) -> ImportRow:
         row = ImportRow(number)
         try:
-            texts = cells.columns(cells.expand(record.values, self._nested), self._plain)
+            values = cells.expand(record.values, self._nested)
+            # The numbers 0 and 1 of JSON say whether there is a password. As texts, they are one.
+            marks = {name: bool(value) for name, value in values.items() if value in (0, 1)}
+            values |= {name: mark for name, mark in marks.items() if normalize(name) in self._secret}
+            texts = cells.columns(values, self._plain)
             row = row._replace(raw=cells.report(texts, self._secret))
             if record.problem:
                 if self._has_secret or cells.is_secret("".join(row.raw.values())):
@@ -169,10 +173,10 @@ class Converter:
     def _check_password(self, record: dict[str, Any], has_password: str) -> None:
         """Refuse a link whose password is unknown, because everybody could open it."""
         password = record.pop("password", "")
-        is_mark = password.lower() in ("", "true", "false", "0", "1")
+        is_mark = password.lower() in ("", "true", "false")
         if not is_mark and not _HASH.fullmatch(password):
             record["password"] = password
-        elif not is_mark or {password.lower(), has_password.lower()} & {"true", "1"}:
+        elif not is_mark or password.lower() == "true" or has_password.lower() in ("true", "1"):
             raise Unreadable("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
 
 
