@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.imports import job
 from linkmgr.imports.account.export import RESOURCES
 from tests.conftest import Client
 from tests.support.archives import archive, export, zipped
 from tests.support.factories import Sql
-from tests.support.imported import Import, details, send
+from tests.support.imported import Import, details, import_of, send
 from tests.support.pages import signed_in
 from tests.support.stage import Stage
 
@@ -159,3 +160,17 @@ def test_the_console_imports_accounts_without_links(
     browser.post(answer.location, data={"on_conflict": "skip"})
     run_jobs()
     assert [row["name"] for row in alice.get("/api/campaigns").get_json()["data"]["campaigns"]] == ["Summer"]
+
+
+def test_answers_to_an_overlay_that_is_deleted_meanwhile_are_left_out(app: Flask, alice: Client, sql: Sql) -> None:
+    lines = {
+        "overlays__jsonl": '{"id": 1, "type": "newsletter", "name": "n"}',
+        "answers__jsonl": '{"overlay": 1, "answer": {"email": "visitor@example.com"}}',
+    }
+    import_id = send(alice, zipped(manifest__json="{}", links__jsonl="", **lines)).get_json()["id"]
+    with app.app_context():
+        for _ in range(20):
+            if job.run_batch(alice.id, import_id):
+                break
+            sql("DELETE FROM overlays RETURNING id")
+    assert import_of(alice, import_id)["state"] == "done"

@@ -13,6 +13,7 @@ from linkmgr.repository import overlay
 from linkmgr.resources.webhooks import KINDS
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.archives import zipped
 from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.imported import Import, sale, shlink, yourls
@@ -161,6 +162,18 @@ def test_an_answer_to_an_overlay_is_an_event(app: Flask, alice: Client, sql: Sql
     [event] = events(alice)
     [answer] = alice.get(f"/api/overlay/{overlay_id}/answers").get_json()["data"]["answers"]
     assert event["data"] == answer | {"overlay": overlay_id}
+
+
+def test_an_answer_that_is_imported_is_an_event(alice: Client, run_import: Import, deliver: Deliver) -> None:
+    subscribe(alice, "", "answer.received")
+    lines = {
+        "overlays__jsonl": '{"id": 1, "type": "newsletter", "name": "n"}',
+        "answers__jsonl": '{"overlay": 1, "answer": {"email": "visitor@example.com"}, "date": "2026-01-02 03:04:05"}',
+    }
+    run_import(alice, zipped(manifest__json="{}", links__jsonl="", **lines))
+    deliver()
+    [event] = events(alice)
+    assert (event["data"]["answer"], event["data"]["date"]) == ({"email": "visitor@example.com"}, "2026-01-02 03:04:05")
 
 
 def test_a_link_that_is_imported_with_clicks_is_created_once(

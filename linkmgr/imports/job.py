@@ -250,8 +250,10 @@ def _store(details: Row) -> None:
         _local.limits[import_id] = max(1, len(batch.waiting) // 2)
         if len(batch.waiting) == 1:
             _save_stored(details, batch, batch.fail)
-    except pg.CheckViolation:  # a month without a partition
-        visits.create_partitions(batch.visits)
+    except pg.CheckViolation as error:
+        if error.diag.constraint_name:
+            raise
+        visits.create_partitions(batch.visits)  # of a month without one
     else:
         _local.limits[import_id] = min(2 * limit, storing.MAX_ROWS)
 

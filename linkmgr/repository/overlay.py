@@ -8,6 +8,16 @@ from linkmgr.repository.tables import Table
 
 OVERLAYS = Table("overlays", "overlay", "type name message link label position color background")
 MAX_ANSWERS = 100_000  # per overlay
+# The events of the answers that a statement has `added`.
+ANSWERS_RECORDED = """
+        recorded AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT user_id, 'answer.received',
+                   jsonb_build_object('id', id, 'overlay', overlay_id, 'answer', answer,
+                                      'date', to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
+              FROM added
+             WHERE has_webhooks(user_id))
+"""
 
 
 def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
@@ -53,7 +63,7 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
     FOR KEY SHARE waits for a concurrent delete of the overlay, so that no answer to a deleted overlay is stored.
     """
     overlay = run(
-        """
+        f"""
         WITH overlay AS (
             SELECT user_id, id,
                    NOT EXISTS (SELECT FROM overlay_answers WHERE overlay_id = %(overlay_id)s
@@ -66,15 +76,9 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
             INSERT INTO overlay_answers (user_id, overlay_id, answer)
             SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers
             RETURNING *),
-        recorded AS (
-            INSERT INTO outbox (user_id, type, data)
-            SELECT user_id, 'answer.received',
-                   jsonb_build_object('id', id, 'overlay', overlay_id, 'answer', answer,
-                                      'date', to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
-              FROM added
-             WHERE has_webhooks(user_id))
+        {ANSWERS_RECORDED}
         SELECT accepts_answers FROM overlay
-        """,
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         overlay_id=overlay_id,
         answer=answer,
