@@ -77,7 +77,7 @@ def arena(application: str = "app:app") -> Iterator[Arena]:
     with TemporaryDirectory() as name, embedded.server(None) as dsn:
         folder = Path(name)
         _cast(folder, dsn)
-        settings = {"database_url": dsn, "data_dir": name, "domain_check": "off", "rate_limit": MANY}
+        settings = {"database_url": dsn, "data_dir": name, "domain_check": "off", "rate_limit": MANY, "bulk_rows": MANY}
         with serving(free_port(), folder / "log", application=application, **settings) as base:
             yield Arena(base, folder)
 
