@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.resources import kinds
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql
@@ -94,6 +95,10 @@ def record(client: Client, kind: Kind, row_id: int) -> dict[str, Any]:
 
 def add(client: Client, kind: Kind) -> int:
     return client.add(f"/api/{kind.word}/add", kind.body)
+
+
+def test_every_resource_is_tested() -> None:
+    assert {kind.word for kind in KINDS} == {"url", "qr", *(kind.path for kind in kinds.KINDS)}
 
 
 @EACH

@@ -6,6 +6,8 @@ import zipfile
 from typing import Any
 
 from linkmgr.imports.account.export import FORMAT, RESOURCES
+from linkmgr.resources import kinds
+from linkmgr.resources.bio import BioPage
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -43,6 +45,10 @@ def test_the_files_have_all_rows_of_the_user(stage: Stage, bob: Client, sql: Sql
     assert [visit["target"] for visit in files["visits"]] == [stage.ids["link"], stage.ids["qr"]]
     for name in ("links", "qr", "bio"):
         assert files[name][0]["channel"] == [stage.ids["channel"]]
+
+
+def test_every_resource_is_exported() -> None:
+    assert {*RESOURCES.values(), BioPage} == {*kinds.KINDS}
 
 
 def test_secrets_of_the_account_are_not_exported(stage: Stage, sql: Sql) -> None:
