@@ -118,6 +118,15 @@ def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
         """
     )
     assert sum(day["days"] for day in days) >= 90
+    [clicks] = sql(
+        """
+        SELECT (SELECT total FROM usage WHERE kind = 'visits ' || to_char(now(), 'YYYY-MM')) AS of_the_plan,
+               coalesce(sum(visits), 0) AS counted
+          FROM account_rollups
+         WHERE dimension = '' AND unit = 'day' AND NOT bot AND at >= date_trunc('month', now(), 'UTC')
+        """
+    )
+    assert clicks["of_the_plan"] == clicks["counted"]
     assert days[0]["visits"] > 1.2 * days[1]["visits"], "working days have more visits"
     for dimension in ("country", "referrer", "browser", "os", "device", "language", "target"):
         assert len(report(clients["demo"], f"by={dimension}")["data"]["rows"]) > 2, dimension

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from linkmgr.db.statements import rows
+from linkmgr.db.statements import rows, run
 from linkmgr.repository import visits
 from linkmgr.visits.queue import Visit
 from linkmgr.visits.record import DIRECT, social
@@ -76,3 +76,13 @@ def add(user_id: int) -> None:
         visits.create_partitions_for(text)
         visits.add(spool, start, start + len(batch), text)
     visits.delete_spool(spool)
+    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0).timestamp()
+    # The clicks of the plan are those that were stored in a month, whenever they happened.
+    run(
+        """
+        UPDATE usage_parts SET total = %(visits)s
+         WHERE user_id = %(user_id)s AND kind = 'visits ' || to_char(now(), 'YYYY-MM')
+        """,
+        user_id=user_id,
+        visits=sum(not visit.bot and visit.at >= month for visit in past),
+    )
