@@ -5,7 +5,8 @@ import json
 import zipfile
 from typing import Any
 
-from linkmgr.imports.account.export import FORMAT, RESOURCES
+from linkmgr.imports.account.export import FILES, FORMAT, RESOURCES
+from linkmgr.openapi.model import descriptions
 from linkmgr.resources import kinds
 from linkmgr.resources.bio import BioPage
 from tests.conftest import BASE_URL, Client
@@ -49,6 +50,7 @@ def test_the_files_have_all_rows_of_the_user(stage: Stage, bob: Client, sql: Sql
 
 def test_every_resource_is_exported() -> None:
     assert {*RESOURCES.values(), BioPage} == {*kinds.KINDS}
+    assert all(f"`{name}.jsonl`" in descriptions()["GET /api/account/export"] for name in FILES)
 
 
 def test_secrets_of_the_account_are_not_exported(stage: Stage, sql: Sql) -> None:

@@ -9,6 +9,8 @@ from flask import Flask
 
 from linkmgr.db import restricted, statements, transaction
 from linkmgr.openapi.model import Access
+from linkmgr.resources.keys import Key
+from linkmgr.resources.kinds import KINDS
 from linkmgr.web.scopes import RESTRICTED_BLUEPRINTS
 from tests.conftest import Client
 from tests.support import factories, lists
@@ -65,6 +67,12 @@ def test_every_restricted_view_has_all_columns_of_its_table(sql: Sql) -> None:
         """
     )
     assert missing == []
+
+
+def test_every_resource_is_a_word_of_scopes_and_known_to_restricted_keys() -> None:
+    words = {kind.plural for kind in KINDS}
+    assert words <= RESTRICTED_BLUEPRINTS
+    assert all(f"`{word}`" in Key.about for word in words)
 
 
 @pytest.mark.slow
