@@ -683,29 +683,30 @@ CREATE TABLE account_rollups (
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
 
--- Return the units of rollups to sum from `since` up to `until`: whole UTC days, but in place of the days that begin at
--- `split`, in which a day of another time zone begins, quarters of an hour.
-CREATE FUNCTION ranges(since timestamptz, until timestamptz, split timestamptz[])
-RETURNS TABLE (unit text, first timestamptz, "end" timestamptz, omitted timestamptz[])
-LANGUAGE sql IMMUTABLE ROWS 2 AS $$
-    SELECT 'day', since, until, split
-     UNION ALL
-    SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}'
-      FROM unnest(split) AS days (day)
-$$;
-
--- Return sums of visits by these units. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or
--- QR code by the index. Otherwise it may read the rows of all and join them afterwards.
-CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz,
-                               split timestamptz[], bots boolean[])
+-- Return sums of visits from `since` up to `until`: those of whole UTC days, but of the days that begin at `split`, in
+-- which a day of another time zone begins, those of quarters of an hour.
+--
+-- OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may
+-- read the rows of all and join them afterwards.
+CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
+                               bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
     SELECT stored.tracked_id, stored.at, counted.dimension, counted.label, counted.visits
-      FROM unnest(ids) AS tracked (id), ranges(since, until, split) AS summed,
-           LATERAL (SELECT *
-                      FROM tracked_rollups r
-                     WHERE r.tracked_id = tracked.id AND r.unit = summed.unit AND bot = ANY (bots)
-                       AND r.at >= summed.first AND r.at < summed."end" AND r.at <> ALL (summed.omitted)
-                    OFFSET 0) stored,
+      FROM (SELECT days.*
+              FROM unnest(ids) AS tracked (id),
+                   LATERAL (SELECT *
+                              FROM tracked_rollups r
+                             WHERE r.tracked_id = tracked.id AND unit = 'day' AND bot = ANY (bots)
+                               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
+                            OFFSET 0) days
+             UNION ALL
+            SELECT quarters.*
+              FROM unnest(ids) AS tracked (id), unnest(split) AS days (day),
+                   LATERAL (SELECT *
+                              FROM tracked_rollups r
+                             WHERE r.tracked_id = tracked.id AND unit = 'quarter' AND bot = ANY (bots)
+                               AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
+                            OFFSET 0) quarters) stored,
            LATERAL (SELECT '' AS dimension, '' AS label, stored.visits WHERE '' = ANY (dimensions)
                      UNION ALL
                     SELECT name, l.key, l.value::bigint
@@ -714,17 +715,23 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
                      WHERE dimensions <> '{""}') counted
 $$;
 
-CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz,
-                               split timestamptz[], bots boolean[])
+CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
+                               bots boolean[])
 RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    SELECT stored.*
-      FROM ranges(since, until, split) AS summed,
+    SELECT days.*
+      FROM (SELECT r.at, r.dimension, r.label, r.visits
+              FROM account_rollups r
+             WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'day' AND bot = ANY (bots)
+               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
+            OFFSET 0) days
+     UNION ALL
+    SELECT quarters.*
+      FROM unnest(split) AS days (day),
            LATERAL (SELECT r.at, r.dimension, r.label, r.visits
                       FROM account_rollups r
-                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND r.unit = summed.unit
-                       AND bot = ANY (bots) AND r.at >= summed.first AND r.at < summed."end"
-                       AND r.at <> ALL (summed.omitted)
-                    OFFSET 0) stored
+                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'quarter' AND bot = ANY (bots)
+                       AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
+                    OFFSET 0) quarters
 $$;
 
 CREATE VIEW link_records AS
