@@ -12,8 +12,7 @@ from marshmallow import Schema
 from linkmgr.api.channels import Assignment
 from linkmgr.fields import bodies
 from linkmgr.openapi.document import rules
-from linkmgr.openapi.operations import OPERATIONS
-from linkmgr.openapi.usual import KINDS
+from linkmgr.openapi.operations import KINDS, OPERATIONS
 from tests.conftest import BASE_URL
 from tests.support.document import document, property_validators, validator
 from tests.support.operations import KEYED, Call

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema
 
-from linkmgr.openapi import usual
+from linkmgr.openapi import operations
 from linkmgr.openapi.model import first_examples
 from linkmgr.openapi.operations import OPERATIONS
 from tests.support import factories
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Members = dict[str, Any]
 
 # The least that creates a row, by the word in the path
-LEAST: dict[str, Members] = {kind.path: first_examples(kind.creates(), 0) for kind in usual.KINDS} | {
+LEAST: dict[str, Members] = {kind.path: first_examples(kind.creates(), 0) for kind in operations.KINDS} | {
     "account": {},
     "url": {"url": "https://example.com/page"},
     "campaign": {"name": "Spring"},  # not required, but without it the name has the date

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from linkmgr.db.statements import Row
-from linkmgr.openapi import usual
+from linkmgr.openapi import operations
 from linkmgr.openapi.model import first_examples
 from linkmgr.openapi.usual import Kind
 from linkmgr.repository import tables, visits
@@ -164,7 +164,7 @@ ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in KINDS} | {
     "import": an_import,
 }
 # The tables of resources, by the names in paths. Links are `link` in other paths.
-TABLES = {kind.path: tables.TABLES[kind.plural] for kind in usual.KINDS}
+TABLES = {kind.path: tables.TABLES[kind.plural] for kind in operations.KINDS}
 TABLES["link"] = TABLES["url"]
 
 

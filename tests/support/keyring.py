@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask import Flask
 
-from linkmgr.openapi import usual
+from linkmgr.openapi import operations
 from linkmgr.resources.keys import Key
 from linkmgr.web.scopes import RESTRICTED_BLUEPRINTS
 from tests.support import factories
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 URL = "https://example.com/page"
 # The resources that restricted keys make, besides other keys
-OWNED = [kind.path for kind in usual.KINDS if kind.plural in RESTRICTED_BLUEPRINTS and kind is not Key]
+OWNED = [kind.path for kind in operations.KINDS if kind.plural in RESTRICTED_BLUEPRINTS and kind is not Key]
 Make = Callable[..., "Client"]
 
 
