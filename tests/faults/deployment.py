@@ -147,7 +147,7 @@ def register(database: Database) -> tuple[int, str]:
         user_id = users.next_id()
         name = f"user-{user_id}"
         key = keys.new_key(user_id)
-        users.add(user_id, username=name, email=f"{name}@example.com", password_hash="", **key)
+        users.add(user_id, username=name, email=f"{name}@example.com", password_hash="none", **key)
         database.query(_USER, user_id=user_id)
         return user_id, str(users.read(user_id)["apikey"])
 
