@@ -61,8 +61,15 @@ def blocks_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], An
 
 def index_conditions(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[str]:
     """Return the conditions of index scans in the statements of the call, planned as for large tables with unknown
-    values. In small ones all indexes cost the same."""
+    values. In small ones all indexes cost the same. The lock keeps autovacuum from storing statistics meanwhile."""
     large = """
+        DO $$
+        BEGIN
+            EXECUTE (SELECT format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE',
+                                   string_agg(oid::regclass::text, ', '))
+                       FROM pg_class
+                      WHERE relnamespace = 'public'::regnamespace AND relkind = 'r');
+        END $$;
         DELETE FROM pg_statistic;
         UPDATE pg_class SET relpages = 1, reltuples = 1000000
          WHERE relnamespace = 'public'::regnamespace AND relkind = 'r';
