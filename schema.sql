@@ -1,4 +1,4 @@
--- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
+-- The complete schema of a new installation. PostgreSQL 15 or later; the extensions of the search are optional.
 -- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
 -- One row. The service refuses to serve an older `version` of the schema. Links are announced as expired up to the time
