@@ -11,7 +11,6 @@ from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources.kinds import KINDS
-from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
 from linkmgr.resources.urls import Link
@@ -49,25 +48,23 @@ class Export(NamedTuple):
     """An export of a resource."""
 
     resource: type[Resource]
-    file: str
     columns: Columns
-
-
-def _export_of(resource: type[Resource]) -> Export:
-    file = "overlays" if resource is Overlay else resource.plural
-    return Export(resource, file, columns(resource.shown("export")))
 
 
 # The column `code` is only in JSON: `link` ends with it.
 _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
-LINKS = Export(Link, "links", _LINKS)
-EXPORTS = (LINKS, Export(QrCode, "qr", _CODES), *map(_export_of, KINDS))
+EXPORTS = (
+    LINKS := Export(Link, _LINKS),
+    Export(QrCode, _CODES),
+    *(Export(kind, columns(kind.shown("export"))) for kind in KINDS),
+)
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
 def _export(kind: Export) -> Response:
-    return _respond(kind.file, kind.columns, in_batches(kind.resource.batch, user_id(), query_position("after")))
+    batches = in_batches(kind.resource.batch, user_id(), query_position("after"))
+    return _respond(kind.resource.file_name(), kind.columns, batches)
 
 
 for kind in EXPORTS:

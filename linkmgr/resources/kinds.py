@@ -9,4 +9,5 @@ from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.resource import Resource
 from linkmgr.resources.splash import Splash
 
-KINDS: tuple[type[Resource], ...] = (Campaign, Channel, BioPage, Splash, Overlay, Pixel, Domain)
+# In an order in which a row refers to earlier ones only, for imports.
+KINDS: tuple[type[Resource], ...] = (Domain, Campaign, Channel, Pixel, Splash, Overlay, BioPage)

@@ -25,6 +25,7 @@ class Overlay(Resource):
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
     list_key = "cta"
+    file = "overlays"
     rows = OVERLAYS
 
     id = row_id()

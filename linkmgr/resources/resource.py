@@ -51,6 +51,7 @@ class Resource(New):
     plural: ClassVar[str]  # after /api/, of the list
     path_of_add: ClassVar[str] = ""  # after /api/, if it is not <path>/add
     list_key: ClassVar[str] = ""  # of the list in its response, if it is not `plural`
+    file: ClassVar[str] = ""  # of its exports, without the extension, if it is not `plural`
     also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
     drops_defaults: ClassVar[bool] = False  # True if members with their default values are dropped from a create
     answered: ClassVar[tuple[str, ...]] = ("id",)  # beside the record, in the response to a create
@@ -82,6 +83,10 @@ class Resource(New):
     def adds(cls) -> str:
         """Return the path of a create, after /api/."""
         return cls.path_of_add or f"{cls.path}/add"
+
+    @classmethod
+    def file_name(cls) -> str:
+        return cls.file or cls.plural
 
     @classmethod
     def id_name(cls) -> str:

@@ -60,6 +60,7 @@ class Link(Resource):
     noun = "link"
     path = "url"
     plural = "urls"
+    file = "links"
     also_shown = ("short",)
     drops_defaults = True
 

@@ -13,9 +13,10 @@ from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import outbox, webhooks
+from linkmgr.resources import kinds
 from linkmgr.resources.resource import Resource, created, prose, row_id
 
-KINDS = ("link", "qr", "campaign", "channel", "bio", "domain", "splash", "overlay", "pixel")
+KINDS = ("link", "qr", *(kind.path for kind in kinds.KINDS))
 TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
     *(f"{kind}.{change}" for kind in KINDS for change in ("created", "updated", "deleted")),

@@ -6,6 +6,7 @@ in an order in which a line refers to earlier lines only. Times are UTC.
     domains.jsonl    the members of POST /api/domain/add, and `image`: the PNG of its logo in base64, or null
     campaigns.jsonl, channels.jsonl, pixels.jsonl, splash.jsonl, overlays.jsonl
                      the members of POST /api/campaign/add and so on, and date
+    bio.jsonl        the members of POST /api/bio/add, custom, channel, date
     answers.jsonl    overlay (an id), answer, date
     links.jsonl      the members of POST /api/url/add in the form in which they are sent: `type` is the id of a splash
                      page or overlay-<id>; `campaign`, `pixels` and `channel` are ids. `domain` is "" on the service's
@@ -15,7 +16,6 @@ in an order in which a line refers to earlier lines only. Times are UTC.
     qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its URL), `channel`, and
                      the totals `scans` and `uniquescans`
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64
-    bio.jsonl        the members of POST /api/bio/add, custom, channel, date
     visits.jsonl     target (the id of a link or a QR code), time with microseconds, visitor (a digest), country, city,
                      referrer, browser, os, device, language, bot. A target's visits are sorted by time.
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and `counts`: lines by file
@@ -31,30 +31,16 @@ import orjson
 from linkmgr.db.statements import Row
 from linkmgr.repository import domains, qr, url_records, users, visit_list
 from linkmgr.repository.tables import Batch, in_batches
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
-from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource
-from linkmgr.resources.splash import Splash
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 
 FORMAT = 1
-# By their files, as the others in an order in which a line refers to earlier lines only.
-RESOURCES: dict[str, type[Resource]] = {
-    "domains": Domain,
-    "campaigns": Campaign,
-    "channels": Channel,
-    "pixels": Pixel,
-    "splash": Splash,
-    "overlays": Overlay,
-}
-FILES = (*RESOURCES, "answers", "links", "qr", "logos", "bio", "visits")
+RESOURCES = {kind.file_name(): kind for kind in KINDS}
+FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits")
 # Members that follow from others
 _DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}
 
@@ -85,7 +71,6 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
         "links": _links,
         "qr": QrCode.batch,
         "logos": qr.logos,
-        "bio": BioPage.batch,
     }
     return in_batches(special.get(name) or RESOURCES[name].batch, user_id)
 

@@ -42,8 +42,7 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
 }
-_SPECIAL = {"links": Link, "qr": QrCode, "bio": BioPage}
-_TABLES = {file: TABLES[kind.plural] for file, kind in (RESOURCES | _SPECIAL).items()}
+_TABLES = {file: TABLES[kind.plural] for file, kind in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}

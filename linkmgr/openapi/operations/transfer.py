@@ -8,6 +8,7 @@ from linkmgr.api import export, imports
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.query import PAGING, Parameter
 from linkmgr.imports import cells, links, requests
+from linkmgr.imports.account.export import FILES
 from linkmgr.imports.files import text
 from linkmgr.imports.job import MAX_FAILING_HOURS
 from linkmgr.openapi import schemas as js
@@ -63,7 +64,14 @@ EXPORTS = Section(
         _export("/api/overlay/answers/export", "Export answers to overlays", "AnswerExported", export.ANSWERS),
         _export("/api/url/{link_id}/visits/export", "Export the visits of a link", "Visit", export.VISITS),
         _export("/api/qr/{qr_id}/visits/export", "Export the visits of a QR code", "Visit", export.VISITS),
-        Operation("GET /api/account/export", "Export an account", js.success(), codes=_CODES, file="application/zip"),
+        Operation(
+            "GET /api/account/export",
+            "Export an account",
+            js.success(),
+            values={"files": ", ".join(f"`{name}.jsonl`" for name in FILES)},
+            codes=_CODES,
+            file="application/zip",
+        ),
     ),
 )
 
