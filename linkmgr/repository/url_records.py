@@ -204,13 +204,13 @@ _MATCHES = """
       FROM links l
      WHERE user_id = %(user_id)s
        AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
-       AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s)
-       AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s)
+       AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s::bigint)
+       AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s::bigint)
        AND (%(channel)s::bigint IS NULL OR l.id IN (
-            SELECT link_id FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel)s))
-       AND (%(public)s::boolean IS NULL OR public = %(public)s)
-       AND (%(expired)s::boolean IS NULL OR coalesce(expires <= now(), false) = %(expired)s)
-       AND (%(password)s::boolean IS NULL OR (password_hash IS NOT NULL) = %(password)s)
+            SELECT link_id FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel)s::bigint))
+       AND (%(status)s::text IS NULL OR public = (%(status)s = 'public'))
+       AND (%(expired)s::text IS NULL OR coalesce(expires <= now(), false) = (%(expired)s = 'yes'))
+       AND (%(password)s::text IS NULL OR (password_hash IS NOT NULL) = (%(password)s = 'yes'))
 """
 _MATCHING = _list_of("SELECT id FROM matches WHERE id < %(after)s ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s")
 

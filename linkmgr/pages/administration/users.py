@@ -71,6 +71,21 @@ class ManagedUser(User):
     )
 
 
+def _user_page(row_id: int, **values: Any) -> str:
+    account = accounts.overview(row_id) | {"id": row_id}
+    usage = plan_use.usage(account)
+    values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
+    return render_template(
+        "administration/user.html",
+        form=FORM,
+        row_id=row_id,
+        account=account,
+        usage=usage,
+        plans=plans.all_plans(),
+        **values,
+    )
+
+
 FORM = Form(
     ManagedUser,
     bp=bp,
@@ -90,32 +105,12 @@ FORM = Form(
     options=_options,
     show_list=_show_list,
     show_secret=lambda row: _user_page(row["id"], login_link=row["secret"]),
-    after="user",
+    page=_user_page,
     typed="username",
     can_duplicate=False,
     consequence="This deletes the user, all links and everything else that the user owns. Visitors of their short URLs "
     "will see a page that says they do not exist.",
 )
-
-
-def _user_page(row_id: int, **values: Any) -> str:
-    account = accounts.overview(row_id) | {"id": row_id}
-    usage = plan_use.usage(account)
-    values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
-    return render_template(
-        "administration/user.html",
-        form=FORM,
-        row_id=row_id,
-        account=account,
-        usage=usage,
-        plans=plans.all_plans(),
-        **values,
-    )
-
-
-@bp.get("/users/<id:row_id>")
-def user(row_id: int) -> str:
-    return _user_page(row_id)
 
 
 @bp.post("/users/<id:row_id>/plan")

@@ -9,13 +9,11 @@ from linkmgr.fields.bodies import problems
 from linkmgr.pages import bio as bio_page
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import AGAIN, Form
-from linkmgr.pages.console.frame import bp
 from linkmgr.resources.bio import THEMES, BioLink, BioPage
 from linkmgr.settings import settings
 
 
-@bp.get("/bios/<id:row_id>")
-def bio_row(row_id: int) -> str:
+def _page(row_id: int) -> str:
     row = BioPage.read(g.user_id, row_id)
     return render_template("console/bio.html", form=FORM, row=row, preview=_preview)
 
@@ -45,7 +43,7 @@ FORM = BioForm(
     plural="bios",
     fields={"alias_taken": "alias"},
     choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
-    after="bio_row",
+    page=_page,
     used="link",
     unique=("alias",),
     example="A bio page shows all that you do under one URL: a name, a few words and your links. For example, /dana "

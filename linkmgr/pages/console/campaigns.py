@@ -7,23 +7,11 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page
 from linkmgr.pages import charts
-from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
-from linkmgr.pages.console.groups import Group
+from linkmgr.pages.console.groups import GroupForm
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import console_queries
 from linkmgr.resources.campaigns import Campaign
-
-FORM = Form(
-    Campaign,
-    used="link",
-    unique=("slug",),
-    example="A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
-    "random one of them. For example, all links of a summer sale.",
-    consequence="Its links remain, and its rotator and its list stop working.",
-    fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},
-    after="campaign",
-)
 
 
 def _links(user_id: int, row_id: int, **paging: Any) -> Page:
@@ -34,13 +22,19 @@ def _links(user_id: int, row_id: int, **paging: Any) -> Page:
     return page
 
 
-Group(
-    FORM,
+FORM = GroupForm(
+    Campaign,
+    used="link",
+    unique=("slug",),
+    example="A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
+    "random one of them. For example, all links of a summer sale.",
+    consequence="Its links remain, and its rotator and its list stop working.",
+    fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},
     members=_links,
     types=("links",),
-    add=lambda user_id, row_id, item: repository.assign(user_id, row_id, item["id"]),
+    assign=lambda user_id, row_id, item: repository.assign(user_id, row_id, item["id"]),
     unknown="You have no link with this short URL. Copy it from the list of links.",
-).register()
+)
 
 
 @bp.post("/campaigns/<id:row_id>/remove/<id:link_id>")

@@ -39,10 +39,10 @@ AGAIN = "again"  # the name of buttons that show the form again, for example wit
 
 
 class Form:
-    """The list and the form of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`, `<name>_save`,
-    `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its template is
-    `console/<name>_form.html`, or else that of all forms, which shows all controls. A resource declares the members
-    that differ, functions in place of methods too. What calls the method that it replaces is a subclass."""
+    """The list, the form and the page of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`,
+    `<name>_save`, `<name>_delete` and `<name>_delete_now`; `<plural>` is that of the list, and `<name>` that of a page.
+    Its template is `console/<name>_form.html`, or else that of all forms, which shows all controls. A resource declares
+    the members that differ, functions in place of methods too. What calls the method that it replaces is a subclass."""
 
     bp: Blueprint = frame.bp
     name = plural = noun = ""  # those of the kind by default
@@ -56,7 +56,8 @@ class Form:
     options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
     show_secret: Callable[[Row], ResponseReturnValue] = staticmethod(lambda _: "")
     fields: Mapping[str, str] = {}  # members by code of the errors that are about them
-    after = ""  # the endpoint that shows a stored row; by default the page with its form
+    page: Callable[[int], ResponseReturnValue] | None = None  # shows a row, which by default its form does
+    after = ""  # the endpoint that shows a stored row: that of its page, of its form by default, or of the list
     shown_once = "secret"  # the member of a new row that `show_secret` shows
     consequence = ""  # what a delete does to others; `{name}` is that member of the row
     typed = ""  # the member of the row that must be typed before a delete
@@ -84,6 +85,9 @@ class Form:
         row = f"/{self.plural}/<id:row_id>"
         if self.has_list:
             self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
+        if self.page:
+            self.after = self.name
+            self.bp.add_url_rule(row, self.name, self.page)
         for rule, action, method, view in (
             (f"/{self.plural}/new", "new", "GET", self._new),
             (f"/{self.plural}/new", "add", "POST", self._add),

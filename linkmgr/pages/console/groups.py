@@ -1,8 +1,7 @@
 """The pages of campaigns and channels: what is in one, its numbers, and the field that adds to it."""
 
 from collections.abc import Callable, Container
-from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -13,49 +12,50 @@ from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import lines
 from linkmgr.pages.console.forms import PER_PAGE, Form
-from linkmgr.pages.console.frame import bp
 from linkmgr.repository import channels, console_queries
+from linkmgr.resources.resource import Resource
 
 _PROPOSED = 30  # of each kind
 _MAX_URL = 2048
 
 
-class Group(NamedTuple):
-    form: Form
-    members: Callable[..., Page]  # (user_id, id, **paging)
-    types: Container[str]  # of what can be added, see `channels.ITEMS`
-    add: Callable[[int, int, Row], None]  # (user_id, id, item)
-    unknown: str  # the message for other URLs
+class GroupForm(Form):
+    def __init__(
+        self,
+        kind: type[Resource],
+        *,
+        members: Callable[..., Page],  # (user_id, id, **paging)
+        types: Container[str],  # of what can be added, see `channels.ITEMS`
+        assign: Callable[[int, int, Row], None],  # (user_id, id, item)
+        unknown: str,  # the message for other URLs
+        **others: Any,
+    ) -> None:
+        self.members, self.types, self.assign, self.unknown = members, types, assign, unknown
+        super().__init__(kind, **others, page=self._show)
+        self.bp.add_url_rule(f"/{self.plural}/<id:row_id>", f"{self.name}_assign", self._assign, methods=["POST"])
 
-    def register(self) -> None:
-        rule, name = f"/{self.form.plural}/<id:row_id>", self.form.name
-        bp.add_url_rule(rule, name, partial(_show, self))
-        bp.add_url_rule(rule, f"{name}_assign", partial(_add, self), methods=["POST"])
+    def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
+        """Show a group. Statements: the row with proposals, its members, and their numbers."""
+        row = console_queries.group(g.user_id, self.name, row_id, limit=_PROPOSED)
+        page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
+        return render_template(
+            f"console/{self.name}.html",
+            form=self,
+            row=row,
+            page=page._replace(total=min(page.total, console_queries.MANY)) if self.name == "campaign" else page,
+            number=page.total,
+            many=console_queries.MANY,
+            numbers_of=periods.numbers(self.name, row_id),
+            typed=typed,
+            problem=problem,
+        )
 
-
-def _show(group: Group, row_id: int, typed: str = "", problem: str = "") -> str:
-    """Show a campaign or a channel. Statements: the row with proposals, its members, and their numbers."""
-    row = console_queries.group(g.user_id, group.form.name, row_id, limit=_PROPOSED)
-    page = group.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template(
-        f"console/{group.form.name}.html",
-        form=group.form,
-        row=row,
-        page=page._replace(total=min(page.total, console_queries.MANY)) if group.form.name == "campaign" else page,
-        number=page.total,
-        many=console_queries.MANY,
-        numbers_of=periods.numbers(group.form.name, row_id),
-        typed=typed,
-        problem=problem,
-    )
-
-
-def _add(group: Group, row_id: int) -> ResponseReturnValue:
-    """Add the item with the URL that was typed."""
-    typed = lines(request.form.get("item", "")).strip()[:_MAX_URL]
-    item = channels.find_item(g.user_id, **parse_item_url(typed))
-    if item is None or item["type"] not in group.types:
-        return _show(group, row_id, typed, group.unknown), 400
-    group.add(g.user_id, row_id, item)
-    flash(f"Added to the {group.form.noun}.", "success")
-    return redirect(group.form.url("page", {"id": row_id}), code=303)
+    def _assign(self, row_id: int) -> ResponseReturnValue:
+        """Add the item with the URL that was typed."""
+        typed = lines(request.form.get("item", "")).strip()[:_MAX_URL]
+        item = channels.find_item(g.user_id, **parse_item_url(typed))
+        if item is None or item["type"] not in self.types:
+            return self._show(row_id, typed, self.unknown), 400
+        self.assign(g.user_id, row_id, item)
+        flash(f"Added to the {self.noun}.", "success")
+        return redirect(self.url("page", {"id": row_id}), code=303)

@@ -80,7 +80,7 @@ def _numbers(targets: int) -> Row:
 def _name(row: Row) -> tuple[str, str]:
     if row["dimension"] != "target":
         return row["label"] or "Unknown", periods.named({}, row)[1]
-    page = "console.link" if row["link_id"] else "console.qr_code"
+    page = "console.link" if row["link_id"] else "console.qr"
     return row["name"] or "A deleted link or QR code", url_for(page, row_id=row["label"]) if row["name"] else ""
 
 

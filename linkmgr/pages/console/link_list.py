@@ -1,7 +1,8 @@
 """The list of links: its filters, and what can be done with those that are selected. Everything is in the query."""
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request, url_for
@@ -48,13 +49,7 @@ _CSV = export.columns(
 
 
 def _filters(query: dict[str, Any]) -> Row:
-    """Return the filters as repository.url_records takes them."""
-    return {name: query[name] and int(query[name]) for name in _ROWS} | {
-        "q": query["q"],
-        "public": query["status"] and query["status"] == "public",
-        "expired": query["expired"] and query["expired"] == _YES,
-        "password": query["password"] and query["password"] == _YES,
-    }
+    return {name: query.get(name) for name in ("q", *_ROWS, *FILTERS)}
 
 
 def _page(query: dict[str, Any]) -> Page:
@@ -137,7 +132,7 @@ def links() -> str:
     )
 
 
-# --- the selected links, and all that the filters match
+# --- the selected links, or all that the filters match
 
 
 class Change(NamedTuple):
@@ -148,10 +143,6 @@ class Change(NamedTuple):
     store: Callable[[int, list[int], int], int]
     member: str = ""
 
-    def row_id(self) -> Any:
-        """Return the id of the row that was chosen, or the message of the control."""
-        return to_number(request.form.get(self.member, "")) if self.member else 0
-
 
 # By value of the button.
 CHANGES = {
@@ -160,78 +151,35 @@ CHANGES = {
     "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel"),
 }
 _ACTIONS = ("ask", "export", *CHANGES)
+_POSITION = ("below", "number", "done")  # fields that say how far a change of all is
+
+
+def _list_query() -> dict[str, Any]:
+    """Return the query of the list, which the URL of the form has."""
+    return {name: request.args[name] for name in _NAMES if name in request.args}
 
 
 def _back(message: str = "", category: str = "error") -> Response:
-    """Return to the list with its filters, which the URL of the form has."""
     if message:
         flash(message, category)
-    query: Any = {name: request.args[name] for name in _NAMES if name in request.args}
-    return redirect(url_for("console.links", **query), code=303)
+    return redirect(url_for("console.links", **_list_query()), code=303)
 
 
-def _done(change: Change, number: int) -> Response:
-    return _back(f"{charts.count(number, 'link')} {change.done}.", "success")
-
-
-def _to_csv(batches: Generator[list[Row]]) -> Response:
-    plans.require_exports(g.user_id)
-    return web_export.download(g.user_id, web_export.encode("csv", _CSV, batches), csv.MIMETYPE, "links.csv")
-
-
-def _matched(user_id: int, filters: Row) -> Generator[list[Row]]:
-    """Yield the links that match the filters in batches."""
-    below = MAX_BIGINT
-    while ids := url_records.matched_ids(user_id, filters, below, BATCH):
-        below = ids[-1]
-        yield console_queries.selected(user_id, ids)
+def _batches(user_id: int, ids: list[int], filters: Row, below: int = MAX_BIGINT) -> Iterator[list[int]]:
+    """Yield the ids of the selected links, or in batches those of the links that match the filters."""
+    if ids:
+        yield ids
+    while not ids and below:
+        matched = url_records.matched_ids(user_id, filters, below, BATCH)
+        yield from [matched] if matched else []
+        below = matched[-1] if len(matched) == BATCH else 0
 
 
 def _position(name: str) -> int:
-    """Return a number of the form that says how far a change is."""
     number = to_number(request.form.get(name) or "0")
     if not isinstance(number, int):
         raise AppError("invalid", problems=f"{name} must be an integer")
     return number
-
-
-def _change_all(action: str) -> ResponseReturnValue:
-    """Ask before all links that match the filters are changed, or change a bounded number of them and ask to continue.
-
-    Links that were created after the question are not changed: their ids are not `below` that of the form.
-    """
-    choices = console_queries.choices(g.user_id)
-    query = _query(choices)
-    filters, name = _filters(query), "delete" if action == "ask" else action
-    if name == "export":
-        return _to_csv(_matched(g.user_id, filters))
-    change = CHANGES[name]
-    row_id, sent = change.row_id(), request.form.get("below", "")
-    below, number, done = map(_position, ("below", "number", "done"))
-    names = choices.get(change.member, {})
-    if row_id != 0 and str(row_id) not in names:
-        return _back(f"Choose a {change.member} first.")
-    if action == "ask" or not sent:
-        newest = url_records.matching(g.user_id, filters, limit=1, number=1, after=None)
-        if not newest.rows:
-            return _back("No link matches the filters.")
-        number, below = newest.total, newest.rows[0]["id"] + 1
-    else:
-        for _ in range(MAX_BATCHES):
-            if ids := url_records.matched_ids(g.user_id, filters, below, BATCH):
-                done, below = done + change.store(g.user_id, ids, row_id), ids[-1]
-            if len(ids) < BATCH:
-                return _done(change, done)
-    return render_template(
-        "console/links_change.html",
-        everything={"below": below, "number": number, "done": done},
-        change=change,
-        action=name,
-        number=number,
-        chips=_chips(query, choices),
-        row={"id": row_id, "name": names.get(str(row_id))},
-        query=query,
-    )
 
 
 @bp.get("/links/selected")
@@ -242,26 +190,60 @@ def links_selected() -> Response:
 
 @bp.post("/links/selected")
 def links_change() -> ResponseReturnValue:
-    action = request.form.get("action", "")
-    ids = [number for number in map(to_number, request.form.getlist("id")[:MAX_SELECTED]) if isinstance(number, int)]
+    """Export or change the links that are selected, or all that match the filters."""
+    action, is_all = request.form.get("action", ""), bool(request.form.get("all"))
+    numbers = map(to_number, [] if is_all else request.form.getlist("id")[:MAX_SELECTED])
+    ids = [number for number in numbers if isinstance(number, int)]
     if action not in _ACTIONS:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
-    if request.form.get("all"):
-        return _change_all(action)
-    if not ids:
+    if not (is_all or ids):
         return _back("Select links first.")
-    if action == "export":
-        return _to_csv(rows for rows in [console_queries.selected(g.user_id, ids)])
-    if action == "ask":
+    choices = console_queries.choices(g.user_id) if is_all else {}
+    query = _query(choices) if is_all else {}
+    if action != "export":
+        return _change(action, ids, query, choices)
+    plans.require_exports(g.user_id)
+    user_id = g.user_id
+    rows = (console_queries.selected(user_id, some) for some in _batches(user_id, ids, _filters(query)))
+    return web_export.download(g.user_id, web_export.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
+
+
+def _change(action: str, ids: list[int], query: Row, choices: Choices) -> ResponseReturnValue:
+    """Ask before links are deleted, and before all that match the filters are changed. Otherwise change the links, a
+    bounded number of them at a time.
+
+    Links that were created after the question are not changed: their ids are not `below` that of the form.
+    """
+    name, rows = "delete" if action == "ask" else action, []
+    change, filters = CHANGES[name], _filters(query)
+    row_id = to_number(request.form.get(change.member, "")) if change.member else 0
+    names = choices.get(change.member, {})
+    if not isinstance(row_id, int) or (row_id and not ids and str(row_id) not in names):
+        return _back(f"Choose a {change.member} first.")
+    below, number, done = map(_position, _POSITION)
+    if action != "ask" and (ids or below):
+        batches = _batches(g.user_id, ids, filters, below)
+        for some in islice(batches, MAX_BATCHES):
+            done, below = done + change.store(g.user_id, some, row_id), some[-1]
+        if not next(batches, None):
+            return _back(f"{charts.count(done, 'link')} {change.done}.", "success")
+    elif ids:
         rows = console_queries.selected(g.user_id, ids)
-        texts: Row = {
-            "change": CHANGES["delete"],
-            "action": "delete",
-            "number": len(rows),
-            "query": _query(console_queries.choices(g.user_id)),
-        }
-        return render_template("console/links_change.html", everything={}, ids=ids, rows=rows, **texts)
-    row_id = CHANGES[action].row_id()
-    if not isinstance(row_id, int):
-        return _back(f"Choose a {CHANGES[action].member} first.")
-    return _done(CHANGES[action], CHANGES[action].store(g.user_id, ids, row_id))
+        number = len(rows)
+    else:
+        newest = url_records.matching(g.user_id, filters, limit=1, number=1, after=None)
+        if not newest.rows:
+            return _back("No link matches the filters.")
+        number, below = newest.total, newest.rows[0]["id"] + 1
+    return render_template(
+        "console/links_change.html",
+        everything={} if ids else dict(zip(_POSITION, (below, number, done), strict=True)),
+        change=change,
+        action=name,
+        number=number,
+        chips=_chips(query, choices) if query else [],
+        row={"id": row_id, "name": names.get(str(row_id))},
+        ids=ids,
+        rows=rows,
+        query=_list_query(),
+    )

@@ -26,8 +26,7 @@ _FIELDS = {
 }  # fmt: skip
 
 
-@bp.get("/links/<id:row_id>")
-def link(row_id: int) -> str:
+def _page(row_id: int) -> str:
     """Show a link. Statements: the link, its numbers, and its latest visits."""
     record = url_records.read_named(g.user_id, row_id)
     visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
@@ -120,7 +119,7 @@ FORM = Form(
     check=_check,
     options=_options,
     choices=_choices,
-    after="link",
+    page=_page,
     unique=("custom", "password"),
     consequence="Visitors of {shorturl} will see a page that says it does not exist.",
 )

@@ -46,8 +46,7 @@ def _show_list() -> str:
     return FORM.render_list(page)
 
 
-@bp.get("/qrs/<id:row_id>")
-def qr_code(row_id: int) -> str:
+def _page(row_id: int) -> str:
     """Show a code. Statements: the code, its numbers, and its latest scans."""
     row = qr.read_current(g.user_id, row_id)
     visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
@@ -170,7 +169,7 @@ FORM = QrForm(
     fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
     check=_check,
     choices=_choices,
-    after="qr_code",
+    page=_page,
     example="A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
     "change the content after the code is printed, and see how often it is scanned.",
     consequence="People who scan a printed copy will see a page that says the code does not exist. Only a printed "

@@ -24,7 +24,7 @@ from linkmgr.web import csv
 PER_PAGE, MAX_LABELS = 50, 1000
 _MAX_TEXT = 255
 # By parameter that selects a row: the endpoint of its page.
-_PAGES = {"link": "console.link", "qr": "console.qr_code", "campaign": "console.campaign", "channel": "console.channel"}
+_PAGES = {"link": "console.link", "qr": "console.qr", "campaign": "console.campaign", "channel": "console.channel"}
 _TARGETS = {"target": "Links and QR codes"}  # a dimension, unless one of them is selected
 _TOO_OLD = (
     "Your plan keeps single visits for a shorter time than this period. Choose a later period, or remove a filter."

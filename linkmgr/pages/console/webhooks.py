@@ -45,8 +45,7 @@ def _check(members: Row) -> dict[str, str]:
     return {"events": f"Events {problem}."} if problem else {}
 
 
-@bp.get("/webhooks/<id:row_id>")
-def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
+def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
     """Show a webhook. Statements: the webhook and its deliveries."""
     stored = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
@@ -79,9 +78,9 @@ FORM = Form(
     check=_check,
     fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
     choices=lambda: {"groups": _groups(), "label_of": _label},
-    after="webhook",
+    page=_page,
     add=lambda user_id, members: Webhook.create(user_id, members | {"active": True}),  # the form of a new one lacks it
-    show_secret=lambda row: webhook(row["id"], row["secret"]),
+    show_secret=lambda row: _page(row["id"], row["secret"]),
 )
 
 
@@ -94,8 +93,8 @@ def webhook_secret(row_id: int) -> ResponseReturnValue:
     except AppError as error:
         if error.code != "changed_meanwhile":
             raise
-        return webhook(row_id, has_changed=True), error.status
-    return webhook(row_id, secret)
+        return _page(row_id, has_changed=True), error.status
+    return _page(row_id, secret)
 
 
 def _send(row_id: int, send: Callable[[], str | None]) -> ResponseReturnValue:
