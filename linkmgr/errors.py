@@ -4,6 +4,7 @@ Clients compare codes, so codes are stable. An error that the database detects h
 code (schema.sql).
 """
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import psycopg2
@@ -233,3 +234,16 @@ def as_app_error(error: Exception) -> AppError | None:
     if isinstance(error, psycopg2.IntegrityError):
         return from_constraint(error)
     return error if isinstance(error, AppError) else None
+
+
+def refusal(write: Callable[[], Any]) -> AppError | None:
+    """Call a function that writes. Return the error of the application or of a constraint that it ends with, or
+    None."""
+    try:
+        write()
+    except (AppError, psycopg2.IntegrityError) as error:
+        app_error = as_app_error(error)
+        if app_error is None:
+            raise
+        return app_error
+    return None

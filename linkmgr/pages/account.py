@@ -1,10 +1,8 @@
 """/account: the account page and its forms."""
 
 from collections.abc import Callable
-from functools import partial, wraps
 from http import HTTPStatus
 
-import psycopg2
 from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
@@ -61,39 +59,8 @@ def confirm_password() -> None:
 
 def password_problem() -> dict[str, str]:
     """Return the message about the current password, by the name of its control, or nothing if it is right."""
-    try:
-        confirm_password()
-    except AppError as error:
-        return {"current_password": error.message}
-    return {}
-
-
-def _form(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
-    """Show the message of the view on the account page, or its error beside the field of the form.
-
-    Forms for the API key show it in the response, so that no URL in the browser history does.
-    """
-
-    @wraps(view)
-    def wrapper() -> ResponseReturnValue:
-        try:
-            message = view()
-        except (AppError, psycopg2.IntegrityError) as error:
-            app_error = errors.as_app_error(error)
-            if app_error is None or app_error.status not in _REFUSED_STATUSES:
-                raise
-            name = f"{form}-password" if app_error.code in _ABOUT_CURRENT_PASSWORD else form
-            return _page(problems={name: app_error.message}), app_error.status
-        if form in _KEY_FORMS:
-            return _page(success=message, with_key=True)
-        flash(str(message), "success")
-        return redirect(url_for("console.home" if g.lacks_password else "account_page.show"), code=303)
-
-    return wrapper
-
-
-def _sent(member: str) -> Row:
-    return load(Account.updates(), {member: request.form.get(member, "")})
+    error = errors.refusal(confirm_password)
+    return {"current_password": error.message} if error else {}
 
 
 @bp.get("")
@@ -101,40 +68,27 @@ def show() -> str:
     return _page()
 
 
-@bp.get("/key")
-@bp.get("/key/replace")
-@bp.get("/<any(email, password, timezone):form>")
-def return_to_page(form: str = "key") -> Response:
-    """Redirect browsers that reload the URL of a form."""
-    return redirect(url_for("account_page.show", _anchor=form), code=303)
+# --- the forms: each returns the message of its success
 
 
-@bp.post("/key")
-@partial(_form, "key")
-def show_key() -> None:
-    confirm_password()
-
-
-@bp.post("/key/replace")
-@partial(_form, "replace")
-def replace_key() -> str:
+def _replace_key() -> str:
     confirm_password()
     accounts.replace_key(g.user_id, **keys.new_key(g.user_id))
     return "This is your new API key. The old one no longer works."
 
 
-@bp.post("/email")
-@partial(_form, "email")
-def change_email() -> str:
+def _sent(member: str) -> Row:
+    return load(Account.updates(), {member: request.form.get(member, "")})
+
+
+def _change_email() -> str:
     changes = _sent("email")
     confirm_password()
     accounts.update(g.user_id, **changes)
     return f"Your e-mail address is now {changes['email']}."
 
 
-@bp.post("/password")
-@partial(_form, "password")
-def change_password() -> str:
+def _change_password() -> str:
     """Change the password. Users who forgot it use a sign-in link: its session can set one, once and within an hour."""
     password = _sent("password")["password"]
     if not g.by_link:
@@ -149,12 +103,46 @@ def change_password() -> str:
     )
 
 
-@bp.post("/timezone")
-@partial(_form, "timezone")
-def change_timezone() -> str:
+def _change_timezone() -> str:
     name = parse_zone(request.form.get("timezone", "")[:_MAX_TYPED]).key
     accounts.update(g.user_id, timezone=name)
     return f"Times are now shown in the time zone {name}."
+
+
+_FORMS: dict[str, Callable[[], str | None]] = {
+    "key": confirm_password,
+    "replace": _replace_key,
+    "email": _change_email,
+    "password": _change_password,
+    "timezone": _change_timezone,
+}
+
+
+@bp.post("/key/replace", defaults={"form": "replace"})
+@bp.post("/<any(key, email, password, timezone):form>")
+def change(form: str) -> ResponseReturnValue:
+    """Show the message of a form on the account page, or its error beside the field.
+
+    Forms for the API key show it in the response, so that no URL in the browser history does.
+    """
+    messages: list[str | None] = []
+    error = errors.refusal(lambda: messages.append(_FORMS[form]()))
+    if error and error.status in _REFUSED_STATUSES:
+        name = f"{form}-password" if error.code in _ABOUT_CURRENT_PASSWORD else form
+        return _page(problems={name: error.message}), error.status
+    if error:
+        raise error
+    if form in _KEY_FORMS:
+        return _page(success=messages[0], with_key=True)
+    flash(str(messages[0]), "success")
+    return redirect(url_for("console.home" if g.lacks_password else "account_page.show"), code=303)
+
+
+@bp.get("/key/replace")
+@bp.get("/<any(key, email, password, timezone):form>")
+def return_to_page(form: str = "key") -> Response:
+    """Redirect browsers that reload the URL of a form."""
+    return redirect(url_for("account_page.show", _anchor=form), code=303)
 
 
 @bp.post("/sessions/<session_id>/end")

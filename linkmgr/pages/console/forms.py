@@ -11,7 +11,6 @@ from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
-import psycopg2
 from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
@@ -288,11 +287,7 @@ class Form:
 
     def _refusal(self, write: Callable[[], Any]) -> dict[str, str]:
         """Write, and return the message of an error by its field, or nothing."""
-        try:
-            write()
-        except (AppError, psycopg2.IntegrityError) as error:
-            app_error = errors.as_app_error(error)
-            if app_error is None or app_error.status not in _REFUSED:
-                raise
-            return {self.fields.get(app_error.code, GENERAL): app_error.message}
-        return {}
+        error = errors.refusal(write)
+        if error and error.status not in _REFUSED:
+            raise error
+        return {self.fields.get(error.code, GENERAL): error.message} if error else {}

@@ -2,9 +2,9 @@
 
 import re
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
-import psycopg2
 from flask import g, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -37,24 +37,19 @@ class Shortened(NamedTuple):
     refused: list[tuple[str, str]]
 
 
-def _shorten(line: str) -> Row:
+def _shorten(line: str, links: list[Row]) -> None:
     url = f"https://{line}" if _BARE.fullmatch(line) else line
     if messages := problems(Link.creates(), {"url": url}):
         raise AppError("invalid", problems=f"The URL {messages['url']}")
-    return Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url}
+    links.append(Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url})
 
 
 def _shorten_all(text: str) -> Shortened:
     result = Shortened([], [])
     lines = list(dict.fromkeys(line.strip() for line in text.replace("\0", "").splitlines() if line.strip()))
     for line in lines[:MAX_LINES]:
-        try:
-            result.links.append(_shorten(line))
-        except (AppError, psycopg2.IntegrityError) as error:
-            app_error = errors.as_app_error(error)
-            if app_error is None:
-                raise
-            result.refused.append((line, app_error.message))
+        if error := errors.refusal(partial(_shorten, line, result.links)):
+            result.refused.append((line, error.message))
     result.refused.extend((line, f"Send at most {MAX_LINES} lines at a time.") for line in lines[MAX_LINES:])
     return result
 
