@@ -137,6 +137,7 @@ def test_an_unattended_browser_of_an_administrator_grants_no_access(
 def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     plans = {row["name"]: row["id"] for row in sql("SELECT id, name FROM plans")}
     path = f"{ROOT}/users/{alice.id}"
+    assert re.findall('value="([^"]*)" selected>Choose a', get(browser, path)) == ["", ""]
     for form, shown in (
         (
             {"plan": plans["Pro"], "type": "monthly", "expiration": "2030-05-06T07:08"},

@@ -186,6 +186,7 @@ def test_the_console_says_since_when_deliveries_fail(
 ) -> None:
     path = f"/console/webhooks/{fail(alice, receiver, deliver)}"
     assert "Deliveries have failed since 20" in signed_in(app).get(path).text
+    assert ">failing</span>" in signed_in(app).get("/console/webhooks").text
     receiver.status = 200
     make_due(sql)
     deliver()

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from flask import Flask, g, redirect, request, url_for
+from flask import g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.errors import AppError
@@ -84,8 +84,3 @@ def from_control(text: str) -> str:
 def shown_time(text: str) -> str:
     """Return the UTC time of a control that shows this one: the first of both, if the clock is set back."""
     return from_control(to_control(text))
-
-
-def init_app(app: Flask) -> None:
-    for function in (when, exact, to_control):
-        app.add_template_filter(function)

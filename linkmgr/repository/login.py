@@ -81,7 +81,7 @@ def find_session(session: bytes) -> Row | None:
     return run_repeatable(
         """
         WITH session AS (
-            SELECT user_id, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
+            SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
                    by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
                    (SELECT coalesce(json_object_agg(kind, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND kind NOT LIKE 'visits %%') AS used

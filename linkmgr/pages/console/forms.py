@@ -68,7 +68,7 @@ class Form:
     preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
 
     def show_list(self) -> str:
-        page = self.kind.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+        page = self.kind.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         if self.used and page.rows:
             states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.kind.path)
             uses = {row["id"]: row for row in states}

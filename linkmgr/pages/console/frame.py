@@ -17,6 +17,8 @@ from linkmgr.web import request as web_request
 bp = Blueprint("console", __name__, url_prefix="/console")
 bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
+for function in (signed_in.when, signed_in.exact, signed_in.to_control):
+    bp.add_app_template_filter(function)
 framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
@@ -90,6 +92,7 @@ NAVIGATION = {
 }
 
 
+@bp.app_template_global("navigation")
 def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
     endpoint = request.endpoint or ""
     return {
@@ -108,16 +111,13 @@ def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
         flash(f"{labels.get(name, name) if mark else name}{mark}{rest}", "warning")
 
 
+@bp.app_template_filter("counted")
 def _counted(number: int) -> str:
     """Return a number that is counted up to MANY."""
     many = console_queries.MANY
     return f"{many:,}+" if number > many else f"{number:,}"
 
 
-@bp.record_once
-def _add_helpers(state: object) -> None:
-    app = state.app  # type: ignore[attr-defined]
-    app.add_template_global(_navigation, "navigation")
-    app.add_template_filter(_counted, "counted")
-    app.add_template_global(lambda feature: plan_use.is_included(g.account, feature), "included")
-    signed_in.init_app(app)
+@bp.app_template_global("included")
+def _is_included(feature: str) -> bool:
+    return plan_use.is_included(g.account, feature)

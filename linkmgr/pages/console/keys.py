@@ -6,9 +6,8 @@ from werkzeug.wrappers import Response
 
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
-from linkmgr.fields.query import page_number
 from linkmgr.pages.account import confirm_password, password_problem
-from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, console_queries
 from linkmgr.resources.keys import Key, KeyRotation
@@ -42,14 +41,8 @@ def _scope_table() -> list[tuple[str, list[str]]]:
     return [(label, [name if name in names else "" for name in row]) for label, row in table]
 
 
-def _show_list() -> str:
-    page = Key.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return FORM.render_list(page, default=api_keys.default(g.user_id))
-
-
 FORM = Form(
     Key,
-    show_list=_show_list,
     can_duplicate=False,
     example="Give each program its own key, which allows only what the program needs. For example, a key can create "
     "links and do nothing else.",
@@ -57,7 +50,7 @@ FORM = Form(
     fields={"domains_unknown": "domains", "admin_scope": "scopes"},
     check=lambda _members: password_problem(),  # a key gives lasting access
     options=lambda: {"domains": console_queries.choices(g.user_id)["domain"]},
-    choices=lambda: {"table": _scope_table(), "email": api_keys.owner(g.user_id)["email"]},
+    choices=lambda: {"table": _scope_table()},
     shown_once="key",
     show_secret=lambda row: render_template("console/key_made.html", secret=row["key"]),
     after="keys",
@@ -69,8 +62,8 @@ FORM = Form(
 
 @bp.get("/keys/<id:row_id>/rotate")
 def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> str:
-    key, email = Key.read(g.user_id, row_id), api_keys.owner(g.user_id)["email"]
-    return render_template("console/key_rotate.html", row=key, email=email, problem=problem, has_changed=has_changed)
+    row = Key.read(g.user_id, row_id)
+    return render_template("console/key_rotate.html", row=row, problem=problem, has_changed=has_changed)
 
 
 @bp.post("/keys/<id:row_id>/rotate")

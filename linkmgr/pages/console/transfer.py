@@ -6,6 +6,7 @@ from typing import Any
 from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr import errors
 from linkmgr.api import imports as api
 from linkmgr.api.export import LINKS
 from linkmgr.errors import AppError
@@ -54,8 +55,8 @@ def import_page(row_id: int) -> str:
         mapping = {name: column for name, column in request.args.items() if name in MEMBERS and column}
         preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
         return render_template("console/import_draft.html", row=row, preview=preview, rules=api.RULES)
-    errors = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
-    return render_template("console/import.html", row=row, errors=errors)
+    failed = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
+    return render_template("console/import.html", row=row, failed=failed)
 
 
 @bp.post("/imports/<id:row_id>")
@@ -76,9 +77,7 @@ def import_begin(row_id: int) -> Response:
 @bp.post("/imports/<id:row_id>/continue")
 def import_continue(row_id: int) -> Response:
     repository.read(g.user_id, row_id)
-    try:
-        requests.resume(g.user_id, row_id)
-    except AppError as error:
+    if error := errors.refusal(lambda: requests.resume(g.user_id, row_id)):
         flash(error.message, "error")
     return redirect(url_for("console.import_page", row_id=row_id), code=303)
 
