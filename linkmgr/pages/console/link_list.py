@@ -31,8 +31,7 @@ MAX_TAGS = 3  # channels of a row
 ORDERS = {"date": "Last added first", "created": "Last created first", "click": "Most clicks first",
           "visitor": "Most visitors first", "visit": "Last visited first"}  # fmt: skip
 _ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
-# By filter with fixed values: its label, and the labels of its values.
-FILTERS = {
+_FIXED = {  # filters with fixed values
     "status": ("Status", {"public": "Public", "private": "Private"}),
     "expired": ("Expiry", {"yes": "Expired", "no": "Not expired"}),
     "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
@@ -42,33 +41,43 @@ _YES = "yes"
 _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", _YES),
           "has:password": ("password", _YES)}  # fmt: skip
 _WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has):(?:"([^"]*)"|(\S+))')
-_NAMES = ("q", *_ROWS, *FILTERS, "order", "per")
+_NAMES = ("q", *_ROWS, *_FIXED, "order", "per")
 _CSV = export.columns(
     "shorturl longurl title description campaign channels status expiry password clicks uniqueclicks date"
 )
 
 
-def _filters(query: dict[str, Any]) -> Row:
-    return {name: query.get(name) for name in ("q", *_ROWS, *FILTERS)}
+Filters = dict[str, tuple[str, dict[str, str]]]  # by name: the label, and the labels of the values
+
+
+def _filters() -> Filters:
+    rows = console_queries.choices(g.user_id)
+    rows["domain"] = {"0": settings().base_url} | rows["domain"]
+    return {
+        name: (name.capitalize(), {row_id: text.rpartition("://")[2] for row_id, text in rows[name].items()})
+        for name in _ROWS
+    } | _FIXED
+
+
+def _conditions(query: dict[str, Any]) -> Row:
+    """Return the values of all filters, which are None by default."""
+    return {name: query.get(name) for name in ("q", *_ROWS, *_FIXED)}
 
 
 def _page(query: dict[str, Any]) -> Page:
-    filters, order = _filters(query), query["order"]
+    filters, order = _conditions(query), query["order"]
     paging: Any = {"limit": int(query["per"] or PER_PAGE), "number": page_number(), "after": None}
-    if query["q"] and not order and not any(query[name] for name in (*_ROWS, *FILTERS)):
+    if query["q"] and not order and not any(query[name] for name in (*_ROWS, *_FIXED)):
         return url_records.search(g.user_id, query["q"], **paging)
     return url_records.matching(g.user_id, filters, order=order, **paging)
 
 
-Choices = dict[str, dict[str, str]]  # see `console_queries.choices`
-
-
-def _query(choices: Choices) -> dict[str, Any]:
+def _query(filters: Filters) -> dict[str, Any]:
     """Return the filters and the order, which are None by default."""
     query: dict[str, Any] = (
         values_of({"q": SEARCH})
         | {name: query_id(name) for name in _ROWS}
-        | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
+        | {name: query_choice(name, tuple(values)) for name, (_, values) in _FIXED.items()}
         | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
     )
     if query["order"] == "date":
@@ -77,7 +86,7 @@ def _query(choices: Choices) -> dict[str, Any]:
     def take(match: re.Match[str]) -> str:
         """Set the filter that a word of the search names. Keep other words."""
         name, value = match[1], (match[2] or match[3] or "").lower()
-        ids = {text.rpartition("://")[2].lower(): row_id for row_id, text in choices.get(name, {}).items()}
+        ids = {text.lower(): row_id for row_id, text in filters[name][1].items()} if name in filters else {}
         choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
         query.update([choice] if choice else [])
         return "" if choice else match[0]
@@ -87,13 +96,9 @@ def _query(choices: Choices) -> dict[str, Any]:
     return query
 
 
-def _chips(query: dict[str, Any], choices: Choices) -> list[Chip]:
-    labels = {}
-    for name in _ROWS:
-        names = {row_id: text.rpartition("://")[2] for row_id, text in choices[name].items()}
-        names["0"] = settings().base_url.rpartition("://")[2]
-        labels[name] = names.get(query[name] or "", f"{name.capitalize()} {query[name]}")
-    labels |= {name: values.get(query[name], "") for name, (_, values) in FILTERS.items()} | {"q": query["q"]}
+def _chips(query: dict[str, Any], filters: Filters) -> list[Chip]:
+    labels = {name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()}
+    labels["q"] = query["q"]
     return [
         Chip(label, url_for("console.links", **(query | {name: None}))) for name, label in labels.items() if query[name]
     ]
@@ -103,8 +108,8 @@ def _chips(query: dict[str, Any], choices: Choices) -> list[Chip]:
 def links() -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
-    choices = console_queries.choices(g.user_id)
-    query = _query(choices)
+    filters = _filters()
+    query = _query(filters)
     page = _page(query)
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
@@ -114,7 +119,7 @@ def links() -> str:
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
-    most, chips = url_records.MAX_COMPARED if query["order"] else page.total, _chips(query, choices)
+    most, chips = url_records.MAX_COMPARED if query["order"] else page.total, _chips(query, filters)
     return render_template(
         "console/links.html",
         form=FORM,
@@ -126,8 +131,7 @@ def links() -> str:
         most_tags=MAX_TAGS,
         chips=chips,
         searched=chips,
-        choices=choices,
-        filters=FILTERS,
+        filters=filters,
         base_url=settings().base_url,
     )
 
@@ -198,31 +202,31 @@ def links_change() -> ResponseReturnValue:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
     if not (is_all or ids):
         return _back("Select links first.")
-    choices = console_queries.choices(g.user_id) if is_all else {}
-    query = _query(choices) if is_all else {}
+    filters = _filters() if is_all else {}
+    query = _query(filters) if is_all else {}
     if action != "export":
-        return _change(action, ids, query, choices)
+        return _change(action, ids, query, filters)
     plans.require_exports(g.user_id)
     user_id = g.user_id
-    rows = (console_queries.selected(user_id, some) for some in _batches(user_id, ids, _filters(query)))
+    rows = (console_queries.selected(user_id, some) for some in _batches(user_id, ids, _conditions(query)))
     return web_export.download(g.user_id, web_export.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
 
 
-def _change(action: str, ids: list[int], query: Row, choices: Choices) -> ResponseReturnValue:
+def _change(action: str, ids: list[int], query: Row, filters: Filters) -> ResponseReturnValue:
     """Ask before links are deleted, and before all that match the filters are changed. Otherwise change the links, a
     bounded number of them at a time.
 
     Links that were created after the question are not changed: their ids are not `below` that of the form.
     """
     name, rows = "delete" if action == "ask" else action, []
-    change, filters = CHANGES[name], _filters(query)
+    change, chosen = CHANGES[name], _conditions(query)
     row_id = to_number(request.form.get(change.member, "")) if change.member else 0
-    names = choices.get(change.member, {})
+    _, names = filters.get(change.member, ("", {}))
     if not isinstance(row_id, int) or (row_id and not ids and str(row_id) not in names):
         return _back(f"Choose a {change.member} first.")
     below, number, done = map(_position, _POSITION)
     if action != "ask" and (ids or below):
-        batches = _batches(g.user_id, ids, filters, below)
+        batches = _batches(g.user_id, ids, chosen, below)
         for some in islice(batches, MAX_BATCHES):
             done, below = done + change.store(g.user_id, some, row_id), some[-1]
         if not next(batches, None):
@@ -231,7 +235,7 @@ def _change(action: str, ids: list[int], query: Row, choices: Choices) -> Respon
         rows = console_queries.selected(g.user_id, ids)
         number = len(rows)
     else:
-        newest = url_records.matching(g.user_id, filters, limit=1, number=1, after=None)
+        newest = url_records.matching(g.user_id, chosen, limit=1, number=1, after=None)
         if not newest.rows:
             return _back("No link matches the filters.")
         number, below = newest.total, newest.rows[0]["id"] + 1
@@ -241,7 +245,7 @@ def _change(action: str, ids: list[int], query: Row, choices: Choices) -> Respon
         change=change,
         action=name,
         number=number,
-        chips=_chips(query, choices) if query else [],
+        chips=_chips(query, filters) if query else [],
         row={"id": row_id, "name": names.get(str(row_id))},
         ids=ids,
         rows=rows,
