@@ -7,7 +7,6 @@ stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
@@ -26,7 +25,7 @@ from linkmgr.fields.links import Expiry
 from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial, plan_use, signed_in
 from linkmgr.pages.console import controls, frame
-from linkmgr.pages.console.controls import Control, FormData
+from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.plan_use import Usage
 from linkmgr.repository import console_queries, tables
 from linkmgr.resources.resource import Resource
@@ -64,7 +63,7 @@ class Form:
     example = ""  # what the resource is for, shown while there is none
     used = ""  # the noun of what uses a row
     counted = ""  # a kind of `plan_use`, if it is not `plural`
-    has_list = can_duplicate = True
+    can_duplicate = True
     preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
 
     def show_list(self) -> str:
@@ -81,9 +80,12 @@ class Form:
         self.read, self.add, self.change, self.delete = kind.read, kind.create, kind.change, kind.delete
         assert all(hasattr(self, name) for name in members), members
         vars(self).update(members)
+        self.called = f"{self.noun[0].upper()}{self.noun[1:]}"  # as it begins a sentence
+        self.heading = f"{self.called}s"
+        self.controls = {name: controls.control(field) for name, field in kind.controls().items()}
+        self.fixed = kind.creates()().fields.keys() - kind.updates()().fields.keys()  # members that are not changed
         row = f"/{self.plural}/<id:row_id>"
-        if self.has_list:
-            self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
+        self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
         if self.page:
             self.after = self.name
             self.bp.add_url_rule(row, self.name, self.page)
@@ -132,24 +134,6 @@ class Form:
 
     def _preview_stored(self, row_id: int) -> Response:
         return interstitial.preview(self.preview, self.read(g.user_id, row_id))
-
-    @cached_property
-    def called(self) -> str:
-        """The noun as it begins a sentence."""
-        return f"{self.noun[0].upper()}{self.noun[1:]}"
-
-    @cached_property
-    def heading(self) -> str:
-        return f"{self.called}s"
-
-    @cached_property
-    def controls(self) -> dict[str, Control]:
-        return {name: controls.control(field) for name, field in self.kind.controls().items()}
-
-    @cached_property
-    def fixed(self) -> set[str]:
-        """The members that cannot be changed."""
-        return self.kind.creates()().fields.keys() - self.kind.updates()().fields.keys()
 
     def url(self, action: str, row: Row | None = None) -> str:
         """Return the URL of an action, of the page of a row for "page", or of the list for ""."""

@@ -15,9 +15,8 @@ from linkmgr.errors import AppError
 from linkmgr.fields.query import SEARCH, page_number, query_choice, query_id, values_of
 from linkmgr.pages import charts
 from linkmgr.pages.console.controls import to_number
-from linkmgr.pages.console.forms import PER_PAGE
+from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip, bp
-from linkmgr.pages.console.links import FORM
 from linkmgr.repository import bulk_changes, console_queries, plans, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
@@ -104,8 +103,7 @@ def _chips(query: dict[str, Any], filters: Filters) -> list[Chip]:
     ]
 
 
-@bp.get("/links")
-def links() -> str:
+def show(form: Form) -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
     filters = _filters()
@@ -122,7 +120,7 @@ def links() -> str:
     most, chips = url_records.MAX_COMPARED if query["order"] else page.total, _chips(query, filters)
     return render_template(
         "console/links.html",
-        form=FORM,
+        form=form,
         page=page._replace(total=min(page.total, most)),
         total=page.total,
         query=query,

@@ -9,7 +9,7 @@ from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import periods
+from linkmgr.pages.console import link_list, periods
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, url_records, urls, visit_list
@@ -108,11 +108,11 @@ def _options() -> dict[str, dict[str, str]]:
     }
 
 
-FORM = Form(
+FORM: Form = Form(
     Link,
     name="link",
     plural="links",
-    has_list=False,
+    show_list=lambda: link_list.show(FORM),
     read=url_records.read_current,
     delete=urls.delete,
     fields=_FIELDS,

@@ -5,7 +5,6 @@ from linkmgr.resources.splash import Splash
 
 FORM = Form(
     Splash,
-    name="splash_page",
     preview="splash",
     used="link",
     counted="splash_pages",
