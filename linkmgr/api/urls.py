@@ -3,22 +3,24 @@
 import orjson
 from flask import Blueprint, Response
 
+from linkmgr.api import usual
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
 from linkmgr.errors import AppError
-from linkmgr.fields.bodies import body, changes_of
+from linkmgr.fields.bodies import body
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import url_records, urls
+from linkmgr.repository import url_records
 from linkmgr.resources.urls import Link
 from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.request import warn
-from linkmgr.web.responses import Json, created, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("urls", __name__)
+usual.add_routes(bp, Link, "read", "update", "delete")
 
 QUERY = {
     "order": Parameter(
@@ -44,18 +46,13 @@ def _find(short: str) -> Json:
     link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
-    del link["version"]
-    data = link.pop("data")
-    totals = {"clicks": data["clicks"], "uniqueclicks": data["uniqueClicks"]}
+    record = Link.as_read(link)
+    totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
     row = {name: (link | totals)[name] for name in Link.shown("list")}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1
     listed = listing("urls", Page([row] if on_page else [], 1, page["limit"], None if after else number, None))
-    return ok(id=link["id"], data=data | listed["data"], details=link)
-
-
-def _short(link: Json) -> Json:
-    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+    return ok(**record | {"data": record["data"] | listed["data"]})
 
 
 def _list_links(q: str | None, *, by_clicks: bool) -> Page:
@@ -80,12 +77,6 @@ def index() -> Json:
     return listing("urls", _list_links(sent["q"], by_clicks=sent["order"] == "click"))
 
 
-@bp.get("/url/<id:link_id>")
-def read(link_id: int) -> Response:
-    link = url_records.read(user_id(), link_id)
-    return versioned(link.pop("version"), id=link_id, data=link.pop("data"), details=link)
-
-
 @bp.get("/url/<id:link_id>/visits")
 def visits(link_id: int) -> Json | Response:
     return list_visits(link_id, what="link")
@@ -93,23 +84,9 @@ def visits(link_id: int) -> Json | Response:
 
 @bp.post("/url/add")
 def add() -> Response:
-    link = Link.create(user_id(), body(Link.creates()))
-    del link["is_new"]
-    response = created(link.pop("version"), short := _short(link), id=link["id"], data=link.pop("data"), details=link)
+    response = usual.add(Link, body(Link.creates()))
     if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
-        response.set_data(orjson.dumps(ok(**short)))
+        members = response.get_json()
+        shown = ("error", "id", "shorturl", "short", "warnings")
+        response.set_data(orjson.dumps({name: members[name] for name in shown if name in members}))
     return response
-
-
-@bp.put("/url/<id:link_id>/update")
-def update(link_id: int) -> Response:
-    changes = changes_of(Link.updates(), lambda: url_records.read_current(user_id(), link_id))
-    link = Link.change(user_id(), link_id, changes)
-    message = "Link has been updated successfully."
-    return updated(message, link.pop("version"), _short(link), id=link_id, data=link.pop("data"), details=link)
-
-
-@bp.delete("/url/<id:link_id>/delete")
-def delete(link_id: int) -> Json:
-    urls.delete(user_id(), link_id)
-    return ok("Link has been deleted successfully.")

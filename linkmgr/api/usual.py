@@ -19,7 +19,7 @@ def index(kind: Kind) -> Json:
 
 
 def _read(kind: Kind, **ids: int) -> Response:
-    record = kind.read(user_id(), *ids.values())
+    record = kind.show(user_id(), *ids.values())
     return versioned(record["version"], **kind.as_read(record))
 
 
@@ -29,8 +29,7 @@ def _add(kind: Kind) -> Response:
 
 def add(kind: Kind, members: Json) -> Response:
     row = kind.create(user_id(), members)
-    also = {name: row[name] for name in kind.answered}
-    return created(row["version"], also, **kind.as_read(row))
+    return created(row["version"], kind.beside(row, is_new=True), **kind.as_read(row))
 
 
 def _update(kind: Kind, **ids: int) -> Response:
@@ -44,8 +43,9 @@ def changes(kind: Kind, row_id: int) -> Json:
 
 
 def change(kind: Kind, row_id: int, members: Json) -> Response:
-    record = kind.change(user_id(), row_id, members)
-    return updated(f"{kind.subject()} has been updated successfully.", record["version"], **kind.as_read(record))
+    row = kind.change(user_id(), row_id, members)
+    message = f"{kind.subject()} has been updated successfully."
+    return updated(message, row["version"], kind.beside(row, is_new=False), **kind.as_read(row))
 
 
 def _delete(kind: Kind, **ids: int) -> Json:

@@ -16,8 +16,11 @@ from flask import current_app
 from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.repository import imports, outbox, qr, url_records
+from linkmgr.repository import imports, outbox
 from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.qr import QrCode
+from linkmgr.resources.resource import HIDDEN
+from linkmgr.resources.urls import Link
 from linkmgr.resources.webhooks import TEST, matches
 from linkmgr.settings import settings
 
@@ -25,13 +28,11 @@ MAX_BATCH = 200
 MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
 
 _READ: dict[str, Callable[[int, int], Row]] = {
-    "link": url_records.read_current,
-    "qr": qr.read_current,
+    "link": Link.read,
+    "qr": QrCode.read,
     "import": imports.read,
     **{kind.path: kind.read for kind in KINDS},
 }
-# The ETag, and the statistics of links and QR codes.
-_LEFT_OUT = {"link": ("version", "data"), "qr": ("version", "statistics")}
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
 _FILTERS = ("campaign", "channel", "domain")
@@ -116,7 +117,7 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         record = _READ[kind](event["user_id"], event["object_id"])
     except AppError:  # deleted since
         return {"id": event["object_id"]}, [{kind: event["object_id"]}]
-    record = {name: value for name, value in record.items() if name not in _LEFT_OUT.get(kind, ("version",))}
+    record = {name: value for name, value in record.items() if name not in HIDDEN}
     targets = outbox.targets(event["user_id"], [event["object_id"]]) if kind in ("link", "qr") else []
     return record, targets or [{kind: event["object_id"]}]
 

@@ -59,7 +59,7 @@ _BY_SHORT_URL = f"""
 
 
 def read(user_id: int, link_id: int) -> Row:
-    """Return the link. Its statistics are the member `data`."""
+    """Return the link and its `statistics`."""
     return to_record(existing(replica_row(_BY_ID, user_id=user_id, link_id=link_id), "link"))
 
 
@@ -92,9 +92,9 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
 
 def to_record(link: Row) -> Row:
     """Return the record of a row of `details_of`."""
-    data = visits.statistics({name: link.pop(name) for name in visits.TOTALS})
+    statistics = visits.statistics({name: link.pop(name) for name in visits.TOTALS})
     related = link.pop("related") or _UNRELATED
-    return _with_members(link | related | {"data": data})
+    return _with_members(link | related | {"statistics": statistics})
 
 
 def _with_members(link: Row) -> Row:

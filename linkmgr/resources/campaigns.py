@@ -25,7 +25,6 @@ campaign is `public`. Responses to create and update contain the name as `domain
     plural = "campaigns"
     also_shown = ("domain", "campaign")
     fixed = ("domain",)
-    answered = ("id", "domain", "campaign", "public", "rotator", "list")
     rows = CAMPAIGNS
 
     id = row_id()
@@ -55,6 +54,8 @@ campaign is `public`. Responses to create and update contain the name as `domain
     date = created(shown=EXPORT)
 
     @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        campaign = super().create(user_id, members)
-        return campaign | dict.fromkeys(cls.also_shown, campaign["name"])
+    def beside(cls, row: Row, *, is_new: bool) -> Row:
+        names = dict.fromkeys(cls.also_shown, row["name"])
+        if is_new:
+            return {"id": row["id"]} | names | {name: row[name] for name in ("public", "rotator", "list")}
+        return {name: row[name] for name in cls.shown()} | names

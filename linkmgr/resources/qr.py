@@ -16,7 +16,7 @@ from linkmgr.outbound import fetch
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, prose, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, prose, row_id, with_statistics
 from linkmgr.web.request import warn
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
@@ -97,14 +97,7 @@ class QrCode(Resource):
         Shown({"type": "array", "items": {"type": "integer"}}), "The ids of its channels.", [17], shown=EXPORT
     )
 
-    @classmethod
-    def read(cls, user_id: int, row_id: int) -> Row:
-        return qr.read(user_id, row_id)
-
-    @classmethod
-    def as_read(cls, row: Row) -> Row:
-        details = {name: value for name, value in row.items() if name not in ("version", "statistics")}
-        return {"data": row["statistics"], "details": details}
+    read, show, as_read = staticmethod(qr.read_current), staticmethod(qr.read), staticmethod(with_statistics)
 
     @classmethod
     def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
@@ -114,7 +107,7 @@ class QrCode(Resource):
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
         """If a color was sent, check both while the row is locked, and undo the change if they are too similar."""
-        stored = qr.read_current(user_id, row_id)
+        stored = cls.read(user_id, row_id)
         if members.get("logo") == stored["logo"]:
             members.pop("logo", None)  # keep the image instead of fetching it again
         row = _prepare(stored["type"], members, image)

@@ -17,6 +17,7 @@ from linkmgr.fields.member import member
 
 # The places that show a member, if it is not shown everywhere
 READ, DETAIL, EXPORT = "record list", "record export", "export"
+HIDDEN = ("version", "statistics", "is_new")  # of a row, which a record does not have
 
 
 class Rows(Protocol):
@@ -33,6 +34,12 @@ class Rows(Protocol):
 def prose(module: str, **values: Any) -> str:
     """Return the text beside a module: what the documents say of a resource. Names in braces are values."""
     return Path(module).with_suffix(".md").read_text().strip().format(**values)
+
+
+def with_statistics(row: Row) -> Row:
+    """Return the members of a single read of a link or a QR code."""
+    details = {name: value for name, value in row.items() if name not in HIDDEN}
+    return {"data": row["statistics"], "details": details}
 
 
 def row_id() -> Id:
@@ -142,6 +149,11 @@ class Resource(New):
         return {"data": {name: row[name] for name in cls.shown()}}
 
     @classmethod
+    def beside(cls, row: Row, *, is_new: bool) -> Row:
+        """Return the members that the response to a create or an update has beside the record."""
+        return {name: row[name] for name in cls.answered} if is_new else {}
+
+    @classmethod
     @cache
     def _unsent(cls) -> Row:
         return dict.fromkeys(cls.creates()().fields)
@@ -161,8 +173,13 @@ class Resource(New):
         return page
 
     @classmethod
-    def read(cls, user_id: int, row_id: int) -> Row:
+    def read(cls, user_id: int, row_id: int, /) -> Row:
         return cls.record(cls.rows.read(user_id, row_id))
+
+    @classmethod
+    def show(cls, user_id: int, row_id: int, /) -> Row:
+        """Return the record for a single read, which may lag."""
+        return cls.read(user_id, row_id)
 
     @classmethod
     def add(cls, user_id: int, body: Row) -> int:
@@ -178,7 +195,7 @@ class Resource(New):
         return cls.record(cls.rows.update(user_id, row_id, cls.complete(members)))
 
     @classmethod
-    def delete(cls, user_id: int, row_id: int) -> None:
+    def delete(cls, user_id: int, row_id: int, /) -> None:
         cls.rows.delete(user_id, row_id)
 
     @classmethod

@@ -25,7 +25,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records, urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, prose, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, prose, row_id, with_statistics
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 
@@ -222,9 +222,20 @@ class Link(Resource):
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204, shown=DETAIL)
 
+    read, show = staticmethod(url_records.read_current), staticmethod(url_records.read)
+    delete = staticmethod(urls.delete)
+
     @classmethod
     def id_name(cls) -> str:
         return "link_id"
+
+    @classmethod
+    def as_read(cls, row: Row) -> Row:
+        return {"id": row["id"]} | with_statistics(row)
+
+    @classmethod
+    def beside(cls, row: Row, *, is_new: bool) -> Row:
+        return {"id": row["id"], "shorturl": row["shorturl"], "short": row["shorturl"]}
 
     @post_load
     def drop_defaults(self, loaded: Row, **_: Any) -> Row:

@@ -12,7 +12,7 @@ from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_list, periods
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import console_queries, url_records, urls, visit_list
+from linkmgr.repository import console_queries, url_records, visit_list
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
@@ -113,8 +113,6 @@ FORM: Form = Form(
     name="link",
     plural="links",
     show_list=lambda: link_list.show(FORM),
-    read=url_records.read_current,
-    delete=urls.delete,
     fields=_FIELDS,
     check=_check,
     options=_options,

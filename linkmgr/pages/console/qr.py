@@ -162,7 +162,6 @@ FORM = QrForm(
     QrCode,
     plural="qrs",
     show_list=_show_list,
-    read=qr.read_current,
     add=lambda user_id, members: QrCode.create(user_id, members, _image(members.get("logo", ""))),
     change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image(members.get("logo", ""))),
     delete=qr.delete,
