@@ -1,4 +1,4 @@
-"""Charts as SVG: lines with area, bars and sparklines; and tables with bars.
+"""Charts as SVG: lines with area, bars and sparklines.
 
 The templates draw what this module computes. A plot is stretched to the width of the page, so its labels are not part
 of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT.
@@ -18,7 +18,7 @@ SPARK_DAYS = 28
 MAX_X_TICKS = 8
 FEW = 20  # clicks; fewer have no percentages, and bars instead of a line
 _MAX_STEPS = 4
-_STEPS = (1, 2, 2.5, 5, 10)
+_STEPS = [factor * 10**power // 10 for power in range(20) for factor in (10, 20, 25, 50)]
 _WEEK = 7  # days
 
 # By unit, from many ticks to few: the buckets that get a tick.
@@ -29,6 +29,7 @@ _X_TICKS: dict[str, tuple[Callable[[datetime], bool], ...]] = {
     "week": (lambda at: at.day <= _WEEK, lambda at: at.day <= _WEEK and at.month % 3 == 1),
     "month": (lambda at: True, lambda at: at.month % 2 == 1),
 }
+_FULL_LABELS = {"minute": "%H:%M", "hour": "%b %-d, %H:%M", "day": "%a, %b %-d", "month": "%B %Y"}
 
 
 class Bucket(NamedTuple):
@@ -39,61 +40,16 @@ class Bucket(NamedTuple):
     previous: int  # or the visitors, if the chart shows them
 
 
-class Mark(NamedTuple):
-    """A point or a bar, with the texts of its tooltip and of its row in the table."""
-
-    x: float
-    y: float
-    label: str
-    clicks: int
-    previous: int
-    is_partial: bool
-
-
-class Chart(NamedTuple):
-    title: str
-    kind: str
-    unit: str
-    marks: list[Mark]
-    step: float  # the width of a bucket
-    line: str
-    partial: str  # the part of the line that leads to the current bucket
-    area: str
-    previous: str
-    y_ticks: list[tuple[float, str]]  # from the top down
-    x_ticks: list[tuple[float, str]]  # in percent of the width
-    noun: str  # of one visit
-    second: str  # what the second line shows: "before", "visitors" or ""
-
-
-def buckets(rows: list[Row], starts: list[datetime], before: list[datetime]) -> list[Bucket]:
-    """Return the buckets of `periods.compared`, whose numbers the rows without a dimension have."""
-    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
-    counts[len(before)] = 0  # after the elapsed part
-    return [
-        Bucket(start, counts.get(len(before) + number, 0), counts.get(min(number, len(before)), 0))
-        for number, start in enumerate(starts, 1)
-    ]
-
-
 def y_ticks(maximum: int) -> list[int]:
     """Return at most five round numbers, from 0 to at least the maximum."""
-    size = 1
-    while True:
-        for factor in _STEPS:
-            step = factor * size
-            if step == int(step) and maximum <= _MAX_STEPS * step:
-                count = max(1, -(-maximum // int(step)))
-                return [int(step) * number for number in range(count + 1)]
-        size *= 10
+    step = next(step for step in _STEPS if maximum <= _MAX_STEPS * step)
+    return list(range(0, max(1, maximum) + step, step))
 
 
 def tick_label(at: datetime, unit: str) -> str:
     if unit == "month":
         return f"{at:%b %Y}" if at.month == 1 else f"{at:%b}"
-    if unit == "minute" or (unit == "hour" and at.hour):
-        return f"{at:%H:%M}"
-    return f"{at:%b} {at.day}"
+    return f"{at:%H:%M}" if unit == "minute" or (unit == "hour" and at.hour) else f"{at:%b %-d}"
 
 
 def x_ticks(starts: list[datetime], unit: str) -> list[tuple[int, str]]:
@@ -107,18 +63,9 @@ def x_ticks(starts: list[datetime], unit: str) -> list[tuple[int, str]]:
 
 
 def full_label(at: datetime, unit: str) -> str:
-    match unit:
-        case "minute":
-            return f"{at:%H:%M}"
-        case "hour":
-            return f"{at:%b} {at.day}, {at:%H:%M}"
-        case "week":
-            end = at + timedelta(days=6 - at.weekday())
-            return f"{at:%b} {at.day} to {end:%b} {end.day}"
-        case "month":
-            return f"{at:%B %Y}"
-        case _:
-            return f"{at:%a}, {at:%b} {at.day}"
+    if unit == "week":
+        return f"{at:%b %-d} to {at + timedelta(days=6 - at.weekday()):%b %-d}"
+    return at.strftime(_FULL_LABELS[unit])
 
 
 def count(number: int, noun: str = "click") -> str:
@@ -152,36 +99,41 @@ def chart(
     is_current: bool = True,
     sentence: str = "",
     second: str = "before",
-) -> Chart:
-    """Return the chart of clicks. If it is current, the last bucket is not complete. `sentence` is another title."""
+) -> Row:
+    """Return the chart of clicks for the macro `chart`. If it is current, the last bucket is not complete. `sentence`
+    is another title. The second line is the time `before`, the `visitors`, or missing."""
     ticks = y_ticks(max(max(bucket.clicks, bucket.previous) for bucket in buckets))
     top, step = ticks[-1], WIDTH / len(buckets)
 
-    def point(number: int, clicks: int) -> tuple[float, float]:
-        return (number + 0.5) * step, HEIGHT - clicks / top * HEIGHT
+    def points(numbers: list[int]) -> list[tuple[float, float]]:
+        return [((place + 0.5) * step, HEIGHT - number / top * HEIGHT) for place, number in enumerate(numbers)]
 
-    points = [point(number, bucket.clicks) for number, bucket in enumerate(buckets)]
+    line, total = points([bucket.clicks for bucket in buckets]), sum(bucket.clicks for bucket in buckets)
     partial = len(buckets) - 1 if is_current else None
-    marks = [
-        Mark(x, y, full_label(bucket.start, unit), bucket.clicks, bucket.previous, number == partial)
-        for number, ((x, y), bucket) in enumerate(zip(points, buckets, strict=True))
-    ]
     has_previous = any(bucket.previous for bucket in buckets)
-    return Chart(
-        sentence or title(buckets, period, noun),
-        "bars" if sum(bucket.clicks for bucket in buckets) < FEW else "line",
-        unit,
-        marks,
-        step,
-        _path(points[:partial]),
-        _path(points[-2:]) if is_current else "",
-        f"{_path(points)}L{points[-1][0]:.1f} {HEIGHT}L{points[0][0]:.1f} {HEIGHT}Z",
-        _path([point(number, bucket.previous) for number, bucket in enumerate(buckets)]) if has_previous else "",
-        [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
-        [((number + 0.5) / len(buckets) * 100, label) for number, label in x_ticks([b.start for b in buckets], unit)],
-        noun,
-        second,
-    )
+    marks = [
+        bucket._asdict() | {"x": x, "y": y, "label": full_label(bucket.start, unit), "is_partial": number == partial}
+        for number, ((x, y), bucket) in enumerate(zip(line, buckets, strict=True))
+    ]
+    return {
+        "title": sentence or title(buckets, period, noun),
+        "kind": "bars" if total < FEW else "line",
+        "unit": unit,
+        "noun": noun,
+        "total": total,
+        "second": second,
+        "marks": marks,
+        "step": step,
+        "line": _path(line[:partial]),
+        "partial": _path(line[-2:]) if is_current else "",  # leads to the current bucket
+        "area": f"{_path(line)}L{line[-1][0]:.1f} {HEIGHT}L{line[0][0]:.1f} {HEIGHT}Z",
+        "previous": _path(points([bucket.previous for bucket in buckets])) if has_previous else "",
+        "y_ticks": [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
+        # in percent of the width
+        "x_ticks": [
+            ((at + 0.5) / len(buckets) * 100, label) for at, label in x_ticks([b.start for b in buckets], unit)
+        ],
+    }
 
 
 def sparkline(clicks: list[int]) -> str:
@@ -205,28 +157,3 @@ def add_spark(row: Row, counts: dict[str, int]) -> None:
     number of the day, from 1."""
     row["recent"] = sum(counts.values())
     row["spark"] = sparkline([counts.get(str(number), 0) for number in range(1, SPARK_DAYS + 1)])
-
-
-class Bar(NamedTuple):
-    """A row of a table with bars."""
-
-    label: str
-    clicks: int
-    width: float  # in percent of the largest
-    share: str
-    url: str
-
-
-def tables(
-    rows: list[Row], total: int, headings: dict[str, str], name: Callable[[Row], tuple[str, str]]
-) -> dict[str, list[Bar]]:
-    """Return a table of the rows of each dimension, by heading. `name` returns the label and the URL of a row. Few
-    clicks have no shares."""
-    made: dict[str, list[Bar]] = {heading: [] for heading in headings.values()}
-    for row in rows:  # those of a dimension begin with the largest
-        if row["dimension"] in headings:
-            table, clicks = made[headings[row["dimension"]]], row["clicks"]
-            label, url = name(row)
-            width = clicks / (table[0].clicks if table else clicks) * 100
-            table.append(Bar(label, clicks, width, f"{clicks / total * 100:.0f} %" if total >= FEW else "", url))
-    return made

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime
 from functools import partial
+from operator import itemgetter
 from typing import NamedTuple
 
 from flask import g, render_template, request, url_for
@@ -12,8 +13,7 @@ from linkmgr import errors
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load, problems
-from linkmgr.fields.periods import parse_range
-from linkmgr.pages import charts, plan_use
+from linkmgr.pages import plan_use
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
@@ -56,27 +56,20 @@ def _shorten_all(text: str) -> Shortened:
 
 def _numbers(targets: int) -> Row:
     """Return the chart and the tables of the account, which has this number of links and QR codes."""
-    now = datetime.now(UTC)
-    span = parse_range(g.zone, now, since=None, until=None, period=f"{DAYS}d")
-    rows, buckets, labels = periods.count(span, "day", now, dimensions=["country", "referrer"], limit=_TOP)
-    total = sum(bucket.clicks for bucket in buckets)
-    is_large = min(total, targets * DAYS) > _MAX_COMPARED
-    busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None
+    period = periods.named(f"{DAYS}d", datetime.now(UTC))
+    rows, chart, labels = periods.count(period, dimensions=["country", "referrer"], limit=_TOP)
+    is_large = min(chart["total"], targets * DAYS) > _MAX_COMPARED
+    busiest = max(chart["marks"], key=itemgetter("clicks"))["start"].isoformat() if is_large else None
     rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
-    return {
-        "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
-        "total": total,
-        "tables": charts.tables(rows, total, _TABLES, _name),
-        "is_large": is_large,
-        "more": {heading: url_for("console.statistics", dimension=name) for name, heading in _TABLES.items()},
-    }
+    return {"chart": chart, "tables": periods.tables(rows, _TABLES, _labeled, {}), "is_large": is_large}
 
 
-def _name(row: Row) -> tuple[str, str]:
+def _labeled(row: Row) -> Row:
     if row["dimension"] != "target":
-        return row["label"] or "Unknown", periods.named({}, row)[1]
+        return periods.labeled({}, row) | {"label": row["label"] or "Unknown"}
     page = "console.link" if row["link_id"] else "console.qr"
-    return row["name"] or "A deleted link or QR code", url_for(page, row_id=row["label"]) if row["name"] else ""
+    url = url_for(page, row_id=row["label"]) if row["name"] else ""
+    return {"label": row["name"] or "A deleted link or QR code", "url": url}
 
 
 def _page(shortened: Shortened | None = None) -> str:

@@ -1,9 +1,10 @@
 """The period of a page, and the numbers of one or many targets in it: the chart, and the tables with bars."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flask import g, url_for
 
@@ -36,38 +37,53 @@ DIMENSIONS = {
     "device": "Devices",
     "language": "Languages",
 }
-# By period: its label, its name in a sentence, and the units of its chart, the first of which is the default.
+# By period: its label, and its name in a sentence.
 PERIODS = {
-    "24h": ("24h", "the last 24 hours", ("hour",)),
-    "7d": ("7d", "the last 7 days", ("day", "hour")),
-    "28d": ("28d", "the last 28 days", ("day", "week")),
-    "90d": ("90d", "the last 90 days", ("day", "week", "month")),
-    "12mo": ("12mo", "the last 12 months", ("month", "week")),
-    "week": ("This week", "the current week", ("day", "hour")),
-    "last-week": ("Last week", "the previous week", ("day", "hour")),
-    "month": ("This month", "the current month", ("day", "week")),
-    "last-month": ("Last month", "the previous month", ("day", "week")),
+    "24h": ("24h", "the last 24 hours"),
+    "7d": ("7d", "the last 7 days"),
+    "28d": ("28d", "the last 28 days"),
+    "90d": ("90d", "the last 90 days"),
+    "12mo": ("12mo", "the last 12 months"),
+    "week": ("This week", "the current week"),
+    "last-week": ("Last week", "the previous week"),
+    "month": ("This month", "the current month"),
+    "last-month": ("Last month", "the previous month"),
 }
 DEFAULT = "28d"
 _FIRST = date(2000, 1, 1)  # of a custom period
-# By unit: the least and the greatest number of days of a custom period that is shown by it.
-_CUSTOM_UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (90, MAX_DAYS)}
+# By unit: the least and the greatest number of days of a period that is shown by it, first by the first of them.
+_UNITS = {"day": (3, 120), "hour": (1, 7), "month": (90, MAX_DAYS), "week": (21, 800)}
 
 
 class Period(NamedTuple):
     """The period of the query: its times, its name, the members of the query that select it, the units that its chart
-    can have and the one that it has, and the last day that can be chosen."""
+    can have and the one that it has, and the current time."""
 
     span: Range
     name: str
     query: dict[str, str]
-    units: tuple[str, ...]
+    units: list[str]
     unit: str
-    today: str
+    now: datetime
 
     @property
-    def all(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+    def all(self) -> dict[str, tuple[str, str]]:
         return PERIODS
+
+    @property
+    def today(self) -> str:
+        return self.now.astimezone(g.zone).date().isoformat()
+
+    def chart(self, buckets: list[charts.Bucket], noun: str, **others: str) -> Row:
+        """Return the chart of the buckets that have begun."""
+        return charts.chart(
+            [bucket for bucket in buckets if bucket.start <= self.now],
+            unit=self.unit,
+            period=self.name,
+            noun=noun,
+            is_current=self.span.until > self.now,
+            **others,
+        )
 
 
 def _parse_date(name: str) -> date | None:
@@ -78,66 +94,97 @@ def _parse_date(name: str) -> date | None:
         raise AppError("invalid", problems=f"{name} must be a date such as 2026-11-21") from None
 
 
-def _custom(today: date) -> tuple[Range, str, dict[str, str], tuple[str, ...]] | None:
-    """Return the range from the day `from` up to and including the day `to`, in either order, its name, its query and
-    its units, or None."""
-    begin, end = _parse_date("from"), _parse_date("to")
+def _custom(now: datetime) -> Period | None:
+    """Return the period from the day `from` up to and including the day `to`, in either order, or None."""
+    begin, end, today = _parse_date("from"), _parse_date("to"), now.astimezone(g.zone).date()
     if not (begin or end):
         return None
     first, last = sorted(max(_FIRST, min(day, today)) for day in (begin or end or today, end or today))
     span = checked(Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None))
-    days = (last - first).days + 1
-    units = tuple(unit for unit, (least, most) in _CUSTOM_UNITS.items() if least <= days <= most)
-    name = f"{first:%b} {first.day}" + (f", {first.year}" if first.year != last.year else "")
+    name = f"{first:%b %-d}" + (f", {first.year}" if first.year != last.year else "")
     query = {"from": first.isoformat(), "to": last.isoformat()}
-    return span, f"the period {name} to {last:%b} {last.day}, {last.year}", query, units
+    return _shown(span, f"the period {name} to {last:%b %-d, %Y}", query, now)
 
 
-def requested(now: datetime) -> Period:
+def named(period: str, now: datetime) -> Period:
+    span = parse_range(g.zone, now, since=None, until=None, period=period)
+    return _shown(span, PERIODS[period][1], {"period": period}, now)
+
+
+def _shown(span: Range, name: str, query: dict[str, str], now: datetime) -> Period:
+    assert span.since
+    days = round((span.until - span.since) / timedelta(days=1))
+    units = [unit for unit, (least, most) in _UNITS.items() if least <= days <= most]
+    return Period(span, name, query, units, units[0], now)
+
+
+def requested() -> Period:
     """Return the period of the query."""
-    today = now.astimezone(g.zone).date()
-    chosen = _custom(today)
-    if chosen is None:
-        period = query_choice("period", tuple(PERIODS)) or DEFAULT
-        _, name, units = PERIODS[period]
-        chosen = parse_range(g.zone, now, since=None, until=None, period=period), name, {"period": period}, units
-    unit = query_choice("by", UNITS)
-    return Period(*chosen, unit if unit in chosen[-1] else chosen[-1][0], today.isoformat())
+    now, unit = datetime.now(UTC), query_choice("by", UNITS)
+    period = _custom(now) or named(query_choice("period", tuple(PERIODS)) or DEFAULT, now)
+    return period._replace(unit=unit) if unit in period.units else period
+
+
+# --- the numbers
 
 
 def count(
-    span: Range, unit: str, now: datetime, **selection: Any
-) -> tuple[list[Row], list[charts.Bucket], dict[str, str]]:
-    """Count the visits in a range and in the time before. Return the rows of `console_numbers.overview`, the buckets of
-    the chart, and the parameters of the range."""
-    starts, before = compared(span, unit, now)
-    days_before = now.date() - timedelta(days=DETAILED_DAYS)
+    period: Period, *, kind: str = "", row_id: int = 0, dimensions: Iterable[str] = (), limit: int = 1
+) -> tuple[list[Row], Row, dict[str, str]]:
+    """Count the visits of the account, or of the row of this kind, in a period and in the time before. Return the rows
+    of `console_numbers.overview`, the chart, and the parameters of the range."""
+    starts, before = compared(period.span, period.unit, period.now)
+    days_before = period.now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
-    labels = as_rollups(span, [], days_before)
-    around = as_rollups(replace(span, since=edges[0]), edges, days_before)
-    rows = console_numbers.overview(g.user_id, buckets=around, labels=labels, **selection)
-    return rows, charts.buckets(rows, starts, before), labels
+    labels = as_rollups(period.span, [], days_before)
+    rows = console_numbers.overview(
+        g.user_id,
+        kind=kind,
+        row_id=row_id,
+        dimensions=list(dimensions),
+        limit=limit,
+        buckets=as_rollups(replace(period.span, since=edges[0]), edges, days_before),
+        labels=labels,
+    )
+    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
+    counts[len(before)] = 0  # after the elapsed part
+    buckets = [
+        charts.Bucket(start, counts.get(len(before) + number, 0), counts.get(min(number, len(before)), 0))
+        for number, start in enumerate(starts, 1)
+    ]
+    return rows, period.chart(buckets, noun_of(kind)), labels
 
 
 def numbers(kind: str, row_id: int) -> Row:
     """Count the visits of a link, a QR code, a campaign or a channel in the period of the query."""
-    now, noun = datetime.now(UTC), "scan" if kind == "qr" else "click"
-    period = requested(now)
-    span, unit = period.span, period.unit
+    period = requested()
     selected: Row = {kind: row_id} | period.query
-    rows, buckets, _ = count(span, unit, now, kind=kind, row_id=row_id, dimensions=list(DIMENSIONS), limit=_TOP)
-    total = sum(bucket.clicks for bucket in buckets)
-    drawn = [bucket for bucket in buckets if bucket.start <= now]
+    rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=DIMENSIONS, limit=_TOP)
     has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
-    dimensions = {key: heading for key, heading in DIMENSIONS.items() if key != "city" or has_cities}
+    shown = {key: heading for key, heading in DIMENSIONS.items() if key != "city" or has_cities}
     return {
-        "chart": charts.chart(drawn, unit=unit, period=period.name, noun=noun, is_current=span.until > now),
-        "total": total,
+        "chart": chart,
         "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},
-        "tables": charts.tables(rows, total, dimensions, partial(named, selected)),
-        "more": {heading: statistics_url({"dimension": key} | selected) for key, heading in dimensions.items()},
-        "periods": period,
+        "tables": tables(rows, shown, partial(labeled, selected), selected),
+        "period": period,
     }
+
+
+def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], Row], query: Row) -> list[Row]:
+    """Return a table with bars of each dimension, and the URL of its statistics. The rows of a dimension begin with the
+    largest; `label_of` adds their labels and URLs."""
+    return [
+        {
+            "heading": heading,
+            "rows": [row | label_of(row) for row in rows if row["dimension"] == dimension],
+            "more": statistics_url({"dimension": dimension} | query),
+        }
+        for dimension, heading in headings.items()
+    ]
+
+
+def noun_of(kind: str) -> str:
+    return "scan" if kind == "qr" else "click"
 
 
 def label(dimension: str, text: str) -> str:
@@ -146,10 +193,10 @@ def label(dimension: str, text: str) -> str:
     return f"{text} ({code})" if code else text or "Unknown"
 
 
-def named(query: Row, row: Row) -> tuple[str, str]:
+def labeled(query: Row, row: Row) -> Row:
     """Return the label of a row, and the URL of the statistics that are filtered by it."""
     name, text = row["dimension"], row["label"]
-    return label(name, text), statistics_url({"dimension": name, name: text} | query) if text else ""
+    return {"label": label(name, text), "url": statistics_url({"dimension": name, name: text} | query) if text else ""}
 
 
 def statistics_url(query: Row) -> str:

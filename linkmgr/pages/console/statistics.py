@@ -1,7 +1,6 @@
 """Statistics of the account, a link, a QR code, a campaign or a channel, by one or two dimensions and filtered by their
 labels. Everything is in the query."""
 
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from flask import g, render_template, request, url_for
@@ -69,12 +68,12 @@ class Asked(NamedTuple):
         return row | {"target": target["name"], "url": url}
 
 
-def _read_query(now: datetime) -> Asked:
+def _read_query() -> Asked:
     kind = next((name for name in _PAGES if name in request.args), "")
     filters = {name: text for name in DIMENSIONS if (text := query_text(name, _MAX_TEXT))}
-    chosen = [query_choice("dimension", (*DIMENSIONS, *_TARGETS)), query_choice("second", tuple(DIMENSIONS))]
-    dimensions = list(dict.fromkeys(filter(None, [chosen[0] or "country", chosen[1]])))
-    return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested(now))
+    first, second = query_choice("dimension", (*DIMENSIONS, *_TARGETS)), query_choice("second", tuple(DIMENSIONS))
+    dimensions = list(dict.fromkeys(filter(None, [first or "country", second])))
+    return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested())
 
 
 def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
@@ -96,49 +95,35 @@ def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
     return stats.reports(g.user_id, Owner(g.user_id), [by_label] if is_compared else [by_label, over_time])
 
 
-def _chart(selection: Asked, over_time: list[stats.Report], now: datetime) -> charts.Chart:
-    span, unit, period = selection.period.span, selection.period.unit, selection.period.name
-    is_current, noun = span.until > now, "scan" if selection.kind == "qr" else "click"
+def _chart(selection: Asked, over_time: list[stats.Report]) -> Row:
+    period, noun = selection.period, periods.noun_of(selection.kind)
     if not over_time:
-        _, compared, _ = periods.count(span, unit, now, dimensions=[], limit=1)
-        begun = [bucket for bucket in compared if bucket.start <= now]
-        return charts.chart(begun, unit=unit, period=period, is_current=is_current)
+        return periods.count(period)[1]
     [report] = over_time
-    starts = [bucket.start.astimezone(g.zone) for bucket in buckets(span, unit)]
-    rows = [row for row in zip(starts, report.rows, strict=True) if row[0] <= now]
-    clicks, visitors = charts.count(report.totals["clicks"], noun), report.totals.get("visitors")
+    visitors = report.totals.get("visitors")
+    drawn = [
+        charts.Bucket(bucket.start.astimezone(g.zone), row["clicks"], row.get("visitors") or 0)
+        for bucket, row in zip(buckets(period.span, period.unit), report.rows, strict=True)
+    ]
+    clicks = charts.count(report.totals["clicks"], noun)
     counted = clicks if visitors is None else f"{clicks}, {charts.count(visitors, 'unique visitor')}"
-    drawn = [charts.Bucket(at, row["clicks"], row.get("visitors") or 0) for at, row in rows]
-    return charts.chart(
-        drawn,
-        unit=unit,
-        period=period,
-        noun=noun,
-        is_current=is_current,
-        sentence=f"{counted} in {period}",
-        second="" if visitors is None else "visitors",
-    )
+    second = "" if visitors is None else "visitors"
+    return period.chart(drawn, noun, sentence=f"{counted} in {period.name}", second=second)
 
 
 @bp.get("/statistics")
 def statistics() -> ResponseReturnValue:
     """Show the numbers. Statements: what is selected, the numbers over time, and those of the labels."""
-    now, searched = datetime.now(UTC), query_text("q", _MAX_TEXT) or ""
-    selection = _read_query(now)
-    shown: Row = {
-        "asked": selection,
-        "periods": selection.period,
-        "searched": searched,
-    }
-    shown |= {"dimensions": DIMENSIONS | _TARGETS, "label_of": periods.label, "most": MAX_LABELS}
+    selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
+    shown: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
+    shown |= {"dimensions": DIMENSIONS | _TARGETS, "label_of": periods.label}
     try:
         name, (by_label, *over_time) = _count(selection)
     except AppError as error:
         if error.code != "invalid":
             raise
-        return render_template(
-            "console/statistics.html", problem=_TOO_OLD, chips=_chips(selection, "Selected"), **shown
-        ), 400
+        chips = _chips(selection, "Selected")
+        return render_template("console/statistics.html", problem=_TOO_OLD, chips=chips, **shown), 400
     rows = [selection.with_name(row, by_label.names) for row in by_label.rows]
     rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
     if query_text("format") == "csv":
@@ -150,7 +135,7 @@ def statistics() -> ResponseReturnValue:
         name=name,
         back=url_for(_PAGES[selection.kind], row_id=selection.row_id) if selection.kind else "",
         chips=_chips(selection, name),
-        chart=_chart(selection, over_time, now),
+        chart=_chart(selection, over_time),
         total=by_label.totals["clicks"],
         page=Page(rows[(number - 1) * PER_PAGE : number * PER_PAGE], len(rows), PER_PAGE, number, None),
         largest=rows[0]["clicks"] if rows else 1,
