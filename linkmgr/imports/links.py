@@ -1,6 +1,6 @@
 """Check a batch of imported links, and store it."""
 
-from collections import Counter
+import secrets
 from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,7 +21,8 @@ from linkmgr.settings import settings
 MAX_ALIAS = 50
 MAX_CHANNELS = 100  # of a row
 MAX_TITLE = 255
-_TRIES = 3  # for a free alias, while other transactions take some
+_TRIES = 30  # for a free number, which is one of the _SMALL numbers at first
+_SMALL, _MAX_SUFFIX = 10, 999
 
 
 class Outcome(NamedTuple):
@@ -165,20 +166,12 @@ def _clash(row: Sent) -> Outcome:
 
 
 def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
-    """Add the smallest free number to each alias."""
-    for _ in range(_TRIES):
-        if not sent:
-            return
-        used: Counter[tuple[str, str]] = Counter()  # rows of this batch with the same alias
-        names = []
+    """Add a number to each alias: the smallest free one, or any if the small ones are in use."""
+    for number in range(2, _TRIES):
+        links = []
         for row in sent:
-            alias, host = row.name["alias"][: MAX_ALIAS - 4], row.name["host"]
-            names.append({"alias": alias, "host": host, "number": used[alias, host]})
-            used[alias, host] += 1
-        links = [
-            row.link | {"custom": f"{name['alias']}-{suffix}" if suffix else row.name["alias"]}
-            for row, name, suffix in zip(sent, names, imported.free_suffixes(user_id, names), strict=True)
-        ]
+            suffix = number if number < _SMALL else secrets.randbelow(_MAX_SUFFIX) + 1
+            links.append(row.link | {"custom": f"{row.name['alias'][: MAX_ALIAS - 4]}-{suffix}"})
         _add(user_id, sent, links, last_id)
         sent = [row for row in sent if _code(row) == "alias_taken"]
 

@@ -5,12 +5,11 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.db.statements import Row, rows, run
 from linkmgr.repository.overlay import ANSWERS_RECORDED, MAX_ANSWERS
 from linkmgr.repository.tables import TABLES
 
 DEFAULT_COLOR = "#64748b"  # of channels that an import makes
-MAX_SUFFIX = 999
 
 
 def last_id() -> int:
@@ -65,34 +64,6 @@ def find_own(user_id: int, names: list[Row]) -> list[Row]:
         user_id=user_id,
         names=orjson.dumps(names).decode(),
     )
-
-
-def free_suffixes(user_id: int, names: list[Row]) -> list[int | None]:
-    """Return the smallest number from 2, after `number` others, that makes each `alias` free on its `host`.
-
-    The LIMIT inside makes PostgreSQL look up single aliases instead of reading the whole table for each row. An ORDER
-    BY would look up all numbers; a series is in order.
-    """
-    records = rows(
-        """
-        SELECT (SELECT suffix
-                  FROM generate_series(2, %(max_suffix)s) AS suffix
-                 WHERE (SELECT true FROM aliases a
-                         WHERE a.alias = sent.alias || '-' || suffix
-                           AND a.domain_id = CASE sent.host WHEN '' THEN 0
-                                             ELSE (SELECT id FROM domains d
-                                                    WHERE d.user_id = %(user_id)s AND d.host = sent.host) END
-                         LIMIT 1) IS NULL
-                OFFSET sent.number LIMIT 1) AS suffix
-          FROM ROWS FROM (json_to_recordset(%(names)s) AS (alias text, host text, number integer)) WITH ORDINALITY
-               AS sent (alias, host, number, n)
-         ORDER BY n
-        """,
-        user_id=user_id,
-        names=orjson.dumps(names).decode(),
-        max_suffix=MAX_SUFFIX,
-    )
-    return [record["suffix"] for record in records]
 
 
 def count_clicks(user_id: int, clicks: dict[int, int], *, subtract: bool) -> None:
@@ -158,21 +129,6 @@ def own_ids(user_id: int, table: str, keys: list[Any], *, by: str = "key") -> di
     `host` of domains."""
     records = rows(_OWN_IDS[table, by], user_id=user_id, keys=keys)
     return {record["key"]: record["id"] for record in records}
-
-
-def is_code_taken(user_id: int, code: str) -> bool:
-    """Return True if another user has or had a QR code with this code."""
-    taken = row(
-        """
-        SELECT 1 FROM qrs WHERE code = %(code)s AND user_id <> %(user_id)s
-         UNION ALL
-        SELECT 1 FROM aliases WHERE alias = %(code)s AND domain_id = -1 AND owner_id <> %(user_id)s
-         LIMIT 1
-        """,
-        user_id=user_id,
-        code=code,
-    )
-    return taken is not None
 
 
 def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:

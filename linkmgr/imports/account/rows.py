@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg2
+from psycopg2.errors import UniqueViolation
 
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
@@ -166,11 +167,12 @@ class Lines(Batch):
         source = record.get("logo")
         if isinstance(source, str) and len(source) > MAX_URL:
             raise invalid(f"logo must be at most {MAX_URL:,} characters")
-        code = str(record.get("code"))
-        if imported.is_code_taken(user_id, code):
-            code = qr_data.new_code()
-        stored = {"code": code, "logo_source": source if isinstance(source, str) else None}
-        return int(qr.add(user_id, QrCode.to_row(new) | stored)["id"])
+        stored = QrCode.to_row(new) | {"logo_source": source if isinstance(source, str) else None}
+        try:
+            with undoable():
+                return int(qr.add(user_id, stored | {"code": str(record.get("code"))})["id"])
+        except UniqueViolation:
+            return int(qr.add(user_id, stored | {"code": qr_data.new_code()})["id"])
 
     def _logos(self, rows: list[ImportRow]) -> None:
         for row in rows:
