@@ -747,13 +747,13 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
   LEFT JOIN totals t ON t.tracked_id = l.id;
 
 -- Imports of links. The stage 'read' turns a file or service into rows of import_rows; 'store' works on them. `batch`
--- is the number of batches of both. `cursor` is the next page of a service, `found` the number of rows read,
--- `waiting_bytes` their size, and `error_bytes` that of the rows that failed and are kept. `token` is encrypted. `size`
--- is that of the file in bytes, or null for a service. `missing` are links that a service counts and has not sent,
--- `cut` those whose title was cut, `failures` the requests in a row that a service did not answer or asked to repeat
--- later. `part` is the part that is done, from 0 to 1: reading is half of it, and it is unknown for a service.
--- `visits_refused` are those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the
--- links that the import makes. `problem` is the reason for which reading ended early.
+-- is the number of batches of both. `cursor` is the next page of a service, `found` the number of rows read, and
+-- `waiting_bytes` their size. `token` is encrypted. `size` is that of the file in bytes, or null for a service. `missing`
+-- are links that a service counts and has not sent, `cut` those whose title was cut, and `failing_since` is the time of
+-- the first of the last requests that a service did not answer or asked to repeat later. `part` is the part that is
+-- done, from 0 to 1: reading is half of it, and it is unknown for a service. `visits` are without those beyond the
+-- clicks of the plan. `first_id` is below the ids of the links that the import makes. `problem` is the reason for which
+-- reading ended early.
 CREATE TABLE imports (
     LIKE resources INCLUDING ALL,
     state       text        NOT NULL
@@ -771,7 +771,6 @@ CREATE TABLE imports (
     batch       integer     NOT NULL DEFAULT 0,
     found       bigint      NOT NULL DEFAULT 0,
     waiting_bytes bigint    NOT NULL DEFAULT 0,
-    failures    integer     NOT NULL DEFAULT 0,
     failing_since timestamptz,
     problem     text        NOT NULL DEFAULT '',
     missing     bigint      NOT NULL DEFAULT 0,
@@ -781,12 +780,10 @@ CREATE TABLE imports (
     updated     bigint      NOT NULL DEFAULT 0,
     skipped     bigint      NOT NULL DEFAULT 0,
     failed      bigint      NOT NULL DEFAULT 0,
-    error_bytes bigint      NOT NULL DEFAULT 0,
     visits      bigint      NOT NULL DEFAULT 0,
     message     text        NOT NULL DEFAULT '',
     started     timestamptz,
     finished    timestamptz,
-    visits_refused bigint   NOT NULL DEFAULT 0,
     first_id    bigint      NOT NULL DEFAULT nextval('tracked_ids'),
     part        numeric     GENERATED ALWAYS AS (
                 CASE WHEN state = 'done' AND size > 0 THEN 1

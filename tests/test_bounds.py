@@ -67,7 +67,7 @@ BOUNDS = {tables.TABLES[kind.plural]: RATE for kind in KINDS} | {
     "tracked_rollups": ("quarters 400 days; 1000 labels", f"{REPOSITORY}/visits.py", "MAX_LABELS = 1000"),
     "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "own    integer := pg_backend_pid() % 32"),
     "users": ("administrators only", "linkmgr/pages/administration/users.py", "bp"),
-    "visit_spools": ("a file of a process or import", f"{REPOSITORY}/visits.py", "DELETE FROM visit_spools"),
+    "visit_spools": ("a file of a process", f"{REPOSITORY}/visits.py", "DELETE FROM visit_spools"),
     "visitors": ("a row for each visitor with visits", f"{REPOSITORY}/purge.py", "def _delete_visitors"),
     "visits": ("the plan's clicks a month and retention", f"{REPOSITORY}/purge.py", "def _delete_expired"),
     "webhooks": ("20", SCHEMA, "limit_rows(20, 'webhooks_full')"),
@@ -83,8 +83,8 @@ EXPIRED = """
     window_ended AS (
         INSERT INTO rate_windows (bucket, count, until) VALUES ('expired', 1, now() - interval '2 hours')),
     failed AS (
-        INSERT INTO imports (user_id, state, source, on_conflict, finished, error_bytes)
-        VALUES (%(owner)s, 'done', 'csv', 'skip', now() - interval '31 days', 1) RETURNING id),
+        INSERT INTO imports (user_id, state, source, on_conflict, finished)
+        VALUES (%(owner)s, 'done', 'csv', 'skip', now() - interval '31 days') RETURNING id),
     failed_row AS (
         INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)
         SELECT %(owner)s, id, 1, 0, 'links', '', 1, '{}', 'invalid', 'wrong' FROM failed),

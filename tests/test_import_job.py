@@ -11,8 +11,7 @@ from flask import Flask
 
 from linkmgr.db import session
 from linkmgr.imports import job, links, storing
-from linkmgr.imports.visits import spool
-from linkmgr.repository import imports
+from linkmgr.repository import import_rows, imports
 from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support.factories import Sql
@@ -109,6 +108,16 @@ def test_a_user_keeps_a_limited_number_of_imports_that_have_ended(
     assert sql("SELECT DISTINCT import_id AS id FROM import_rows ORDER BY 1") == [{"id": n} for n in ids[1:]]
 
 
+def test_the_failed_rows_of_the_oldest_imports_are_deleted_first(
+    alice: Client, run_import: Import, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_rows, "MAX_ERROR_BYTES", 400)
+    ids = [run_import(alice, shlink(sale("no alias")))["id"] for _ in range(3)]
+    assert sql("SELECT DISTINCT import_id AS id FROM import_rows") == [{"id": ids[-1]}]
+    assert run_import(alice, shlink(*[sale("no alias")] * 3))["failed"] == 3
+    assert len(sql("SELECT FROM import_rows")) == 3, "those of the last import remain"
+
+
 def test_the_token_of_a_service_is_encrypted_and_deleted_at_the_end(
     alice: Client, run_jobs: Callable[[], None], sql: Sql
 ) -> None:
@@ -169,7 +178,7 @@ def test_visits_of_the_source_are_stored_once_with_exact_totals(
     assert statistics["topBrowsers"] == {"Firefox": "120"}
     assert sql("SELECT visits::int FROM tracked_rollups WHERE unit = 'all'") == [{"visits": 120}]
     assert sql("SELECT FROM import_rows") == []
-    assert sql("SELECT FROM visit_spools WHERE name = %(name)s", name=spool(import_id)) == []
+    assert sql("SELECT FROM visit_spools WHERE name LIKE 'import%%'") == []
 
 
 def test_visits_of_yourls_have_visitors_by_their_ip_addresses(

@@ -10,7 +10,6 @@ from flask import Flask
 from linkmgr.db import jobs
 from linkmgr.imports import files, job, storing
 from linkmgr.imports.rows import ReadError
-from linkmgr.imports.visits import spool
 from linkmgr.repository import imports
 from tests.conftest import Client
 from tests.support.archives import archive
@@ -123,19 +122,6 @@ def test_failures_of_the_database_do_not_end_an_import(
             sql("UPDATE jobs SET due = now() RETURNING 1")
     run_jobs()
     assert counts(import_of(alice, import_id)) == ("done", 1, 1, 0, 0, 0)
-
-
-def test_an_import_that_is_deleted_before_its_cleanup_leaves_nothing(
-    app: Flask, alice: Client, run_jobs: Callable[[], None], sql: Sql
-) -> None:
-    import_id = send(alice, yourls("summer", 3, 3)).get_json()["id"]
-    with app.app_context():
-        while not sql("SELECT FROM imports WHERE state = 'done'"):
-            job.run_batch(alice.id, import_id)
-    assert sql("SELECT name FROM visit_spools") == [{"name": spool(import_id)}]
-    assert alice.delete(f"/api/imports/{import_id}").status_code == 200
-    run_jobs()
-    assert sql("SELECT FROM visit_spools") == sql("SELECT FROM jobs") == []
 
 
 def test_two_imports_of_the_same_zip_store_each_row_once(app: Flask, alice: Client, sql: Sql) -> None:

@@ -4,7 +4,6 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import imported
 from tests.conftest import BASE_URL, Client
 from tests.support.explain import rows_read
 
@@ -46,15 +45,3 @@ def test_an_alias_on_many_hosts_is_found_by_the_index(
 
     assert max(rows_read(monkeypatch, dsn, visit)) < 100
     assert max(rows_read(monkeypatch, dsn, search)) < 100
-
-
-@pytest.mark.usefixtures("host")
-def test_a_free_alias_is_found_by_the_index(
-    app: Flask, alice: Client, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def rename() -> None:
-        names = [{"alias": "sale", "host": "", "number": 0}, {"alias": "new", "host": "", "number": 0}]
-        assert imported.free_suffixes(alice.id, names) == [2, 2]
-
-    with app.app_context():
-        assert max(rows_read(monkeypatch, dsn, rename)) < 100

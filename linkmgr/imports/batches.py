@@ -1,6 +1,5 @@
 """Rows of an import that are stored in one transaction."""
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from time import monotonic
 
@@ -8,30 +7,47 @@ from linkmgr.db.statements import Row
 from linkmgr.imports import links, visits
 from linkmgr.imports.links import Outcome, Sent
 from linkmgr.imports.rows import ImportRow
-from linkmgr.repository import import_rows, imported
+from linkmgr.repository import import_rows
 
 CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password takes 30 ms
 TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 
 
-class Batch(ABC):
-    """Rows that wait, all of the same kind, and what has become of them."""
+class Batch:
+    """Rows of a file or a service that wait, all of the same kind, and what has become of them."""
 
     def __init__(self, details: Row, waiting: list[Row], rows: list[ImportRow]) -> None:
         self.user_id, self.details, self.waiting, self.rows = details["user_id"], details, waiting, rows
         self.outcomes: list[tuple[ImportRow, Outcome]] = []
         self.visits: list[Row] = []
-        self.refused = 0  # of the visits, which are beyond the clicks of the plan
+        self.stored_visits = 0  # without those beyond the clicks of the plan
         self.cut = 0  # links whose title was cut
         self.check()
 
-    @abstractmethod
     def check(self) -> None:
         """Do what may take long, before the transaction."""
+        self._sent = list[Sent]()
+        if self.waiting[0]["kind"] == "visits":
+            self._convert_visits()
+            return
+        hosts, end = links.own_hosts(self.user_id, self.rows), monotonic() + CHECK_SECONDS
+        while len(self._sent) < len(self.rows) and monotonic() < end:
+            self._sent.append(links.check(self.rows[len(self._sent)], hosts))
+        self.waiting, self.rows = self.waiting[: len(self._sent)], self.rows[: len(self._sent)]
 
-    @abstractmethod
+    def _convert_visits(self) -> None:
+        """Convert the visits of links that this import has made. Those of other links are not repeated."""
+        names = [*{row.name for row in self.rows}]
+        ids = import_rows.references(self.user_id, self.details["id"], "links", names, made=True)
+        for row in self.rows:
+            if link_id := ids.get(row.name):
+                self.visits += visits.convert(self.user_id, link_id, row.visits)
+
     def store(self) -> None:
         """Store the rows, in a transaction."""
+        if self._sent:
+            self.store_links(self.rows, self._sent)
+        self.store_visits()
 
     def report(self, row: ImportRow) -> dict[str, str]:
         """Return the columns of a row that failed."""
@@ -44,7 +60,7 @@ class Batch(ABC):
 
     def store_visits(self) -> None:
         if self.visits:
-            self.refused = visits.store(self.user_id, self.details["id"], self.details["visits"], self.visits)
+            self.stored_visits = visits.store(self.user_id, self.visits)
 
     def fail(self) -> None:
         """Count the first row as one that takes longer to store than a statement may."""
@@ -66,36 +82,3 @@ class Batch(ABC):
             elif outcome.id is not None:
                 kept.append(record)
         return kept
-
-
-class Links(Batch):
-    """Links of a file or a service, as many as can be checked in a moment."""
-
-    def check(self) -> None:
-        hosts = links.own_hosts(self.user_id, self.rows)
-        self._sent, end = list[Sent](), monotonic() + CHECK_SECONDS
-        while len(self._sent) < len(self.rows) and monotonic() < end:
-            self._sent.append(links.check(self.rows[len(self._sent)], hosts))
-        self.waiting, self.rows = self.waiting[: len(self._sent)], self.rows[: len(self._sent)]
-
-    def store(self) -> None:
-        good = [(row, sent) for row, sent in zip(self.rows, self._sent, strict=True) if not sent.outcome]
-        channels = imported.channel_ids(self.user_id, [*{name for row, _ in good for name in row.channels}])
-        for row, sent in good:
-            if row.channels:
-                sent.body["channel"] = sent.link["channel"] = [channels[name] for name in row.channels]
-        self.store_links(self.rows, self._sent)
-
-
-class Visits(Batch):
-    """Visits of links that this import has made. Those of other links are not repeated."""
-
-    def check(self) -> None:
-        names = [*{row.name for row in self.rows}]
-        ids = import_rows.references(self.user_id, self.details["id"], "links", names, made=True)
-        for row in self.rows:
-            if link_id := ids.get(row.name):
-                self.visits += visits.convert(self.user_id, link_id, row.visits)
-
-    def store(self) -> None:
-        self.store_visits()

@@ -9,7 +9,6 @@ counts.
 import io
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -28,7 +27,6 @@ from linkmgr.imports.batches import Batch
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import open_file
 from linkmgr.repository import import_rows, imports
-from linkmgr.repository.visits import delete_spool
 
 KIND = "import"
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
@@ -37,7 +35,7 @@ MAX_STAGED = 1 << 30  # bytes of the rows of an import
 MAX_READINGS = 20  # files that a process has open
 MAX_PAGES = 100_000  # of a service, whose next page may always be another one
 MAX_FAILING_HOURS = 24  # in which a service may ask again and again to be left alone
-PAUSES = (5, 10, 20, 40, 80, 160)  # seconds after which a service that does not respond is asked again
+MAX_SILENT_SECONDS, _MIN_PAUSE = 300, 5  # of a service that does not respond
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 
@@ -63,7 +61,6 @@ class _Reading:
 class _Local(threading.local):
     def __init__(self) -> None:
         self.readings: dict[int, _Reading] = {}
-        self.limits: dict[int, int] = {}  # rows of the next batch, after one that took too long to store
 
 
 _local = _Local()
@@ -73,7 +70,6 @@ def forget(import_id: int | None = None) -> None:
     """Close the file that this thread is reading, or all files."""
     for other in [*_local.readings] if import_id is None else [import_id]:
         _local.readings.pop(other, None)
-        _local.limits.pop(other, None)
 
 
 def run_batch(user_id: int, import_id: int) -> bool:
@@ -83,9 +79,10 @@ def run_batch(user_id: int, import_id: int) -> bool:
         forget(import_id)
         if details is not None and details["state"] == "paused":
             return True
-        with suppress(*_UNAVAILABLE):
-            delete_spool(visits.spool(import_id))
-        return import_rows.clear(user_id, import_id)
+        is_cleared = import_rows.clear(user_id, import_id)
+        if is_cleared:
+            import_rows.drop_old_errors(user_id, import_id)
+        return is_cleared
     try:
         if details["stage"] == "store":
             _store(details)
@@ -204,13 +201,13 @@ def _read_service(details: Row) -> None:
 
 
 def _ask_again(details: Row, error: ReadError) -> None:
-    """Ask the service again later, or let the import wait for the user."""
-    pauses = [error.retry_after] if error.retry_after else PAUSES[details["failures"] :]
-    if not pauses or (details["failing_hours"] or 0) > MAX_FAILING_HOURS:
+    """Ask the service again later, each time after twice as long, or let the import wait for the user."""
+    seconds = details["failing_seconds"] or 0
+    if seconds > (MAX_FAILING_HOURS * 3600 if error.retry_after else MAX_SILENT_SECONDS):
         _save(details, is_failing=True, state="paused", message=error.message)
         return
-    _save(details, is_failing=True, failures=0 if error.retry_after else 1)
-    raise jobs.Later(pauses[0]) from error
+    _save(details, is_failing=True)
+    raise jobs.Later(error.retry_after or max(_MIN_PAUSE, seconds)) from error
 
 
 def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: Any) -> bool:
@@ -227,7 +224,7 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
             return False
         if packed:
             import_rows.add(details["user_id"], details["id"], packed)
-        _save(details, state="running", failures=-details["failures"], found=len(rows), waiting_bytes=size, **changes)
+        _save(details, state="running", found=len(rows), waiting_bytes=size, **changes)
         writes.commit()
     return True
 
@@ -236,26 +233,28 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
 
 
 def _store(details: Row) -> None:
-    import_id = details["id"]
-    limit = _local.limits.get(import_id, storing.MAX_ROWS)
-    waiting = import_rows.waiting(details["user_id"], import_id, limit=limit, lines=storing.MAX_ROWS)
-    if not waiting:
-        state, message = ("failed", details["problem"]) if details["problem"] else ("done", _notes(details))
-        _save(details, state=state, message=message)
+    waiting = import_rows.waiting(details["user_id"], details["id"], limit=storing.MAX_ROWS)
+    if waiting:
+        _store_some(details, waiting)
         return
+    state, message = ("failed", details["problem"]) if details["problem"] else ("done", _notes(details))
+    _save(details, state=state, message=message)
+
+
+def _store_some(details: Row, waiting: list[Row]) -> None:
+    """Store the first of these rows: fewer, if they take longer than a statement may."""
     batch = storing.prepare(details, waiting)
     try:
         _save_stored(details, batch, batch.store)
     except pg.QueryCanceled:
-        _local.limits[import_id] = max(1, len(batch.waiting) // 2)
-        if len(batch.waiting) == 1:
+        if len(batch.waiting) > 1:
+            _store_some(details, batch.waiting[: max(1, len(batch.waiting) // 8)])
+        else:
             _save_stored(details, batch, batch.fail)
     except pg.CheckViolation as error:
         if error.diag.constraint_name:
             raise
         visits.create_partitions(batch.visits)  # of a month without one
-    else:
-        _local.limits[import_id] = min(2 * limit, storing.MAX_ROWS)
 
 
 def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
@@ -265,19 +264,15 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
             return
         store()
         kept = batch.kept(import_rows.MAX_ERRORS - details["failed"])
-        size = import_rows.finish(user_id, import_id, [row["number"] for row in batch.waiting], kept)
+        import_rows.finish(user_id, import_id, [row["number"] for row in batch.waiting], kept)
         _save(
             details,
             state="running",
             rows_read=sum(row["lines"] for row in batch.waiting),
-            error_bytes=size,
-            visits=len(batch.visits),
-            visits_refused=batch.refused,
+            visits=batch.stored_visits,
             cut=batch.cut,
             **batch.counts,
         )
-        if size:
-            import_rows.drop_old_errors(user_id, import_id)
         writes.commit()
 
 

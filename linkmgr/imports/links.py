@@ -39,6 +39,7 @@ class Sent:
     body: Row = field(default_factory=dict)
     link: Row = field(default_factory=dict)  # of bulk.add_links
     clicks: int | None = None
+    channels: list[str] = field(default_factory=list)  # names
     moved_from: str = ""  # the host of the source, if the user does not have it
     is_cut: bool = False  # its title was too long
     outcome: Outcome | None = None  # None until it is stored or refused
@@ -91,14 +92,18 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
         del body["custom"]
     if row.created:
         link["created"] = row.created
-    return Sent(body, link, row.clicks, "" if host in hosts else host, is_cut)
+    return Sent(body, link, row.clicks, row.channels, "" if host in hosts else host, is_cut)
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:
     """Store the links of a batch that have not failed, in a transaction."""
     sent = [row for row in sent if not row.outcome]
     last_id = imported.last_id()
+    names = {name for row in sent for name in row.channels}
+    channels = imported.channel_ids(user_id, [*names]) if names else {}
     for row in sent:
+        if row.channels:
+            row.body["channel"] = row.link["channel"] = [channels[name] for name in row.channels]
         if row.clicks:
             row.link["imported_clicks"] = min(row.clicks, MAX_BIGINT)
     _add(user_id, sent, [row.link for row in sent], last_id)

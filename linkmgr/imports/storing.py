@@ -11,7 +11,7 @@ from linkmgr.db.statements import Row
 from linkmgr.imports.account.export import FILES
 from linkmgr.imports.account.reading import SOURCE
 from linkmgr.imports.account.rows import Lines
-from linkmgr.imports.batches import Batch, Links, Visits
+from linkmgr.imports.batches import Batch
 from linkmgr.imports.rows import ImportRow, RawVisit
 
 MAX_ROWS = 500  # of a batch, and about as many visits
@@ -57,7 +57,7 @@ def _unpack(user_id: int, records: list[Row]) -> Iterator[ImportRow]:
 def prepare(details: Row, waiting: list[Row]) -> Batch:
     """Return the batch of the first of these rows."""
     kind = waiting[0]["kind"]
-    batch = Lines if details["source"] == SOURCE else Visits if kind == "visits" else Links
+    batch = Lines if details["source"] == SOURCE else Batch
     if kind in _ALONE:
         waiting = waiting[:1]
     elif kind not in ("links", "visits", "answers") or details["on_conflict"] == "update":

@@ -78,21 +78,16 @@ def _known(value: Any, labels: set[str]) -> str:
     return value if isinstance(value, str) and value in labels else UNKNOWN
 
 
-def store(user_id: int, import_id: int, start: int, converted: list[Row]) -> int:
-    """Store visits in a transaction, and subtract those of people from the clicks that the source counted. `start` is
-    the number of visits that the import has stored. Return the number of visits beyond the clicks of the plan."""
-    text = orjson.dumps(converted).decode()
-    refused = visits.add_imported(spool(import_id), start, start + len(converted), text)
+def store(user_id: int, converted: list[Row]) -> int:
+    """Store visits in a transaction, and subtract those of people from the clicks that the source counted. Return the
+    number of visits that were stored. Those beyond the clicks of the plan are not."""
+    refused = visits.add_imported(user_id, orjson.dumps(converted).decode())
     people = Counter(visit["tracked_id"] for visit in converted if not visit["bot"])
     people.subtract({row["tracked_id"]: row["visits"] for row in refused if not row["bot"]})
     if people:
         imported.count_clicks(user_id, dict(people), subtract=True)
-    return sum(row["visits"] for row in refused)
+    return len(converted) - sum(int(row["visits"]) for row in refused)
 
 
 def create_partitions(converted: list[Row]) -> None:
     visits.create_partitions_for(orjson.dumps(converted).decode())
-
-
-def spool(import_id: int) -> str:
-    return f"import-{import_id}"

@@ -48,9 +48,8 @@ def chunk(user_id: int, import_id: int, number: int) -> str:
     return "" if record is None else str(record["content"])
 
 
-def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row]:
-    """Return the next rows that wait: at most `limit` of the same place, with few more than `lines` rows of the
-    source."""
+def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
+    """Return the next rows that wait: at most `limit` of the same place, with few more rows of the source."""
     return rows(
         """
         SELECT number, kind, name, lines, content
@@ -64,40 +63,35 @@ def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row
                          ORDER BY place, number
                          LIMIT %(limit)s) next_rows
                 WINDOW following AS (ORDER BY place, number)) numbered
-         WHERE is_first AND bytes_before < %(max_bytes)s AND lines_before < %(lines)s
+         WHERE is_first AND bytes_before < %(max_bytes)s AND lines_before < %(limit)s
          ORDER BY number
         """,
         user_id=user_id,
         import_id=import_id,
         limit=limit,
-        lines=lines,
         max_bytes=_MAX_BYTES,
     )
 
 
-def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) -> int:
+def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) -> None:
     """Delete the rows with these numbers, except what is kept of some: `row_id` and `made` of those to which others may
-    refer, and `raw`, `code` and `message` of those that failed. Return the number of bytes of the latter."""
-    result = run(
+    refer, and `raw`, `code` and `message` of those that failed."""
+    run(
         """
         WITH deleted AS (
             DELETE FROM import_rows
-             WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = ANY (%(deleted)s::bigint[])),
-        kept AS (
-            UPDATE import_rows r
-               SET content = NULL, row_id = k.row_id, made = k.made, raw = k.raw, code = k.code, message = k.message
-              FROM json_to_recordset(%(kept)s) AS k (
-                   number bigint, row_id bigint, made boolean, raw json, code text, message text)
-             WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = k.number
-            RETURNING octet_length(r.raw::text) + octet_length(r.message) AS size)
-        SELECT coalesce(sum(size), 0)::bigint AS bytes FROM kept
+             WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = ANY (%(deleted)s::bigint[]))
+        UPDATE import_rows r
+           SET content = NULL, row_id = k.row_id, made = k.made, raw = k.raw, code = k.code, message = k.message
+          FROM json_to_recordset(%(kept)s) AS k (
+               number bigint, row_id bigint, made boolean, raw json, code text, message text)
+         WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = k.number
         """,
         user_id=user_id,
         import_id=import_id,
         deleted=[*{*numbers} - {row["number"] for row in kept}],
         kept=orjson.dumps(kept).decode(),
     )
-    return int(result["bytes"]) if result else 0
 
 
 def references(
@@ -149,50 +143,26 @@ def clear(user_id: int, import_id: int, *, also_file: bool = True) -> bool:
 
 
 def drop_old_errors(user_id: int, import_id: int) -> None:
-    """Delete the failed rows of the user's oldest imports while those of all imports are larger than
-    MAX_ERROR_BYTES."""
+    """Delete the failed rows of the user's oldest imports while those of all imports are larger than MAX_ERROR_BYTES,
+    except those of this import."""
     run(
         """
-        WITH old AS (
-            UPDATE imports
-               SET error_bytes = 0
-             WHERE user_id = %(user_id)s AND error_bytes > 0 AND id <> %(import_id)s
-               AND id IN (SELECT id
-                            FROM (SELECT id, sum(error_bytes) OVER (ORDER BY id = %(import_id)s DESC, id DESC) AS bytes
-                                    FROM imports WHERE user_id = %(user_id)s) newer
-                           WHERE bytes > %(max_bytes)s)
-            RETURNING id)
         DELETE FROM import_rows
-         WHERE user_id = %(user_id)s AND import_id IN (SELECT id FROM old) AND code IS NOT NULL
+         WHERE user_id = %(user_id)s AND code IS NOT NULL AND import_id <> %(import_id)s
+           AND import_id IN (
+               SELECT id
+                 FROM (SELECT id, sum(sum(octet_length(raw::text) + octet_length(r.message)))
+                                  OVER (ORDER BY id = %(import_id)s DESC, id DESC) AS bytes
+                         FROM imports i
+                         JOIN import_rows r ON r.import_id = id AND code IS NOT NULL
+                        WHERE i.user_id = %(user_id)s
+                        GROUP BY id) newer
+                WHERE bytes > %(max_bytes)s)
         """,
         user_id=user_id,
         import_id=import_id,
         max_bytes=MAX_ERROR_BYTES,
     )
-
-
-def delete_expired(limit: int) -> int:
-    """Delete failed rows of imports that ended ERROR_DAYS ago. Return their number."""
-    deleted = run(
-        """
-        WITH deleted AS (
-            DELETE FROM import_rows
-             WHERE ctid = ANY (ARRAY(SELECT r.ctid
-                                       FROM imports i
-                                       JOIN import_rows r ON r.import_id = i.id
-                                      WHERE i.finished < now() - make_interval(days => %(days)s) AND i.error_bytes > 0
-                                      LIMIT %(limit)s))
-            RETURNING import_id),
-        emptied AS (
-            UPDATE imports SET error_bytes = 0
-             WHERE finished < now() - make_interval(days => %(days)s) AND error_bytes > 0
-               AND NOT EXISTS (SELECT FROM deleted))
-        SELECT count(*) AS number FROM deleted
-        """,
-        days=ERROR_DAYS,
-        limit=limit,
-    )
-    return int(deleted["number"]) if deleted else 0
 
 
 def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:

@@ -17,7 +17,7 @@ _IMPORTS = Table(
     "import",
     columns="""
     id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
-    greatest(visits - visits_refused, 0) AS visits,
+    visits,
     CASE WHEN state = 'running' AND part > 0
          THEN ceil(extract(epoch FROM now() - started) * (1 / part - 1))::bigint END AS seconds_left,
     (100 * part)::integer AS percent, message, created, started, finished, version::text
@@ -103,28 +103,24 @@ def delete_drafts(user_id: int) -> None:
     run("DELETE FROM imports WHERE user_id = %(user_id)s AND state = 'draft'", user_id=user_id)
 
 
-def delete_expired(limit: int) -> int:
-    """Delete drafts that are older than a day. Cancel imports that have waited for their users for a week. Return the
-    number of drafts."""
-    deleted = run(
+def cancel_expired(limit: int) -> int:
+    """Cancel imports that have waited for their users for a week, and return their number."""
+    cancelled = run(
         """
-        WITH deleted AS (
-            DELETE FROM imports
-             WHERE id = ANY (ARRAY(SELECT id FROM imports
-                                    WHERE state = 'draft' AND created < now() - interval '1 day' LIMIT %(limit)s))
-            RETURNING 1),
-        cancelled AS (
+        WITH cancelled AS (
             UPDATE imports SET state = 'cancelled', finished = now(), token = NULL
-             WHERE state = 'paused' AND coalesce(started, created) < now() - interval '7 days'
+             WHERE id = ANY (ARRAY(SELECT id FROM imports
+                                    WHERE state = 'paused' AND coalesce(started, created) < now() - interval '7 days'
+                                    LIMIT %(limit)s))
             RETURNING user_id, id),
         cleaned AS (
             INSERT INTO jobs (kind, argument)
             SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled)
-        SELECT count(*) AS number FROM deleted
+        SELECT count(*) AS number FROM cancelled
         """,
         limit=limit,
     )
-    return int(deleted["number"]) if deleted else 0
+    return int(cancelled["number"]) if cancelled else 0
 
 
 def cancel(user_id: int, import_id: int) -> bool:
@@ -145,7 +141,7 @@ def resume(user_id: int, import_id: int) -> None:
     """Let an import run again that waits for its user."""
     resumed = run(
         """
-        UPDATE imports SET state = 'running', message = '', failures = 0, failing_since = NULL
+        UPDATE imports SET state = 'running', message = '', failing_since = NULL
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'paused'
         RETURNING 1
         """,
@@ -163,7 +159,7 @@ def details(user_id: int, import_id: int) -> Row | None:
     """Return the import with all that its job needs, or None if there is no such import or no such user any more."""
     return row(
         """
-        SELECT *, (extract(epoch FROM now() - failing_since) / 3600)::float8 AS failing_hours
+        SELECT *, extract(epoch FROM now() - failing_since)::float8 AS failing_seconds
           FROM imports
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND EXISTS (SELECT FROM users WHERE id = %(user_id)s)
         """,
@@ -191,8 +187,8 @@ def lock_batch(user_id: int, import_id: int, batch: int) -> bool:
 
 # The values of columns that a batch leaves as they are. Numbers are added.
 _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor")) | dict.fromkeys(
-    ("found", "waiting_bytes", "bytes_read", "missing", "failures", "rows_read", "made", "updated", "skipped", "failed",
-     "cut", "error_bytes", "visits", "visits_refused"), 0
+    ("found", "waiting_bytes", "bytes_read", "missing", "rows_read", "made", "updated", "skipped", "failed",
+     "cut", "visits"), 0
 )  # fmt: skip
 
 
@@ -214,10 +210,9 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
                found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
                bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
-               failures = failures + %(failures)s, rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
+               rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
                updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
-               cut = cut + %(cut)s, error_bytes = error_bytes + %(error_bytes)s, visits = visits + %(visits)s,
-               visits_refused = visits_refused + %(visits_refused)s
+               cut = cut + %(cut)s, visits = visits + %(visits)s
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
         """,
         **(_UNCHANGED | changes),

@@ -237,8 +237,14 @@ _KINDS = (
         _deletion(table, "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'")
         for table in ("tracked_rollups", "account_rollups")
     ),
-    imports.delete_expired,
-    import_rows.delete_expired,
+    _deletion("imports", "created", "1 day", "state = 'draft'"),
+    _deletion(
+        "import_rows",
+        "(SELECT finished FROM imports WHERE id = import_id)",
+        f"{import_rows.ERROR_DAYS} days",
+        "code IS NOT NULL",
+    ),
+    imports.cancel_expired,
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more
 

@@ -1,6 +1,6 @@
 """Visits and their statistics."""
 
-from linkmgr.db.statements import Row, database, row, run, run_repeatable
+from linkmgr.db.statements import Row, database, row, run
 
 # Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
@@ -183,11 +183,13 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     return bool(result["stored"])
 
 
-def add_imported(spool: str, start: int, stop: int, visits: str) -> list[Row]:
-    """Store visits as `add` does. Return the numbers of those beyond the monthly limit, as `visits` by `tracked_id` and
-    `bot`."""
-    row("SELECT set_config('enable_seqscan', 'off', true)")
-    result = run_repeatable(ADD, **_params(spool, start, stop, visits))
+def add_imported(user_id: int, visits: str) -> list[Row]:
+    """Store visits as `add` does, in a transaction that stores them once. Return the numbers of those beyond the
+    monthly limit, as `visits` by `tracked_id` and `bot`."""
+    spool = f"import-{user_id}"
+    run("SELECT set_config('enable_seqscan', 'off', true)")
+    result = run(ADD, **_params(spool, 0, 1, visits))
+    delete_spool(spool)
     return (result and result["refused"]) or []
 
 
