@@ -127,11 +127,6 @@ def test_the_current_password_cannot_be_guessed_quickly(console: FlaskClient) ->
     assert "Too many wrong passwords" in answer.text
 
 
-def test_the_correct_password_can_be_entered_any_number_of_times(console: FlaskClient) -> None:
-    for _ in range(attempts.ATTEMPTS + 2):
-        assert console.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
-
-
 def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:

@@ -60,13 +60,6 @@ def test_the_form_changes_a_bio_page_and_its_links(console: FlaskClient, alice: 
     assert bio["links"] == [{"title": "New", "url": "https://example.org/"}]
 
 
-def test_a_name_alone_makes_a_page_under_a_random_alias(console: FlaskClient, alice: Client) -> None:
-    answer = console.post(NEW, data=fields(get(console, NEW)) | {"name": "Dana"})
-    bio = read(alice, answer.headers["Location"])
-    assert len(bio["alias"]) >= 5
-    assert bio["links"] == []
-
-
 @pytest.mark.parametrize(
     ("action", "expected"),
     [

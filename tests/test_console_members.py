@@ -7,6 +7,7 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.fields.base import Choice
+from linkmgr.resources.keys import Key
 from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
@@ -28,7 +29,7 @@ def names(page: str) -> set[str]:
     return {name.split(".")[0] for name in re.findall(r'<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"', page)}
 
 
-@pytest.mark.parametrize("kind", [Link, QrCode, *KINDS])
+@pytest.mark.parametrize("kind", [Link, QrCode, Key, *KINDS])
 def test_a_form_has_the_members_of_the_body(app: Flask, alice: Client, sql: Sql, kind: type[Resource]) -> None:
     for make in (factories.pixel, factories.channel, factories.campaign, factories.domain):
         make(sql, alice.id)

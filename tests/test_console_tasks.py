@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 from flask import Flask
-from PIL import Image
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
@@ -16,10 +14,9 @@ from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.fit import faults
 from tests.support.imported import aliases, sale, shlink
-from tests.support.pages import PASSWORD, visit
+from tests.support.pages import PASSWORD
 from tests.support.receivers import Receiver
 from tests.support.sessions import sign_in
-from tests.support.visited import Store
 
 pytestmark = pytest.mark.browser
 
@@ -122,38 +119,6 @@ def test_a_link_with_alias_password_expiry_and_device_target(person: Person, ali
     assert {"password", "1 device target"} <= {badge.text for badge in person.browser.all(".options .badge")}
 
 
-def test_a_code_with_colors_and_a_logo_as_svg(person: Person, tmp_path: Path) -> None:
-    logo = tmp_path / "logo.png"
-    Image.new("RGB", (64, 64), "#c2410c").save(logo)
-    person.click("QR codes", "/console/qrs")
-    person.click("Create your first QR code", "/console/qrs/new")
-    person.fill("[name='data.link.link']", "https://example.com/menu")
-    person.set("#foreground", "#1d4ed8")
-    person.mark("details:has([name='logo.file']) > summary")
-    person.fill("[name='logo.file']", str(logo))
-    person.mark(".actions .button")
-    person.browser.wait_for_text("QR code created.")
-    person.mark("[aria-label='Download SVG']")
-    assert person.steps <= 8
-
-
-def test_a_bio_page_of_four_links(person: Person, alice: Client) -> None:
-    person.click("Bio pages", "/console/bios")
-    person.click("Create your first bio page", "/console/bios/new")
-    person.browser.wait_for_focus("name")
-    person.press("Dana")
-    titles, urls = person.browser.all("[name='links.title']"), person.browser.all("[name='links.url']")
-    for number in range(4):
-        titles[number].send_keys(f"Page {number}")
-        urls[number].send_keys(f"https://example.com/{number}")
-        person.steps += 2
-    person.press(Keys.ENTER)
-    person.browser.wait_for_text("Bio page created.")
-    assert person.steps <= 12
-    [page] = alice.get("/api/bio").get_json()["data"]["bios"]
-    assert len(alice.get(f"/api/bio/{page['id']}").get_json()["data"]["links"]) == 4
-
-
 def test_a_user_is_created_and_signed_in(browser: Browser, base: str, app: Flask, admin: Client) -> None:
     sign_in(browser, base, app, admin.id)
     person = Person(browser)
@@ -213,18 +178,6 @@ def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, d
     assert person.steps <= 6
 
 
-def test_the_top_country_of_a_link_in_the_last_week(person: Person, alice: Client, sql: Sql, store: Store) -> None:
-    link_id = factories.link(sql, alice.id, title="Sale")
-    store([visit(link_id, 1, country="Peru"), visit(link_id, 20, country="Chile")])
-    person.browser.open(person.browser.driver.current_url + "/links")
-    person.mark(f"a[href='/console/links/{link_id}']")
-    person.browser.wait_for(f"/console/links/{link_id}")
-    person.mark("[href$='period=7d']")
-    person.browser.wait_for_text("Peru (PE)")
-    assert "Chile" not in person.browser.find(".tables").text
-    assert person.steps <= 2
-
-
 def test_20_links_are_deleted(person: Person, alice: Client, sql: Sql) -> None:
     for _ in range(20):
         factories.link(sql, alice.id)
@@ -266,41 +219,3 @@ def test_an_import_with_wrong_rows_is_mended(
     person.fill("#file", str(file))
     person.browser.wait_for_text("Choose the column of the target.")
     assert faults(person.browser, "best-practice") == []
-
-
-def test_a_domain(browser: Browser, serve: Callable[..., str], app: Flask, alice: Client) -> None:
-    sign_in(browser, serve("--workers", "1", domain_check="off"), app, alice.id)
-    person = Person(browser)
-    person.click("Domains", "/console/domains")
-    person.browser.wait_until(lambda: bool(browser.run("return document.activeElement.name == 'domain'")))
-    person.press("https://go.example.net")
-    person.press(Keys.ENTER)
-    person.browser.wait_for_text("Domain created.")
-    assert "go.example.net." in person.browser.find("#dns-name").text
-    assert person.steps <= 3
-    [domain] = alice.get("/api/domains").get_json()["data"]["domains"]
-    assert domain["domain"] == "https://go.example.net"
-
-
-def test_everything_is_downloaded(person: Person, downloads: Path) -> None:
-    person.click("Import and export", "/console/imports")
-    person.click("Whole account (zip)")
-    with ZipFile(downloaded(person.browser, downloads, "*.zip")) as account:
-        assert "links.jsonl" in account.namelist()
-    assert person.steps <= 2
-
-
-def test_a_limit_of_a_plan_is_changed(browser: Browser, base: str, app: Flask, admin: Client, sql: Sql) -> None:
-    before = sql("SELECT id, limits::text FROM plans WHERE name = 'Pro'")[0]
-    sign_in(browser, base, app, admin.id)
-    person = Person(browser)
-    person.click("Plans", "/console/administration/plans")
-    person.click("Edit Pro", f"/console/administration/plans/{before['id']}/edit")
-    browser.find("#links").clear()
-    person.fill("#links", "77")
-    person.press(Keys.ENTER)
-    browser.wait_for_text("Changes saved.")
-    assert person.steps <= 4
-    after = sql("SELECT limits ->> 'links' AS links FROM plans WHERE name = 'Pro'")
-    sql("UPDATE plans SET limits = %(limits)s::json WHERE id = %(id)s RETURNING 1", **before)
-    assert after == [{"links": "77"}]

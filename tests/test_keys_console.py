@@ -11,11 +11,10 @@ from psycopg2.extensions import connection as Connection
 from werkzeug.test import TestResponse
 
 from linkmgr import keys
-from linkmgr.resources.keys import Key
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD, names, signed_in, words
+from tests.support.pages import PASSWORD, signed_in, words
 from tests.support.races import during
 
 FORM: dict[str, Any] = {"name": "Shop", "scopes": ["links:create", "stats:read"], "current_password": PASSWORD}
@@ -44,15 +43,6 @@ def test_a_new_key_is_shown_once_in_the_response_to_the_form(console: FlaskClien
     assert "from 127.0.0.1" in page
 
 
-def test_the_fields_are_the_members_of_the_bodies(console: FlaskClient, alice: Client, sql: Sql) -> None:
-    factories.domain(sql, alice.id)
-    fields = names(console.get("/console/keys/new").text)
-    assert fields - {"current_password", "username"} == set(Key.creates()().fields)
-    key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
-    fields = names(console.get(f"/console/keys/{key_id}/edit").text)
-    assert fields - {"current_password", "username", "version"} == set(Key.updates()().fields)
-
-
 def test_all_limits_are_stored_and_changed(console: FlaskClient, alice: Client, sql: Sql) -> None:
     domains = sorted((factories.domain(sql, alice.id) for _ in range(2)), key=str)  # as forms send them
     limits = {"own_only": "1", "domains": domains, "expires": "2030-12-31T23:59", "allowed_ips": "192.0.2.1\r\n::1, "}
@@ -65,14 +55,6 @@ def test_all_limits_are_stored_and_changed(console: FlaskClient, alice: Client, 
     changed = FORM | limits | {"version": version, "scopes": ["*"], "domains": domains[:1], "allowed_ips": ""}
     assert console.post(path, data=changed).status_code == 303
     assert only_key(alice) == key | {"scopes": ["*"], "domains": domains[:1], "allowed_ips": []}
-
-
-def test_the_expiry_is_in_the_time_zone_of_the_user(console: FlaskClient, alice: Client) -> None:
-    console.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
-    console.post("/console/keys/new", data=FORM | {"expires": "2031-01-01T08:59"})
-    key = only_key(alice)
-    assert key["expires"] == "2030-12-31 23:59:00"
-    assert 'value="2031-01-01T08:59"' in console.get(f"/console/keys/{key['id']}/edit").text
 
 
 @pytest.mark.parametrize(
