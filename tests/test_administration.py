@@ -80,8 +80,9 @@ def test_users_are_found_by_a_part_of_their_name_or_address(
 ) -> None:
     for number in range(16):
         register(f"user{number}")
-    page = get(browser, f"{ROOT}/users")
-    assert "1 to 15 of 17" in page
+    answer = browser.get(f"{ROOT}/users")
+    assert "1 to 15 of 17" in answer.text
+    assert "connect-src 'self'" in answer.headers["Content-Security-Policy"], "the list follows what one types"
     assert "16 to 17 of 17" in get(browser, f"{ROOT}/users?page=2")
     found = get(browser, f"{ROOT}/users?q=SER7@example")
     assert re.findall(r'class="short" href="[^"]+">([^<]+)<', found) == ["user7"]

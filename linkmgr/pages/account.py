@@ -1,6 +1,7 @@
 """/account: the account page and its forms."""
 
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 
 from flask import Blueprint, flash, g, redirect, render_template, request, url_for
@@ -109,24 +110,13 @@ def _change_timezone() -> str:
     return f"Times are now shown in the time zone {name}."
 
 
-_FORMS: dict[str, Callable[[], str | None]] = {
-    "key": confirm_password,
-    "replace": _replace_key,
-    "email": _change_email,
-    "password": _change_password,
-    "timezone": _change_timezone,
-}
-
-
-@bp.post("/key/replace", defaults={"form": "replace"})
-@bp.post("/<any(key, email, password, timezone):form>")
-def change(form: str) -> ResponseReturnValue:
+def _change(form: str, store: Callable[[], str | None]) -> ResponseReturnValue:
     """Show the message of a form on the account page, or its error beside the field.
 
     Forms for the API key show it in the response, so that no URL in the browser history does.
     """
     messages: list[str | None] = []
-    error = errors.refusal(lambda: messages.append(_FORMS[form]()))
+    error = errors.refusal(lambda: messages.append(store()))
     if error and error.status in _REFUSED_STATUSES:
         name = f"{form}-password" if error.code in _ABOUT_CURRENT_PASSWORD else form
         return _page(problems={name: error.message}), error.status
@@ -138,11 +128,22 @@ def change(form: str) -> ResponseReturnValue:
     return redirect(url_for("console.home" if g.lacks_password else "account_page.show"), code=303)
 
 
-@bp.get("/key/replace")
-@bp.get("/<any(key, email, password, timezone):form>")
-def return_to_page(form: str = "key") -> Response:
+def _return_to_page(anchor: str) -> Response:
     """Redirect browsers that reload the URL of a form."""
-    return redirect(url_for("account_page.show", _anchor=form), code=303)
+    return redirect(url_for("account_page.show", _anchor=anchor), code=303)
+
+
+_FORMS: dict[str, Callable[[], str | None]] = {
+    "key": confirm_password,
+    "key/replace": _replace_key,
+    "email": _change_email,
+    "password": _change_password,
+    "timezone": _change_timezone,
+}
+for path, store in _FORMS.items():
+    anchor, _, form = path.rpartition("/")
+    bp.add_url_rule(f"/{path}", form, partial(_change, form, store), methods=["POST"])
+    bp.add_url_rule(f"/{path}", f"{form}_again", partial(_return_to_page, anchor or form))
 
 
 @bp.post("/sessions/<session_id>/end")

@@ -1,14 +1,11 @@
 """The blueprint of the pages that only administrators can open."""
 
-from flask import Blueprint, g
+from flask import g
 
 from linkmgr.errors import AppError
-from linkmgr.pages import signed_in
-from linkmgr.web import security_headers
+from linkmgr.pages.console import frame
 
-bp = Blueprint("administration", __name__, url_prefix="/console/administration")
-bp.before_request(signed_in.require_session)
-bp.after_request(security_headers.keep_private)
+bp = frame.blueprint("administration", "/console/administration")
 
 
 @bp.before_request

@@ -14,12 +14,29 @@ from linkmgr.repository import console_queries
 from linkmgr.web import error_handlers, security_headers
 from linkmgr.web import request as web_request
 
-bp = Blueprint("console", __name__, url_prefix="/console")
-bp.before_request(signed_in.require_session)
-bp.after_request(security_headers.keep_private)
+framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
+
+
+def _allow_previews(response: Response) -> Response:
+    """Let scripts fetch pages of the console, and forms frame them, which the policy of other pages forbids."""
+    name, policy = security_headers.policy(request.environ)
+    frames = "; frame-src 'self'" if (request.endpoint or "").rpartition("_")[0] in framing else ""
+    response.headers.setdefault(name, f"{policy}; connect-src 'self'{frames}")
+    return response
+
+
+def blueprint(name: str, url_prefix: str) -> Blueprint:
+    """Return a blueprint of pages for signed-in users."""
+    bp = Blueprint(name, __name__, url_prefix=url_prefix)
+    bp.before_request(signed_in.require_session)
+    bp.after_request(security_headers.keep_private)
+    bp.after_request(_allow_previews)
+    return bp
+
+
+bp = blueprint("console", "/console")
 for function in (signed_in.when, signed_in.exact, signed_in.to_control):
     bp.add_app_template_filter(function)
-framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
 @bp.app_errorhandler(NotFound)
@@ -32,15 +49,6 @@ def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
         except Exception as refusal:
             return error_handlers.handle(refusal)
     return error_handlers.handle(error)
-
-
-@bp.after_request
-def _allow_previews(response: Response) -> Response:
-    """Let scripts fetch pages of the console, and forms frame them, which the policy of other pages forbids."""
-    name, policy = security_headers.policy(request.environ)
-    frames = "; frame-src 'self'" if (request.endpoint or "").rpartition("_")[0] in framing else ""
-    response.headers.setdefault(name, f"{policy}; connect-src 'self'{frames}")
-    return response
 
 
 class Entry(NamedTuple):
