@@ -7,7 +7,7 @@ from linkmgr import api, cli, keys, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
-from linkmgr.pages import brand, branded, fast_redirect
+from linkmgr.pages import brand, branded, short
 from linkmgr.repository import cleanup, purge, url_records
 from linkmgr.web import (
     auth,
@@ -56,7 +56,7 @@ def create_app(**overrides: str) -> Flask:
         conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
-        fast_redirect.init_app(app)  # needs all routes
+        short.init_app(app)  # needs all routes
         if proxies := settings.settings().trusted_proxies:
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
         middleware.init_app(app)

@@ -1,9 +1,9 @@
 """Links that only redirect, which are answered before Flask, exactly as their route answers."""
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import Mock
 
 import psycopg2
 import pytest
@@ -11,7 +11,7 @@ from flask import request_started
 from psycopg2.errors import QueryCanceled
 from werkzeug.test import TestResponse
 
-from linkmgr.pages.fast_redirect import FastRedirects
+from linkmgr.pages.short import FastRedirects
 from linkmgr.repository import public
 from tests.conftest import BASE_URL
 from tests.support.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short
@@ -102,36 +102,10 @@ def test_pages_of_the_service_cost_no_lookup(short: Make, monkeypatch: pytest.Mo
         short().app.test_client().get(path)
 
 
-@pytest.fixture
-def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], list[str]]:
-    """Let the first read of a link fail. Return the aliases that are read."""
-
-    def make(failure: Exception) -> list[str]:
-        read, reads = public.short_link, []
-
-        def fail_once(host: str | None, alias: str) -> Any:
-            reads.append(alias)
-            if len(reads) == 1:
-                raise failure
-            return read(host, alias)
-
-        monkeypatch.setattr(public, "short_link", fail_once)
-        return reads
-
-    return make
-
-
-def test_the_route_answers_after_an_error(short: Make, in_flask: list[Any], fail: Callable[..., list[str]]) -> None:
-    link = short()
-    fail(ValueError("a bug"))
-    assert link.redirect_target() == TARGET
-    assert (len(in_flask), link.clicks) == (1, 1)
-
-
 @pytest.mark.parametrize("failure", [psycopg2.OperationalError("lost"), QueryCanceled("timeout")])
 def test_a_link_that_the_database_does_not_return_is_not_read_again(
-    short: Make, fail: Callable[..., list[str]], failure: Exception
+    short: Make, monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    link = short()
-    reads = fail(failure)
-    assert (link.ask().status_code, len(reads)) == (503, 1)
+    read = Mock(side_effect=failure)
+    monkeypatch.setattr(public, "short_link", read)
+    assert (short().ask().status_code, read.call_count) == (503, 1)

@@ -29,16 +29,8 @@ _SIGNATURES = {
 _LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
-class File(NamedTuple):
-    """A file of the brand. The path contains a digest, so that browsers notice a change."""
-
-    path: str
-    content: bytes
-    mimetype: str
-
-
 class Brand(NamedTuple):
-    """The paths are empty for a domain without a logo or without a color."""
+    """The URLs of the icon and the style sheet are empty for a domain without a logo or without a color."""
 
     name: str
     footer: str
@@ -47,15 +39,17 @@ class Brand(NamedTuple):
     is_ours: bool
 
 
-def _path(name: str, version: str) -> str:
-    return f"/static/brand/{name}?v={version}"
+def _url(name: str, version: str) -> str:
+    """Return the URL of a file. Browsers notice a change by its version."""
+    return f"{bp.url_prefix}/{name}?v={version}"
 
 
-def _file(name: str, content: bytes, mimetype: str) -> File:
-    return File(_path(name, hashlib.sha256(content).hexdigest()[:8]), content, mimetype)
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
-def _logo(name: str) -> File:
+def _read_logo(name: str) -> tuple[bytes, str]:
+    """Return the logo of the operator and its type."""
     path = settings().folder / name
     try:
         content = path.read_bytes() if path.name == name and path.stat().st_size <= _MAX_LOGO else b""
@@ -63,17 +57,17 @@ def _logo(name: str) -> File:
         content = b""
     for mimetype, signature in _SIGNATURES.items():
         if signature.match(content):
-            return _file("logo", content, mimetype)
+            return content, mimetype
     raise InvalidSetting(
         f"{PREFIX}LOGO must be the name of a PNG, JPEG or SVG file of at most {_MAX_LOGO >> 10} KiB in the data folder."
     )
 
 
-def _style(accent: str) -> File:
+def _style(accent: str) -> bytes:
     pair = accent.lower().replace(",", " ").split()[:2]
     if problem := colors.accent_problem(*pair):
         raise InvalidSetting(f"{PREFIX}ACCENT {problem}.")
-    return _file("accent.css", colors.accent_style(*pair), "text/css")
+    return colors.accent_style(*pair)
 
 
 def current() -> Brand | None:
@@ -93,46 +87,39 @@ def current() -> Brand | None:
     return Brand(
         domain["brandname"] or web_request.current().host,
         "",
-        _path("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
-        _path("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
+        _url("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
+        _url("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
         is_ours=False,
     )
 
 
 def init_app(app: Flask) -> None:
     chosen = settings()
-    logo = _logo(chosen.logo) if chosen.logo else None
+    logo = _read_logo(chosen.logo) if chosen.logo else None
     style = _style(chosen.accent) if chosen.accent else None
     app.extensions["linkmgr_brand_files"] = logo, style
     app.extensions["linkmgr_brand"] = Brand(
         chosen.name,
         chosen.footer,
-        logo.path if logo else "/static/icon.svg",
-        style.path if style else "",
+        _url("logo", _digest(logo[0])) if logo else "/static/icon.svg",
+        _url("accent.css", _digest(style)) if style else "",
         is_ours=True,
     )
     app.context_processor(lambda: {"brand": current()})
 
 
-def own_files() -> tuple[File | None, File | None]:
-    """Return the logo and the style sheet of the operator, or of the branded domain."""
-    name = branded.host()
-    if name is None:
-        files: tuple[File | None, File | None] = this_app().extensions["linkmgr_brand_files"]
-        return files
-    domain = branded.requested_domain()
-    logo = public.domain_logo(name) if domain and domain["logo_digest"] else None
-    color = domain["brandcolor"] if domain else ""
-    return (
-        _file("logo", logo, "image/png") if logo else None,
-        _file("accent.css", colors.accent_style(color), "text/css") if color else None,
-    )
+def own_logo() -> Response | None:
+    """Return the logo of the operator or of the branded domain, or None if there is none."""
+    name, (logo, _) = branded.host(), this_app().extensions["linkmgr_brand_files"]
+    if name is not None:
+        domain = branded.requested_domain()
+        content = public.domain_logo(name) if domain and domain["logo_digest"] else None
+        logo = (content, "image/png") if content else None
+    return _respond(*logo) if logo else None
 
 
-def respond(file: File | None) -> Response:
-    if file is None:
-        abort(404)
-    response = Response(file.content, mimetype=file.mimetype)
+def _respond(content: bytes, mimetype: str) -> Response:
+    response = Response(content, mimetype=mimetype)
     response.cache_control.public, response.cache_control.max_age = True, 86400
     response.headers["Content-Security-Policy"] = _LOGO_POLICY
     response.add_etag()
@@ -142,9 +129,15 @@ def respond(file: File | None) -> Response:
 
 @bp.get("/logo")
 def logo() -> Response:
-    return respond(own_files()[0])
+    return own_logo() or abort(404)
 
 
 @bp.get("/accent.css")
 def style() -> Response:
-    return respond(own_files()[1])
+    _, content = this_app().extensions["linkmgr_brand_files"]
+    if branded.host() is not None:
+        domain = branded.requested_domain()
+        content = colors.accent_style(domain["brandcolor"]) if domain and domain["brandcolor"] else None
+    if content is None:
+        abort(404)
+    return _respond(content, "text/css")

@@ -5,7 +5,6 @@ themselves through another name, and DNS rebinding would reach the API.
 """
 
 import re
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +20,7 @@ from linkmgr.fields.urls import is_ipv4, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
-from linkmgr.web.request import Request, current
+from linkmgr.web.request import current
 
 # First path segments that exist only on the service's own host. On branded domains PAGES
 # redirect to redirect404, and PROGRAMS are a plain 404.
@@ -30,7 +29,7 @@ PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "probes.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("probes.healthz", "probes.scrape")
 _NAME = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
-_FILE_ENDPOINTS = ("static", "home.favicon", "home.icon", "home.robots")
+_FILE_ENDPOINTS = ("static", "home.robots")
 
 
 def init_app(app: Flask) -> None:
@@ -70,22 +69,14 @@ def _begins_with(words: tuple[str, ...]) -> bool:
     return current().path.split("/", 2)[1] in words
 
 
-def _ends_as_404(request: Request, name: str) -> bool:
-    """Return True if the request becomes a 404 without a lookup here when the host is not a branded domain: the
-    statement for a short link reads the domain itself. `_not_found` then determines the error."""
-    if not can_be_branded(name) or _begins_with(PAGES + PROGRAMS):
-        return False
-    if request.endpoint == "short.visit":
-        return request.method in ("GET", "HEAD")
-    return isinstance(request.routing_exception, NotFound)
-
-
 def _check_host() -> AnyResponse | str | None:
     request = current()
     name = host()
     request.has_foreign_host = name is not None
-    if name is None or request.endpoint == _CHALLENGE or _ends_as_404(request, name):
+    if name is None or request.endpoint == _CHALLENGE:
         return None
+    if request.endpoint == "short.visit" and request.method in ("GET", "HEAD") and can_be_branded(name):
+        return None  # the statement for a short link reads the domain itself, and `_not_found` determines the error
     try:
         domain = requested_domain()
     except psycopg2.Error:
@@ -117,14 +108,12 @@ def _redirect(domain: Row, member: str) -> AnyResponse:
 def _not_found(response: Response) -> AnyResponse:
     if response.status_code != HTTPStatus.NOT_FOUND or host() is None or _begins_with(PROGRAMS):
         return response
-    with suppress(psycopg2.Error):  # without the database, keep the plain 404 page
+    try:
         domain = requested_domain()
-        app = this_app()
         if domain is None:
-            return app.make_response(app.handle_user_exception(AppError("unknown_host")))
-        if domain["redirect404"]:
-            try:
-                return _redirect(domain, "redirect404")
-            except AppError as error:  # Flask does not handle errors raised in after_request
-                return app.make_response(app.handle_user_exception(error))
-    return response
+            raise AppError("unknown_host")
+        return _redirect(domain, "redirect404") if domain["redirect404"] else response
+    except AppError as error:  # Flask does not handle errors raised in after_request
+        return this_app().make_response(this_app().handle_user_exception(error))
+    except psycopg2.Error:  # keep the plain 404 page
+        return response

@@ -21,17 +21,12 @@ def user() -> Response:
     return redirect(url_for("console.home"), code=302)
 
 
-@bp.get("/<alias:alias>/ico")
-def icon(alias: str) -> Response:
-    """Return our icon: the browser extension asks for that of the target, which the service does not call."""
-    return favicon()
-
-
 @bp.get("/favicon.ico")
-def favicon() -> Response:
-    logo, _ = brand.own_files()
-    if logo:
-        return brand.respond(logo)
+@bp.get("/<alias:alias>/ico")
+def favicon(alias: str = "") -> Response:
+    """Return our icon. The browser extension asks for that of a link's target, which the service does not call."""
+    if logo := brand.own_logo():
+        return logo
     if branded.host():
         return Response(status=HTTPStatus.NO_CONTENT)
     return current_app.send_static_file("favicon.ico")

@@ -1,9 +1,15 @@
-"""/<alias>: short links and bio pages. /<alias>/qr: QR code of a link. /<alias>/pixels: its pixels."""
+"""/<alias>: short links and bio pages. /<alias>/qr: QR code of a link. /<alias>/pixels: its pixels.
 
+GET requests for links that only redirect to their URL, as most do, are answered before Flask: its routing, hooks and
+response take longer than the rest of such a request. `visit` answers the same, and all other requests.
+"""
+
+import re
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from typing import Any
 
-import psycopg2
-from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
@@ -13,21 +19,72 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.visits import geoip, record, targets
+from linkmgr.web import metrics, security_headers
 from linkmgr.web import request as web_request
-from linkmgr.web import security_headers
 
 bp = Blueprint("short", __name__)
 bp.after_request(security_headers.prevent_caching)
 
-# Key of the WSGI environment: the row of the link, or None, or the error of the database, if fast_redirect has read it.
-LINK = "linkmgr.link"
+_ROUTE = "/<alias:alias>"
+# Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
+_LINK = "linkmgr.link"
+_REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
 
 
-@bp.route("/<alias:alias>", methods=("GET", "POST"))
+class FastRedirects:
+    def __init__(self, app: Flask) -> None:
+        self.app, self.flask = app, app.wsgi_app
+        converter: Any = app.url_map.converters["alias"](app.url_map)
+        self._path, self._reserved = re.compile(f"/({converter.regex})"), converter.reserved
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        location = self._visit(environ)
+        if location is None:
+            return self.flask(environ, start_response)
+        environ[metrics.ROUTE] = _ROUTE
+        headers = {"Content-Type": "text/html; charset=utf-8", "Content-Length": "0", "Cache-Control": "no-store"}
+        start_response("302 FOUND", [*headers.items(), ("Location", location)])
+        return ()
+
+    def _visit(self, environ: dict[str, Any]) -> str | None:
+        """Record the visit of a link and return its URL. Return None for a request that Flask answers."""
+        path = self._path.fullmatch(environ["PATH_INFO"])
+        if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._reserved:
+            return None
+        with self.app.app_context():
+            try:
+                host = branded.host_of(environ)
+                if host is not None and not branded.can_be_branded(host):
+                    return None
+                link = environ[_LINK] = public.short_link(host, path[1])
+                if link and _is_fast(link, environ.get("HTTP_USER_AGENT", "")):
+                    record.record(environ, link["id"], link["user_id"])
+                    return str(link["url"])
+            except Exception as error:  # the route raises it, so that its handler answers
+                environ[_LINK] = error
+        return None
+
+
+def init_app(app: Flask) -> None:
+    """Call this after all routes are registered."""
+    app.wsgi_app = FastRedirects(app)  # type: ignore[method-assign]
+
+
+def _is_fast(link: Row, agent: str) -> bool:
+    """Return True if a GET request of this user agent is redirected to the URL of the link, as most are."""
+    return not (
+        any(link[member] for member in _REFINEMENTS)
+        or link["type"] != "direct"
+        or _shows_preview(link, agent[: record.MAX_AGENT])
+        or loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
+    )
+
+
+@bp.route(_ROUTE, methods=("GET", "POST"))
 def visit(alias: str) -> ResponseReturnValue:
     environ = request.environ
-    link = environ[LINK] if LINK in environ else public.short_link(branded.host(), alias)
-    if isinstance(link, psycopg2.Error):
+    link = environ[_LINK] if _LINK in environ else public.short_link(branded.host(), alias)
+    if isinstance(link, Exception):
         raise link
     if link is None:
         return _bio(alias)
@@ -58,19 +115,6 @@ def _user_agent() -> str:
 def _shows_preview(link: Row, agent: str) -> bool:
     has_preview = link["title"] or link["metadescription"] or link["metaimage"]
     return bool(has_preview) and targets.is_crawler(agent)
-
-
-_REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
-
-
-def is_fast(link: Row, agent: str) -> bool:
-    """Return True if a GET request of this user agent is redirected to the URL of the link, as most are."""
-    return not (
-        any(link[member] for member in _REFINEMENTS)
-        or link["type"] != "direct"
-        or _shows_preview(link, agent[: record.MAX_AGENT])
-        or loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
-    )
 
 
 # --- redirects
