@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkmgr.db import statements
-from linkmgr.imports import storing
+from linkmgr.imports import job
 from linkmgr.imports.account.export import RESOURCES
 from linkmgr.imports.files import text
 from linkmgr.repository import plans, visits
@@ -196,7 +196,7 @@ def test_a_zip_has_no_more_bytes_than_an_account(alice: Client, monkeypatch: pyt
 def test_the_part_of_a_large_zip_that_is_read_grows(
     alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", 300)
+    monkeypatch.setattr(job, "MAX_ROWS", 300)
     lines = [
         json.dumps({"id": n, "url": f"https://example.com/{n}", "description": token_hex(499)}) for n in range(800)
     ]

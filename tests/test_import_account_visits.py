@@ -9,7 +9,7 @@ import pytest
 
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import LANGUAGES
-from linkmgr.imports import job, storing
+from linkmgr.imports import job
 from linkmgr.visits import bots
 from tests.conftest import Client
 from tests.support.archives import export, normalized, zipped
@@ -109,7 +109,7 @@ def test_visits_beyond_the_clicks_of_the_plan_stay_imported_clicks(
     tiny: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], monkeypatch: Any, clicks: int
 ) -> None:
     """A process is killed after each batch."""
-    monkeypatch.setattr(storing, "MAX_ROWS", 40)
+    monkeypatch.setattr(job, "MAX_ROWS", 40)
     number = send(tiny, yourls("sale", 120, clicks)).get_json()["id"]
     for _ in range(4):
         assert one_batch()

@@ -3,7 +3,7 @@
 import pytest
 
 from linkmgr.db.transaction import Transaction
-from linkmgr.imports import storing
+from linkmgr.imports import job
 from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support.archives import archive, export
@@ -76,7 +76,7 @@ def test_an_update_from_a_zip_restores_every_member_of_a_link(stage: Stage, run_
 def test_the_same_alias_on_two_foreign_domains_is_a_failure_of_the_second_row(
     alice: Client, run_import: Import, sql: Sql, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", size)
+    monkeypatch.setattr(job, "MAX_ROWS", size)
     found = run_import(alice, shlink(*FOREIGN, FOREIGN[0]))
     assert counts(found) == ("done", 3, 1, 0, 1, 1)
     assert sql("SELECT number, code FROM import_rows WHERE code IS NOT NULL") == [{"number": 2, "code": "alias_taken"}]

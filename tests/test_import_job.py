@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import session
-from linkmgr.imports import job, links, storing
+from linkmgr.imports import job, links
 from linkmgr.repository import import_rows, imports
 from linkmgr.web import passwords
 from tests.conftest import Client
@@ -162,7 +162,7 @@ def test_the_hashes_of_many_passwords_do_not_exceed_the_timeout_of_a_transaction
 def test_visits_of_the_source_are_stored_once_with_exact_totals(
     alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], monkeypatch: Any, sql: Sql
 ) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", 50)
+    monkeypatch.setattr(job, "MAX_ROWS", 50)
     import_id = send(alice, yourls("summer", 120, 200)).get_json()["id"]
     for _ in range(4):
         assert one_batch()

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import jobs
-from linkmgr.imports import files, job, storing
+from linkmgr.imports import files, job
 from linkmgr.imports.rows import ReadError
 from linkmgr.repository import imports
 from tests.conftest import Client
@@ -68,7 +68,7 @@ def kill(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
 
     def run() -> None:
         with monkeypatch.context() as patched, app.app_context():
-            patched.setattr(storing, "prepare", killed)
+            patched.setattr(job, "_prepare", killed)
             with pytest.raises(KeyboardInterrupt):
                 jobs.run_next(lambda _: False)
         job.forget()
@@ -116,7 +116,7 @@ def test_failures_of_the_database_do_not_end_an_import(
         raise psycopg2.OperationalError
 
     with monkeypatch.context() as patched, app.app_context():
-        patched.setattr(storing, "prepare", unavailable)
+        patched.setattr(job, "_prepare", unavailable)
         for _ in range(2 * jobs.MAX_LOST):
             assert jobs.run_next(lambda _: False)
             sql("UPDATE jobs SET due = now() RETURNING 1")

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.db.statements import run
-from linkmgr.imports import batches, storing
+from linkmgr.imports import batches, job
 from linkmgr.repository import bulk, plans
 from tests.conftest import BASE_URL, Client
 from tests.support.archives import archive
@@ -122,14 +122,14 @@ def test_a_user_who_is_deleted_during_an_import_causes_no_error(
     caplog: pytest.LogCaptureFixture,
     sql: Sql,
 ) -> None:
-    prepare = storing.prepare
+    prepare = job._prepare
 
     def deleting(*arguments: Any) -> Any:
         prepared = prepare(*arguments)
         assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 200
         return prepared
 
-    monkeypatch.setattr(storing, "prepare", deleting)
+    monkeypatch.setattr(job, "_prepare", deleting)
     assert send(alice, shlink(sale("summer"))).status_code == 200
     run_jobs()
     assert (sql("SELECT FROM links"), sql("SELECT FROM import_rows"), sql("SELECT FROM jobs")) == ([], [], [])
@@ -173,7 +173,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_row_that_takes_too_long_fails_alone(
     alice: Client, run_import: Import, slow: list[int], sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", 16)
+    monkeypatch.setattr(job, "MAX_ROWS", 16)
     names = [f"row-{n}" for n in range(60)]
     names[5] = "slow"
     found = run_import(alice, shlink(*map(sale, names)))

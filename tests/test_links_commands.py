@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr.imports import job, storing
+from linkmgr.imports import job
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.factories import Sql
 from tests.support.imported import sale, shlink, yourls
@@ -166,7 +166,7 @@ def test_an_export_ends_quietly_with_its_reader(app: Flask, dsn: str, alice: Cli
 def test_an_interrupted_import_names_the_command_that_continues_it(
     run: Command, file: Path, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", 1)
+    monkeypatch.setattr(job, "MAX_ROWS", 1)
     run_batch = job.run_batch
 
     def interrupted(*arguments: int) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.events.records import MAX_DATA
-from linkmgr.imports import storing
+from linkmgr.imports import job
 from linkmgr.repository import overlay
 from linkmgr.resources.webhooks import KINDS
 from tests.conftest import Client
@@ -189,7 +189,7 @@ def test_a_link_that_is_imported_with_clicks_is_created_once(
 def test_the_numbers_and_dates_of_an_import_are_no_changes(
     *, alice: Client, bob: Client, run_import: Import, deliver: Deliver, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storing, "MAX_ROWS", 2)
+    monkeypatch.setattr(job, "MAX_ROWS", 2)
     subscribe(alice, "", "link.*")
     assert run_import(alice, yourls("summer", 5, 9))["visits"] == 5
     deliver()

@@ -1,23 +1,66 @@
-"""Rows of an import that are stored in one transaction."""
+"""Rows between the two stages of an import, which are encrypted because they may have passwords and IP addresses, and
+those of them that are stored in one transaction.
+"""
 
+import json
 from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from time import monotonic
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.imports import links, visits
+from linkmgr.imports.account.export import FILES
+from linkmgr.imports.account.reading import SOURCE
 from linkmgr.imports.links import Outcome, Sent
-from linkmgr.imports.rows import ImportRow
+from linkmgr.imports.rows import ImportRow, RawVisit
 from linkmgr.repository import import_rows
 
 CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password takes 30 ms
 TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 
+_TOGETHER = 100  # visits of a stored row
+
+
+def pack(details: Row, rows: list[ImportRow]) -> list[Row]:
+    """Return rows as import_rows.add stores them. Visits that follow each other become one row."""
+    packed = []
+    for is_visits, group in groupby(rows, lambda row: row.is_visits):
+        members = [*group]
+        size = _TOGETHER if is_visits else 1
+        packed += [_packed(details, members[n : n + size]) for n in range(0, len(members), size)]
+    return packed
+
+
+def _packed(details: Row, rows: list[ImportRow]) -> Row:
+    """Return a stored row. Links that remain on our host come before those of other hosts, which may move there."""
+    first = rows[0]
+    comes_later = details["source"] != SOURCE and first.kind == "links" and first.foreign_host
+    return {
+        "number": first.number,
+        "place": 2 * FILES.index(first.kind) + bool(comes_later),
+        "kind": first.kind,
+        "name": first.name,
+        "lines": len(rows),
+        "content": keys.seal(details["user_id"], json.dumps(rows)),
+    }
+
+
+def _unpack(user_id: int, records: list[Row]) -> Iterator[ImportRow]:
+    """Yield the rows of a list in import_rows."""
+    for record in records:
+        for values in json.loads(keys.unseal(user_id, record["content"])):
+            row = ImportRow(*values)
+            yield row._replace(visits=[RawVisit(*raw) for raw in row.visits]) if row.visits else row
+
 
 class Batch:
     """Rows of a file or a service that wait, all of the same kind, and what has become of them."""
 
-    def __init__(self, details: Row, waiting: list[Row], rows: list[ImportRow]) -> None:
-        self.user_id, self.details, self.waiting, self.rows = details["user_id"], details, waiting, rows
+    def __init__(self, details: Row, waiting: list[Row]) -> None:
+        self.user_id, self.details, self.waiting = details["user_id"], details, waiting
+        self.rows = [*_unpack(self.user_id, waiting)]
         self.outcomes: list[tuple[ImportRow, Outcome]] = []
         self.visits: list[Row] = []
         self.stored_visits = 0  # without those beyond the clicks of the plan

@@ -21,9 +21,10 @@ from linkmgr import keys
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.imports import files, services, storing, visits
+from linkmgr.imports import files, services, visits
 from linkmgr.imports.account import reading
-from linkmgr.imports.batches import Batch
+from linkmgr.imports.account.rows import Lines
+from linkmgr.imports.batches import Batch, pack
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import open_file
 from linkmgr.repository import import_rows, imports
@@ -36,6 +37,11 @@ MAX_READINGS = 20  # files that a process has open
 MAX_PAGES = 100_000  # of a service, whose next page may always be another one
 MAX_FAILING_HOURS = 24  # in which a service may ask again and again to be left alone
 MAX_SILENT_SECONDS, _MIN_PAUSE = 300, 5  # of a service that does not respond
+MAX_ROWS = 500  # of a batch that is stored, and about as many visits
+# Rows of which each has a subtransaction. PostgreSQL keeps 64 of a transaction in memory, and with more it slows down
+# the queries of all.
+MAX_SUBTRANSACTIONS = 30
+_ALONE = ("domains", "logos")  # lines that are a batch of their own: a request to another host, or much memory
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 
@@ -213,7 +219,7 @@ def _ask_again(details: Row, error: ReadError) -> None:
 def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: Any) -> bool:
     """Store rows that were read. `end` is None if more may follow, else the problem that ends the source, or "". Return
     False if another process has stored them, or if the import has ended."""
-    packed = storing.pack(details, rows)
+    packed = pack(details, rows)
     size = sum(len(row["content"]) for row in packed)
     if details["waiting_bytes"] + size > MAX_STAGED:
         end = "The file has more rows than an import can have. Divide it into several files."
@@ -233,7 +239,7 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
 
 
 def _store(details: Row) -> None:
-    waiting = import_rows.waiting(details["user_id"], details["id"], limit=storing.MAX_ROWS)
+    waiting = import_rows.waiting(details["user_id"], details["id"], limit=MAX_ROWS)
     if waiting:
         _store_some(details, waiting)
         return
@@ -243,7 +249,7 @@ def _store(details: Row) -> None:
 
 def _store_some(details: Row, waiting: list[Row]) -> None:
     """Store the first of these rows: fewer, if they take longer than a statement may."""
-    batch = storing.prepare(details, waiting)
+    batch = _prepare(details, waiting)
     try:
         _save_stored(details, batch, batch.store)
     except pg.QueryCanceled:
@@ -255,6 +261,16 @@ def _store_some(details: Row, waiting: list[Row]) -> None:
         if error.diag.constraint_name:
             raise
         visits.create_partitions(batch.visits)  # of a month without one
+
+
+def _prepare(details: Row, waiting: list[Row]) -> Batch:
+    """Return the batch of the first of these rows."""
+    kind = waiting[0]["kind"]
+    if kind in _ALONE:
+        waiting = waiting[:1]
+    elif kind not in ("links", "visits", "answers") or details["on_conflict"] == "update":
+        waiting = waiting[:MAX_SUBTRANSACTIONS]
+    return (Lines if details["source"] == reading.SOURCE else Batch)(details, waiting)
 
 
 def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:

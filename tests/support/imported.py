@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from werkzeug.test import TestResponse
 
-from linkmgr.imports import job, storing
+from linkmgr.imports import job
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def import_of(client: "Client", import_id: int) -> dict[str, Any]:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "READ_SECONDS", 60)
-    monkeypatch.setattr(storing, "MAX_ROWS", 20)
+    monkeypatch.setattr(job, "MAX_ROWS", 20)
 
 
 def aliases(sql: Sql, client: "Client") -> list[str]:
