@@ -83,7 +83,7 @@ def test_a_valid_request_id_is_accepted_and_any_other_replaced(app: Flask) -> No
     client = app.test_client()
     for given in ("a", "0f-Z_.9", "linkmgr", "x" * 39, "1f0f0a2e-8a0e-4b6e-9d6c-2f4f1c1d2e3f"):
         assert client.get("/nothing", headers={"X-Request-Id": given}).headers.getlist("X-Request-Id") == [given]
-    secrets = (f"linkmgr_{TOKEN}", TOKEN, "linkmgr_x", "of.linkmgr_x", "x" * 40, "x" * 64)
+    secrets = (f"linkmgr_{TOKEN}", TOKEN, "linkmgr_x", "of.linkmgr_x", f"lmk_{TOKEN}"[:39], "x" * 40, "x" * 64)
     for given in ("", "a b", "\xe9", "a,b", '"', "٣", *secrets):
         answer = client.get("/api", headers={"X-Request-Id": given.encode().decode("latin-1")})
         [made] = answer.headers.getlist("X-Request-Id")

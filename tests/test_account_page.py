@@ -64,11 +64,6 @@ def test_no_limits_apply_to_an_administrator(app: Flask, register: Callable[...,
     assert "Limits do not apply to administrators." in page
 
 
-def test_the_end_of_a_plan_is_shown(console: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:
-    sql("UPDATE users SET expires = '2999-01-02 03:04:05+00' RETURNING 1")
-    assert "Expires on 2999-01-02 03:04:05 UTC." in console.get("/account").text
-
-
 def test_the_key_is_shown_after_the_password_is_entered(console: FlaskClient, alice: Client) -> None:
     assert alice.key
     assert alice.key not in console.get("/account").text

@@ -7,7 +7,6 @@ from flask import Flask
 
 from linkmgr import keys
 from linkmgr.db import statements
-from linkmgr.repository import account as accounts
 from tests.conftest import Client
 from tests.support.keyring import Make
 
@@ -35,13 +34,6 @@ def test_without_a_key_the_error_names_the_header(anonymous: Client, header: str
 @pytest.mark.parametrize("key", ["linkmgr_wrong", "Ünïcode", "x" * 5000, "%00", "' OR 1=1 --".replace(" ", "")])
 def test_an_unknown_key_is_refused(anonymous: Client, key: str) -> None:
     answer = anonymous.get("/api/account", headers={"Authorization": f"Bearer {key}"})
-    assert (answer.status_code, answer.get_json()["message"]) == (401, UNKNOWN)
-
-
-def test_a_replaced_key_is_invalid(app: Flask, alice: Client) -> None:
-    with app.app_context():
-        accounts.replace_key(alice.id, **keys.new_key(alice.id))
-    answer = alice.get("/api/account")
     assert (answer.status_code, answer.get_json()["message"]) == (401, UNKNOWN)
 
 

@@ -1,15 +1,13 @@
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import psycopg2
 import pytest
-from flask import Flask
 
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.races import at_once, during
+from tests.support.races import during
 
 LINKS = [{"title": "My shop", "url": "https://example.com/shop"}, {"title": "Blog", "url": "https://example.org/"}]
 FULL = {"name": "Dana", "alias": "dana", "bio": "I bake.\n\nIn Köln.", "theme": "forest", "links": LINKS}
@@ -81,18 +79,6 @@ def test_an_alias_that_is_being_taken_is_waited_for(
     table, column = ("links", "url") if ask in (make_bio, move_bio) else ("bios", "name")
     answer = during(raw, NEW.format(table, column, bob.id), lambda: ask(alice, "wanted"))
     assert status_and_message(answer) == (400, TAKEN)
-
-
-def test_of_40_concurrent_requests_for_one_alias_exactly_one_gets_it(
-    app: Flask, alice: Client, bob: Client, sql: Sql
-) -> None:
-    def ask(number: int) -> int:
-        client = Client(app.test_client(), (alice, bob)[number // 2 % 2].key)
-        answer: int = (make_bio, make_link)[number % 2](client, "wanted").status_code
-        return answer
-
-    assert Counter(at_once(40, ask)) == {200: 1, 400: 39}
-    assert len(sql("SELECT alias FROM bios UNION ALL SELECT alias FROM links")) == 1
 
 
 @pytest.mark.parametrize("ask", [make_bio, move_bio, make_link, move_link])

@@ -104,13 +104,6 @@ def test_a_target_on_a_branded_domain_fails_alone(alice: Client, bob: Client, sq
     assert codes(body) == ["link_branded", "", "link_branded"]
 
 
-@pytest.mark.parametrize("atomic", [False, True])
-def test_the_aliases_of_a_deleted_user_are_free(alice: Client, bob: Client, sql: Sql, *, atomic: bool) -> None:
-    assert codes(send(bob, {"url": PAGE, "custom": "Spring"})) == [""]
-    sql("DELETE FROM users WHERE id = %(id)s RETURNING 1", id=bob.id)
-    assert codes(send(alice, {"url": PAGE}, {"url": PAGE, "custom": "Spring"}, atomic=atomic)) == ["", ""]
-
-
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_feature_that_the_plan_lacks_fails_alone(on_plan: Callable[..., Client], feature: str) -> None:
     said, members = FEATURES[feature]

@@ -51,14 +51,6 @@ def test_a_link_without_a_title_has_its_url_as_title(alice: Client, sql: Sql) ->
     assert items(alice, channel_id)[0]["title"] == "https://example.com/a"
 
 
-def test_an_empty_channel_is_an_empty_list_and_a_missing_one_a_404(alice: Client, bob: Client) -> None:
-    channel_id = alice.add("/api/channel/add", CHANNEL)
-    assert items(alice, channel_id) == []
-    for page in (1, 2):
-        foreign = bob.get(f"/api/channel/{channel_id}?page={page}")
-        assert (foreign.status_code, foreign.get_json()["message"]) == (404, "There is no channel with this id.")
-
-
 @pytest.mark.parametrize("kind", factories.ITEMS)
 def test_repeated_and_concurrent_assignments_count_as_one(app: Flask, alice: Client, sql: Sql, kind: str) -> None:
     channel_id, item_id = alice.add("/api/channel/add", CHANNEL), factories.ITEMS[kind](sql, alice.id)

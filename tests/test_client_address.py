@@ -1,12 +1,9 @@
 """The client IP address, in canonical form."""
 
-from collections.abc import Callable
-
 import pytest
 from flask import Flask
 
 from linkmgr.web import request
-from tests.conftest import Client
 from tests.support import geoip
 from tests.support.factories import Sql
 from tests.support.targets import Target
@@ -38,19 +35,6 @@ def test_an_ip_address_is_parsed_in_each_form_that_proxies_send(
 ) -> None:
     with app.test_request_context(environ_base={"REMOTE_ADDR": written}):
         assert (request.address(), request.network()) == (address, network)
-
-
-@pytest.mark.parametrize("written", [written for written, *_ in WRITTEN])
-def test_behind_a_proxy_no_value_of_the_header_fails(
-    app_with: Callable[..., Flask], app: Flask, sql: Sql, alice: Client, written: str
-) -> None:
-    target = Target(app_with(trusted_proxies="1"), sql, alice.id)
-    headers = {"X-Forwarded-For": written}
-    browser = target.app.test_client()
-    assert browser.get("/api/account", headers=headers).status_code == 401
-    assert browser.post("/login", headers=headers).status_code == 401
-    target.visit(X_Forwarded_For=written)
-    assert target.clicks == 1
 
 
 def test_ipv4_clients_of_an_ipv6_socket_have_separate_counters(app: Flask, sql: Sql) -> None:

@@ -189,10 +189,3 @@ def test_a_sign_in_link_leads_to_a_password_until_there_is_one(app: Flask, admin
     assert "Set a password</a> to sign in again" in get(browser, "/console")
     browser.post("/account/password", data={"password": "another horse"})
     assert "Set a password</a>" not in get(browser, "/console")
-
-
-def test_an_error_page_of_the_console_keeps_its_navigation(console: FlaskClient) -> None:
-    answer = console.get("/console/links/999999", headers={"Accept": "text/html"})
-    assert answer.status_code == 404
-    assert '<nav aria-label="Console">' in answer.text
-    assert "There is no link with this id." in answer.text

@@ -197,11 +197,6 @@ def test_the_description_names_a_pattern_for_secret_scanners(app: Flask) -> None
     assert keys.is_well_formed(found[0])
 
 
-def test_a_key_is_not_logged_as_a_request_id(anonymous: Client) -> None:
-    sent = keys.new_scoped_key()[:39]
-    assert anonymous.get("/api/account", headers={"X-Request-Id": sent}).headers["X-Request-Id"] != sent
-
-
 def test_a_user_has_at_most_100_keys(alice: Client, make_key: Make, sql: Sql) -> None:
     """The keys of all are counted, also for a key that does not see them."""
     own = make_key(alice, own_only=True)

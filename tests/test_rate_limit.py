@@ -12,7 +12,6 @@ from flask import Flask
 from redis import Redis
 
 from linkmgr.db import statements
-from linkmgr.repository import purge
 from linkmgr.web import auth
 from tests.conftest import Client, structured_list
 from tests.support.pages import signed_in
@@ -169,18 +168,6 @@ def test_pages_of_a_user_and_public_lists_have_a_limit_of_their_own(
     assert [answer.status_code for answer in lists] == [200, 200, 200, 429]
     assert lists[3].mimetype == "text/html"
     assert {anonymous.get(short).status_code for _ in range(5)} == {302}
-
-
-def test_expired_counters_are_deleted(app: Flask, sql: Callable[..., list[statements.Row]]) -> None:
-    sql(
-        """
-        INSERT INTO rate_windows VALUES ('address:a', 1, now() - interval '2 hours'), ('address:b', 1, now())
-        RETURNING 1
-        """
-    )
-    with app.app_context():
-        purge.purge()
-    assert sql("SELECT bucket FROM rate_windows") == [{"bucket": "address:b"}]
 
 
 def test_a_busy_key_needs_no_statement_of_its_own(

@@ -30,10 +30,10 @@ def test_a_link_created_from_its_url_alone_is_still_returned_for_it(alice: Clien
         assert alice.add("/api/url/add", {"url": PAGE}) == link_id
 
 
-@pytest.mark.parametrize("member", ["url", "campaign", "channel"])
+@pytest.mark.parametrize("member", ["url", "campaign", "channel", "password"])
 def test_a_link_that_differs_is_no_longer_returned_for_its_url(alice: Client, sql: Sql, member: str) -> None:
     link_id = alice.add("/api/url/add", {"url": PAGE})
-    values = {"url": PAGE + "/2", "campaign": factories.campaign(sql, alice.id)}
+    values = {"url": PAGE + "/2", "campaign": factories.campaign(sql, alice.id), "password": "secret"}
     value = values.get(member) or [factories.channel(sql, alice.id)]
     assert alice.put(f"/api/url/{link_id}/update", {member: value}).status_code == 200
     assert alice.put(f"/api/url/{link_id}/update", {"url": PAGE}).status_code == 200

@@ -90,18 +90,6 @@ def test_the_url_of_a_link_that_is_being_deleted_becomes_a_new_link(
     assert alice.get("/api/urls").get_json()["data"]["result"] == 1
 
 
-def test_a_changed_link_is_not_returned_for_its_url(alice: Client) -> None:
-    first = add(alice)
-    assert alice.put(f"/api/url/{first['id']}/update", {}).status_code == 200
-    assert add(alice) == first
-    assert alice.put(f"/api/url/{first['id']}/update", {"password": "secret"}).status_code == 200
-    second = add(alice)
-    assert second["id"] != first["id"]
-    # An update may make it equal to another link.
-    assert alice.put(f"/api/url/{first['id']}/update", {"url": PAGE}).status_code == 200
-    assert add(alice) == second
-
-
 def test_a_generated_alias_that_is_taken_is_generated_again(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     made = iter(["same", "same", "other", "same", "same", "third"])
     monkeypatch.setattr(urls, "new_alias", lambda: next(made))
@@ -138,17 +126,6 @@ def test_an_update_ignores_and_clears_members(alice: Client, sql: Sql) -> None:
             "shorturl": f"{BASE_URL}/Spring",
         }
         before |= changed
-
-
-def test_a_link_moves_to_a_domain_and_back(alice: Client) -> None:
-    alice.add("/api/domain/add", {"domain": "https://go.example.net"})
-    link_id = add(alice, custom="Spring")["id"]
-    for sent, short in [
-        ({"domain": "go.example.net"}, "https://go.example.net/Spring"),
-        ({"description": "stays"}, "https://go.example.net/Spring"),
-        ({"domain": ""}, f"{BASE_URL}/Spring"),
-    ]:
-        assert alice.put(f"/api/url/{link_id}/update", sent).get_json()["shorturl"] == short
 
 
 @pytest.fixture

@@ -23,16 +23,6 @@ from tests.support.visited import Store, Visited
 URL = "https://example.com/page"
 
 
-def test_a_created_link_is_delivered_with_its_record(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
-    subscribe(alice, receiver.url)
-    link_id = alice.add("/api/url/add", {"url": URL, "custom": "summer"})
-    deliver()
-    [delivery] = receiver.received
-    assert delivery.json["type"] == "link.created"
-    assert delivery.json["data"] == alice.get(f"/api/url/{link_id}").get_json()["details"]
-    assert datetime.fromisoformat(delivery.json["timestamp"]) > datetime.now(UTC) - timedelta(minutes=1)
-
-
 CHANGES = {"link": {"metatitle": "New"}, "qr": {"data": "Hi"}, "domain": {"redirectroot": URL}, "pixel": {"tag": "x"}}
 
 
