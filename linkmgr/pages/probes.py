@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import psycopg2
 from flask import Blueprint, Response, request
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -55,6 +55,5 @@ def scrape() -> Response:
     authorization = request.headers.get("Authorization", "").encode("utf-8", "replace")
     if not hmac.compare_digest(authorization, f"Bearer {settings().metrics_token}".encode()):
         raise AppError("metrics_token")
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_AllMetrics(counters))
-    return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
+    exposition = generate_latest(_AllMetrics(counters))
+    return Response(exposition, content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})

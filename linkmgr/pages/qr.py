@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Callable
 from contextlib import suppress
 
 from flask import Blueprint, Response, request
@@ -13,7 +14,7 @@ from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import branded
 from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image
-from linkmgr.qr.image import ImageSpec
+from linkmgr.qr.image import FORMATS, ImageSpec
 from linkmgr.repository import qr
 from linkmgr.settings import settings
 
@@ -27,24 +28,39 @@ _kept: dict[str, bytes] = {}  # rendered images by tag
 
 @bp.get("/qr/<word:code>")
 def image(code: str) -> Response:
-    """Return the image, or 304 if the browser's copy is current, which needs neither the logo nor rendering.
-
-    Browsers revalidate the image on each use, so that updates take effect immediately.
-    """
+    """Return the image. Browsers revalidate it on each use, so that updates take effect immediately."""
     options = requested_format(), requested_size(query_text("size"))
-    spec = _spec(code, qr.image_source(branded.host(), code, with_logo=False), *options)
-    if request.if_none_match.contains_weak(spec.tag):
-        return image_response(spec, b"", status=304)
-    content = _kept.get(spec.tag)
-    if content is None:
-        # The code may have changed since the first read, and the tag must match this logo.
-        row = qr.image_source(branded.host(), code, with_logo=True)
-        spec = _spec(code, row, *options)
-        content = render(spec, row["logo"])
-    return image_response(spec, content)
+
+    def read(*, with_logo: bool) -> tuple[ImageSpec, bytes | None]:
+        row = qr.image_source(branded.host(), code, with_logo=with_logo)
+        return _spec(code, row, *options), row.get("logo")
+
+    # The code may change between the two reads, and the tag must match the logo.
+    return _respond(read(with_logo=False)[0], lambda: read(with_logo=True))
 
 
-def render(spec: ImageSpec, logo: bytes | None) -> bytes:
+def of_url(url: str, size: str | None) -> Response:
+    """Return a black and white QR code of a short URL, in the format and the size of the request."""
+    form, max_pixels = requested_format(), requested_size(size)
+    spec = qr_image.image_spec(url, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels)
+    return _respond(spec, lambda: (spec, None))
+
+
+def _respond(spec: ImageSpec, read: Callable[[], tuple[ImageSpec, bytes | None]]) -> Response:
+    """Return the image, or 304 if the browser's copy is current. Only rendering needs what `read` returns."""
+    is_current, content = request.if_none_match.contains_weak(spec.tag), _kept.get(spec.tag)
+    if content is None and not is_current:
+        spec, logo = read()
+        content = _render(spec, logo)
+    response = Response(b"" if is_current else content, 304 if is_current else 200, mimetype=FORMATS[spec.format])
+    response.set_etag(spec.tag)
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Expires"] = "@1"  # let nginx store the image as expired and revalidate it
+    response.headers["Content-Security-Policy"] = _POLICY
+    return response
+
+
+def _render(spec: ImageSpec, logo: bytes | None) -> bytes:
     """Render and keep an image, unless another request did so while this one waited."""
     with drawing.exclusive():
         content = _kept.get(spec.tag)
@@ -57,17 +73,8 @@ def render(spec: ImageSpec, logo: bytes | None) -> bytes:
         return content
 
 
-def of_url(url: str, size: str | None) -> Response:
-    """Return a black and white QR code of a short URL, in the format and the size of the request."""
-    form, max_pixels = requested_format(), requested_size(size)
-    spec = qr_image.image_spec(url, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels)
-    if request.if_none_match.contains_weak(spec.tag):
-        return image_response(spec, b"", status=304)
-    return image_response(spec, _kept.get(spec.tag) or render(spec, None))
-
-
 def requested_format() -> str:
-    return query_choice("format", tuple(qr_image.FORMATS)) or "png"
+    return query_choice("format", tuple(FORMATS)) or "png"
 
 
 def requested_size(text: str | None) -> int:
@@ -99,7 +106,7 @@ def preview(code: str, row: Row, logo: bytes | None) -> str:
 
 
 def _data_uri(image: bytes, form: str) -> str:
-    return f"data:{qr_image.FORMATS[form]};base64,{base64.b64encode(image).decode()}"
+    return f"data:{FORMATS[form]};base64,{base64.b64encode(image).decode()}"
 
 
 def _spec(code: str, row: Row, form: str, size: int) -> ImageSpec:
@@ -107,12 +114,3 @@ def _spec(code: str, row: Row, form: str, size: int) -> ImageSpec:
     return qr_image.image_spec(
         payload, row["foreground"], row["background"], row["logo_hash"], form=form, max_pixels=size
     )
-
-
-def image_response(spec: ImageSpec, content: bytes, status: int = 200) -> Response:
-    response = Response(content, status, mimetype=qr_image.FORMATS[spec.format])
-    response.set_etag(spec.tag)
-    response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Accel-Expires"] = "@1"  # let nginx store the image as expired and revalidate it
-    response.headers["Content-Security-Policy"] = _POLICY
-    return response

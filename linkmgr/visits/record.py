@@ -38,25 +38,15 @@ _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
 # Headers that browsers send with a prefetch, as WSGI names them.
 _PREFETCH_HEADERS = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _SOCIAL = {
-    "facebook.com": "facebook",
-    "fb.com": "facebook",
-    "fb.me": "facebook",
-    "messenger.com": "facebook",
-    "twitter.com": "twitter",
-    "x.com": "twitter",
-    "t.co": "twitter",
-    "instagram.com": "instagram",
-    "ig.me": "instagram",
-    "instagr.am": "instagram",
-    "fb.watch": "facebook",
-    # Apps send referrers such as android-app://com.twitter.android
-    "com.facebook.katana": "facebook",
-    "com.facebook.orca": "facebook",
-    "com.instagram.android": "instagram",
-    "com.twitter.android": "twitter",
+    host: network
+    for network, hosts in {
+        # Apps send referrers such as android-app://com.twitter.android
+        "facebook": "facebook.com fb.com fb.me fb.watch messenger.com com.facebook.katana com.facebook.orca",
+        "instagram": "instagram.com ig.me instagr.am com.instagram.android",
+        "twitter": "twitter.com x.com t.co com.twitter.android",
+    }.items()
+    for host in hosts.split()
 }
-
-
 _SALT_PERIODS = {"lasting": "", "monthly": " %Y-%m", "daily": " %Y-%m-%d"}  # by the setting VISITOR_SALT
 
 
