@@ -7,7 +7,7 @@ from linkmgr import api, cli, keys, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
-from linkmgr.pages import brand, branded, short
+from linkmgr.pages import branded, short
 from linkmgr.repository import cleanup, purge, url_records
 from linkmgr.web import (
     auth,
@@ -43,7 +43,6 @@ def create_app(**overrides: str) -> Flask:
         job.init_app()
         keys.init_app(app)
         branded.init_app(app)
-        brand.init_app(app)
         error_handlers.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app)

@@ -9,7 +9,7 @@ from linkmgr.pages import (
     account,
     administration,
     avatar,
-    brand,
+    branded,
     campaign,
     console,
     home,
@@ -22,7 +22,7 @@ from linkmgr.pages import (
 )
 from linkmgr.visits import geoip, record
 
-MODULES = (home, probes, login, account, console, administration, avatar, brand, qr, scan, overlay_answers, campaign,
+MODULES = (home, probes, login, account, console, administration, avatar, branded, qr, scan, overlay_answers, campaign,
            short)  # fmt: skip
 
 

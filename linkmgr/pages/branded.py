@@ -1,26 +1,32 @@
-"""Host names: the service's own, and branded domains with their root and not-found redirects.
+"""Host names: the service's own, and branded domains with their root and not-found redirects. The brand of each: name,
+logo and accent color, and the footer of the operator, of whom pages of branded domains show nothing.
 
 Under any other host only health, metrics and the domain challenge respond. Otherwise links could redirect to
 themselves through another name, and DNS rebinding would reach the API.
 """
 
+import hashlib
 import re
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import psycopg2
-from flask import Flask, Response, g, redirect, render_template
+from flask import Blueprint, Flask, Response, abort, g, redirect, render_template
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
+from linkmgr.fields import colors
 from linkmgr.fields.urls import is_ipv4, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
-from linkmgr.settings import settings, this_app
+from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
 from linkmgr.web.request import current
+
+bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 
 # First path segments that exist only on the service's own host. On branded domains PAGES
 # redirect to redirect404, and PROGRAMS are a plain 404.
@@ -34,9 +40,21 @@ _FILE_ENDPOINTS = ("static", "home.robots")
 
 def init_app(app: Flask) -> None:
     """Call this before the other hooks are registered: auth would count requests to hosts that have no API."""
-    app.extensions["linkmgr_netloc"] = urlsplit(settings().base_url).netloc.lower()
+    chosen = settings()
+    app.extensions["linkmgr_netloc"] = urlsplit(chosen.base_url).netloc.lower()
     app.before_request(_check_host)
     app.after_request(_not_found)
+    logo = _read_logo(chosen.logo) if chosen.logo else None
+    style = _style(chosen.accent) if chosen.accent else None
+    app.extensions["linkmgr_brand_files"] = logo, style
+    app.extensions["linkmgr_brand"] = Brand(
+        chosen.name,
+        chosen.footer,
+        _url("logo", _digest(logo[0])) if logo else "/static/icon.svg",
+        _url("accent.css", _digest(style)) if style else "",
+        is_ours=True,
+    )
+    app.context_processor(lambda: {"brand": current_brand()})
 
 
 def host() -> str | None:
@@ -117,3 +135,114 @@ def _not_found(response: Response) -> AnyResponse:
         return this_app().make_response(this_app().handle_user_exception(error))
     except psycopg2.Error:  # keep the plain 404 page
         return response
+
+
+# --- the brand
+
+_MAX_LOGO = 256 * 1024  # bytes
+_SIGNATURES = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/svg+xml": re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*+<svg[\s>]", re.DOTALL),
+}
+# An SVG file is a document that may contain scripts. Opened directly, it must not get our origin.
+_LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+class Brand(NamedTuple):
+    """The URLs of the icon and the style sheet are empty for a domain without a logo or without a color."""
+
+    name: str
+    footer: str
+    icon: str
+    style: str
+    is_ours: bool
+
+
+def _url(name: str, version: str) -> str:
+    """Return the URL of a file. Browsers notice a change by its version."""
+    return f"{bp.url_prefix}/{name}?v={version}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:8]
+
+
+def _read_logo(name: str) -> tuple[bytes, str]:
+    """Return the logo of the operator and its type."""
+    path = settings().folder / name
+    try:
+        content = path.read_bytes() if path.name == name and path.stat().st_size <= _MAX_LOGO else b""
+    except (OSError, ValueError):
+        content = b""
+    for mimetype, signature in _SIGNATURES.items():
+        if signature.match(content):
+            return content, mimetype
+    raise InvalidSetting(
+        f"{PREFIX}LOGO must be the name of a PNG, JPEG or SVG file of at most {_MAX_LOGO >> 10} KiB in the data folder."
+    )
+
+
+def _style(accent: str) -> bytes:
+    pair = accent.lower().replace(",", " ").split()[:2]
+    if problem := colors.accent_problem(*pair):
+        raise InvalidSetting(f"{PREFIX}ACCENT {problem}.")
+    return colors.accent_style(*pair)
+
+
+def current_brand() -> Brand | None:
+    """Return the brand of the operator or of the branded domain, or None if the domain has none, and on unknown hosts.
+
+    Pages that are rendered at the start have no domain.
+    """
+    if not host():
+        brand: Brand = this_app().extensions["linkmgr_brand"]
+        return brand
+    domain = None
+    if current().has_foreign_host:
+        with suppress(psycopg2.Error):  # the page that reports the error needs no brand
+            domain = requested_domain()
+    if not domain or not (domain["brandname"] or domain["logo_digest"] or domain["brandcolor"]):
+        return None
+    return Brand(
+        domain["brandname"] or current().host,
+        "",
+        _url("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
+        _url("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
+        is_ours=False,
+    )
+
+
+def own_logo() -> Response | None:
+    """Return the logo of the operator or of the branded domain, or None if there is none."""
+    name, (logo, _) = host(), this_app().extensions["linkmgr_brand_files"]
+    if name is not None:
+        domain = requested_domain()
+        content = public.domain_logo(name) if domain and domain["logo_digest"] else None
+        logo = (content, "image/png") if content else None
+    return _respond(*logo) if logo else None
+
+
+def _respond(content: bytes, mimetype: str) -> Response:
+    response = Response(content, mimetype=mimetype)
+    response.cache_control.public, response.cache_control.max_age = True, 86400
+    response.headers["Content-Security-Policy"] = _LOGO_POLICY
+    response.add_etag()
+    response.make_conditional(current())
+    return response
+
+
+@bp.get("/logo")
+def logo() -> Response:
+    return own_logo() or abort(404)
+
+
+@bp.get("/accent.css")
+def style() -> Response:
+    _, content = this_app().extensions["linkmgr_brand_files"]
+    if host() is not None:
+        domain = requested_domain()
+        content = colors.accent_style(domain["brandcolor"]) if domain and domain["brandcolor"] else None
+    if content is None:
+        abort(404)
+    return _respond(content, "text/css")

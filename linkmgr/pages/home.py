@@ -5,7 +5,7 @@ from http import HTTPStatus
 from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response
 
-from linkmgr.pages import brand, branded
+from linkmgr.pages import branded
 
 bp = Blueprint("home", __name__)
 
@@ -25,7 +25,7 @@ def user() -> Response:
 @bp.get("/<alias:alias>/ico")
 def favicon(alias: str = "") -> Response:
     """Return our icon. The browser extension asks for that of a link's target, which the service does not call."""
-    if logo := brand.own_logo():
+    if logo := branded.own_logo():
         return logo
     if branded.host():
         return Response(status=HTTPStatus.NO_CONTENT)
