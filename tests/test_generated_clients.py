@@ -95,6 +95,7 @@ def packages(folder: Path) -> Path:
     return folder / "node_modules" / ".bin"
 
 
+@pytest.mark.clients
 def test_openapi_generator_makes_a_client_for_python(folder: Path, use: Use) -> None:
     generate("python", folder, "--package-name", "linkmgr_client")
     use(sys.executable, CLIENTS / "openapi_generator.py", folder=folder, PYTHONPATH="generated")

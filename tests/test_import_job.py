@@ -209,7 +209,7 @@ def test_visits_of_yourls_have_visitors_by_their_ip_addresses(
 
 @pytest.mark.slow
 def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: Callable[..., str], sql: Sql) -> None:
-    number = 2_000
+    number = 1_000
     before = set(children(os.getpid()))
     serve("--workers=1")
     [master] = set(children(os.getpid())) - before
@@ -218,7 +218,7 @@ def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: C
     def made() -> int:
         return int(sql("SELECT made FROM imports WHERE id = %(id)s", id=import_id)[0]["made"])
 
-    for part in (300, 1000):
+    for part in (300, 600):
         while made() < part:
             time.sleep(0.05)
         for worker in children(master):

@@ -1,4 +1,4 @@
-"""Keys with `domains`, and the statistics that restricted keys read."""
+"""Keys with `domains`."""
 
 from flask import Flask
 
@@ -58,26 +58,6 @@ def test_both_limits_apply(alice: Client, make_restricted: Make, sql: Sql) -> No
     link = client.add("/api/url/add", {"url": URL, "domain": domain})
     assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
     assert client.get(f"/api/url/{theirs}").status_code == 404
-
-
-# --- statistics
-
-
-def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_restricted: Make, sql: Sql) -> None:
-    client = make_restricted(alice, own_only=True)
-    link, foreign = client.add("/api/url/add", {"url": URL}), factories.link(sql, alice.id)
-    campaign = client.add("/api/campaign/add", {"name": "Own"})
-    for link_id in (link, foreign):
-        factories.visit(sql, link_id)
-        alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
-    for path in ("/api/stats", "/api/stats/live", "/api/stats?period=7d", "/api/stats?ids="):
-        assert code(client.get(path)) == (403, "key_confined")
-    assert code(client.get(f"/api/stats?ids={foreign}")) == (404, "missing")
-    assert code(client.get(f"/api/stats?ids={link},{foreign}")) == (404, "missing")
-    for selection in (f"ids={link}", f"campaign={campaign}", f"domain={BASE_URL}"):
-        assert client.get(f"/api/stats?{selection}&period=7d").get_json()["data"]["totals"]["clicks"] == 1
-    assert code(client.get(f"/api/url/{foreign}/visits")) == (404, "missing")
-    assert len(client.get(f"/api/url/{link}/visits").get_json()["data"]["visits"]) == 1
 
 
 def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client, make_restricted: Make) -> None:

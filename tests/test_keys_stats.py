@@ -60,3 +60,5 @@ def test_a_limited_key_reads_the_visits_of_its_links_only(
         assert [visit["country"] for visit in visits] == ["Peru"] * OWN
     for path in (f"/api/stats?ids={link},{foreign}", f"/api/url/{foreign}/visits?bots=only", f"/api/qr/{qr}/visits"):
         assert code(client.get(path)) == (404, "missing")
+    for path in ("/api/stats", "/api/stats/live", "/api/stats?period=7d", "/api/stats?ids="):
+        assert code(client.get(path)) == (403, "key_confined"), "it needs a selection"

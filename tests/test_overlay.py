@@ -1,4 +1,3 @@
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -6,6 +5,7 @@ import psycopg2
 import pytest
 
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.races import during
 from tests.support.refusals import Refusal, schemas
@@ -34,21 +34,6 @@ def read(client: Client, overlay_id: int) -> dict[str, Any]:
     assert data.pop("id") == overlay_id
     assert len(data.pop("date")) == len("2026-11-20 12:00:00")
     return data
-
-
-def answered(sql: Sql, user_id: int, overlay_id: int, **answer: Any) -> int:
-    """Add an answer as a visitor's form stores it."""
-    added = sql(
-        """
-        INSERT INTO overlay_answers (user_id, overlay_id, answer)
-        VALUES (%(user_id)s, %(overlay_id)s, %(answer)s)
-        RETURNING id
-        """,
-        user_id=user_id,
-        overlay_id=overlay_id,
-        answer=json.dumps(answer),
-    )
-    return int(added[0]["id"])
 
 
 def test_a_poll_has_up_to_ten_distinct_choices(alice: Client) -> None:
@@ -91,26 +76,11 @@ def test_an_overlay_that_was_stored_with_too_many_choices_can_still_be_changed(a
 
 def test_deleting_an_overlay_deletes_its_answers(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
     overlay_id = alice.add("/api/overlay/add", FULL)
-    answered(sql, alice.id, overlay_id, email="visitor@example.com")
+    factories.answer(sql, alice.id)
     assert alice.delete(f"/api/overlay/{overlay_id}/delete").status_code == 200
     assert alice.get(f"/api/overlay/{overlay_id}/answers").status_code == 404
     run_jobs()
     assert sql("SELECT FROM overlay_answers") == []
-
-
-def test_answers_are_listed_newest_first_only_to_the_owner(alice: Client, bob: Client, sql: Sql) -> None:
-    overlay_id, other_id = (alice.add("/api/overlay/add", FULL | {"type": "contact"}) for _ in range(2))
-    first = answered(sql, alice.id, overlay_id, email="one@example.com", message="Hello\nthere")
-    second = answered(sql, alice.id, overlay_id, email="two@example.com")
-    answered(sql, alice.id, other_id, email="three@example.com")
-    data = alice.get(f"/api/overlay/{overlay_id}/answers").get_json()["data"]
-    for answer in data["answers"]:
-        assert len(answer.pop("date")) == len("2026-11-20 12:00:00")
-    assert data["answers"] == [
-        {"id": second, "answer": {"email": "two@example.com"}},
-        {"id": first, "answer": {"email": "one@example.com", "message": "Hello\nthere"}},
-    ]
-    assert bob.get(f"/api/overlay/{overlay_id}/answers").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -140,10 +140,11 @@ def test_a_count_of_0_means_unlimited(limited: Limited, feature: str) -> None:
 @over_counted
 def test_deleting_a_row_allows_another(limited: Limited, sql: Sql, feature: str) -> None:
     carol = limited(feature, count="1")
-    word, _, _ = ROWS[feature]
+    word, _, named = ROWS[feature]
+    refusal = f"You have reached your plan's limit of 1 {named}. Delete one, or ask an administrator for another plan."
     for number in range(3):
         made = carol.add(f"/api/{word}/add", body(feature, number))
-        assert create(carol, feature, 9)[0] == 400
+        assert create(carol, feature, 9) == (400, refusal)
         assert carol.delete(f"/api/{word}/{made}/delete").status_code == 200
         assert owned(sql, carol, feature) == (0, 0)
 

@@ -78,10 +78,3 @@ def test_when_a_plan_has_expired_the_record_shows_the_free_one(admin: Client, al
     subscribe(admin, "Pro", alice, type="monthly")
     sql("UPDATE users SET expires = now() WHERE id = %(id)s RETURNING 1", id=alice.id)
     assert admin.get(f"/api/user/{alice.id}").get_json()["data"]["planid"] == plan_ids(admin)["Free"]
-
-
-def test_a_missing_plan_or_user_is_not_found(admin: Client, alice: Client) -> None:
-    pro, body = plan_ids(admin)["Pro"], {"type": "monthly"}
-    for path, what in ((f"/api/plan/{pro + 1000}/user/{alice.id}", "plan"), (f"/api/plan/{pro}/user/1000000", "user")):
-        answer = admin.put(path, body)
-        assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")
