@@ -15,6 +15,7 @@ MAX_KEPT = 1000  # of a user that have ended
 _IMPORTS = Table(
     "imports",
     "import",
+    "state source on_conflict name mapping address token size",
     columns="""
     id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
     visits,
@@ -31,19 +32,8 @@ index, read, delete = _IMPORTS.index, _IMPORTS.read, _IMPORTS.delete
 
 def add(user_id: int, **members: Any) -> int:
     """Store a draft with `source` and `on_conflict`, and return its id."""
-    values: Row = {"name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
-    added = run(
-        """
-        INSERT INTO imports (user_id, state, source, on_conflict, name, mapping, address, token, size)
-        VALUES (%(user_id)s, 'draft', %(source)s, %(on_conflict)s, %(name)s, %(mapping)s::jsonb, %(address)s,
-                %(token)s, %(size)s::bigint)
-        RETURNING id
-        """,
-        **(values | {"mapping": orjson.dumps(values["mapping"]).decode()}),
-        user_id=user_id,
-    )
-    assert added
-    return int(added["id"])
+    values = {"state": "draft", "name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
+    return int(_IMPORTS.add(user_id, values | {"mapping": orjson.dumps(values["mapping"]).decode()})["id"])
 
 
 def begin(user_id: int, import_id: int, **changes: Any) -> None:

@@ -73,19 +73,16 @@ def check(file: IO[bytes]) -> zipfile.ZipFile:
     return archive
 
 
-def read(stream: IO[bytes]) -> Iterator[ImportRow | None]:
-    """Read the lines of a zip or of the CSV, and return None after parts without one."""
+def read(stream: IO[bytes], kinds: Iterable[str] = FILES) -> Iterator[ImportRow | None]:
+    """Read the lines of a zip or of the CSV, and return None after parts without one. Of a zip, read these files."""
     start = stream.read(text.HEAD)
     stream.seek(0)
-    return _read_zip(check(stream), FILES) if is_zip(start) else _read_csv(stream)
+    return _read_zip(check(stream), kinds) if is_zip(start) else _read_csv(stream)
 
 
 def first_rows(stream: IO[bytes], limit: int) -> list[ImportRow]:
     """Return the first rows of the CSV, or the first links of a zip, for a preview."""
-    start = stream.read(text.HEAD)
-    stream.seek(0)
-    rows = _read_zip(check(stream), ["links"]) if is_zip(start) else _read_csv(stream)
-    return [_shown(row) for row in islice(rows, 10 * limit) if row][:limit]
+    return [_shown(row) for row in islice(read(stream, ["links"]), 10 * limit) if row][:limit]
 
 
 def _read_zip(archive: zipfile.ZipFile, kinds: Iterable[str]) -> Iterator[ImportRow | None]:
