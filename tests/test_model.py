@@ -1,4 +1,5 @@
-"""A model-based test with two tenants: after any sequence of calls, each has the rows of the model and no others."""
+"""A model-based test with two tenants: after any sequence of calls, each has the rows of the model and no others, and
+whoever reads all events of a tenant knows each row as its GET returns it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from linkmgr.resources.pixels import TYPES
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
+from tests.support.receivers import Deliver
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +25,8 @@ Changes = dict[str, Any]
 tenants = st.sampled_from(["alice", "bob"])
 intrusions = st.sampled_from([False, False, False, True])  # True if the other tenant tries the call
 texts = st.text(st.characters(codec="utf-8", min_codepoint=0x20, exclude_characters="\x7f"), min_size=1, max_size=20)
+# The kinds in events, by those of the model
+EVENTS = {"pixels": "pixel", "campaigns": "campaign", "channels": "channel", "links": "link", "qrs": "qr"}
 DATA = "Data of a code: "  # a name that is the data would change with it
 # Few names, so that they collide.
 names = st.sampled_from(["Shop", "shop", "Blog", "été"]) | texts.filter(lambda text: text.strip() != "")
@@ -62,6 +66,8 @@ class Tenant:
     qrs: Records = field(default_factory=dict)
     links: Records = field(default_factory=dict)  # with the campaigns that they are in
     items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by channel, the last assigned first
+    known: dict[tuple[str, int], Any] = field(default_factory=dict)  # the records according to the events
+    after: str = "0"  # the position in the events
 
     def of(self, kind: str) -> Records:
         records: Records = getattr(self, kind)
@@ -81,14 +87,18 @@ class TwoTenants(RuleBasedStateMachine):
     links: Bundle[Thing] = Bundle("links")
     qrs: Bundle[Thing] = Bundle("qrs")
 
-    def __init__(self, register: Callable[[str], Client], sql: Sql, run_jobs: Callable[[], None]) -> None:
+    def __init__(
+        self, register: Callable[[str], Client], sql: Sql, run_jobs: Callable[[], None], deliver: Deliver
+    ) -> None:
         super().__init__()
-        self.sql, self.run_jobs = sql, run_jobs
+        self.sql, self.run_jobs, self.deliver = sql, run_jobs, deliver
         self.tenants = {name: Tenant(register(name)) for name in ("alice", "bob")}
+        for tenant in self.tenants.values():
+            tenant.client.add("/api/webhooks", {"name": "Hook", "events": ["*"]})
         self.touched: set[str] = set()
 
     def teardown(self) -> None:
-        self.touched = {"pixels", "campaigns", "channels", "qrs"}
+        self.touched = {"pixels", "campaigns", "channels", "links", "qrs"}
         try:
             self.each_has_what_the_model_says()
         finally:
@@ -142,6 +152,7 @@ class TwoTenants(RuleBasedStateMachine):
 
     @rule(target=links, owner=tenants)
     def add_link(self, owner: str) -> Thing:
+        self.touched.add("links")
         tenant = self.tenants[owner]
         link_id = factories.link(self.sql, tenant.client.id)
         tenant.links[link_id] = {"campaign_id": None}
@@ -183,24 +194,25 @@ class TwoTenants(RuleBasedStateMachine):
     @rule(channel=channels, intrudes=intrusions, item=links | qrs)
     def assign_to_channel(self, channel: Thing, intrudes: bool, item: Thing) -> None:
         tenant = self.actor(channel, intrudes)
-        kind = {"links": "links", "qrs": "qr"}[item.kind]
+        kind = path_of_item(item.kind)
         answer = tenant.client.post(f"/api/channel/{channel.id}/assign/{kind}/{item.id}")
         owned = channel.id in tenant.channels and item.id in tenant.of(item.kind)
         if self.expect(answer, owned=owned) and (kind, item.id) not in tenant.items[channel.id]:
             tenant.items[channel.id].insert(0, (kind, item.id))
 
-    @rule(thing=pixels | campaigns | channels | qrs, intrudes=intrusions)
+    @rule(thing=pixels | campaigns | channels | links | qrs, intrudes=intrusions)
     def delete(self, thing: Thing, intrudes: bool) -> None:
         tenant = self.actor(thing, intrudes)
-        answer = tenant.client.delete(f"/api/{thing.kind.removesuffix('s')}/{thing.id}/delete")
+        answer = tenant.client.delete(f"/api/{path_of(thing.kind)}/{thing.id}/delete")
         if not self.expect(answer, owned=thing.id in tenant.of(thing.kind)):
             return
         del tenant.of(thing.kind)[thing.id]
         if thing.kind == "channels":
             del tenant.items[thing.id]
-        if thing.kind == "qrs":
+        if thing.kind in ("links", "qrs"):
             for items in tenant.items.values():
-                items[:] = [item for item in items if item != ("qr", thing.id)]
+                items[:] = [item for item in items if item != (path_of_item(thing.kind), thing.id)]
+        self.run_jobs()
         for link in tenant.links.values():
             if thing.kind == "campaigns" and link["campaign_id"] == thing.id:
                 link["campaign_id"] = None
@@ -216,15 +228,37 @@ class TwoTenants(RuleBasedStateMachine):
 
     def compare(self, tenant: Tenant, kind: str) -> None:
         expected = newest_first(tenant.of(kind))
+        self.read_events(tenant)
+        assert {row_id for known, row_id in tenant.known if known == EVENTS[kind]} == tenant.of(kind).keys()
+        for row_id in tenant.of(kind):
+            answer = tenant.client.get(f"/api/{path_of(kind)}/{row_id}").get_json()
+            record = answer.get("details", answer["data"])
+            # A change of the items of a channel is no event of theirs.
+            assert tenant.known[EVENTS[kind], row_id] | {"channel": 0} == record | {"channel": 0}
         if kind == "campaigns":
             for record in expected:
                 record["rotator"] = f"{BASE_URL}/r/{slug}" if (slug := record.pop("slug")) else False
+        if kind == "links":
             found = self.sql("SELECT id, campaign_id FROM links WHERE user_id = %(id)s", id=tenant.client.id)
             assert {row.pop("id"): row for row in found} == tenant.links
-        assert self.listed(tenant, kind, kind.replace("qrs", "qr")) == expected
-        for channel_id, items in tenant.items.items() if kind in ("channels", "qrs") else ():
+        else:
+            assert self.listed(tenant, kind, kind.replace("qrs", "qr")) == expected
+        for channel_id, items in tenant.items.items() if kind in ("channels", "links", "qrs") else ():
             found = self.listed(tenant, "items", f"channel/{channel_id}")
             assert [(item["type"], item["id"]) for item in found] == items
+
+    def read_events(self, tenant: Tenant) -> None:
+        self.sql("DELETE FROM rate_windows RETURNING 1")
+        self.deliver()
+        while (data := tenant.client.get(f"/api/events?limit=1000&after={tenant.after}").get_json()["data"])["events"]:
+            tenant.after = data["next"]
+            for event in data["events"]:
+                kind, _, change = event["type"].partition(".")
+                row = (kind, event["data"]["id"])
+                if change == "deleted":
+                    del tenant.known[row]
+                else:
+                    tenant.known[row] = event["data"]
 
     def listed(self, tenant: Tenant, key: str, path: str) -> list[dict[str, Any]]:
         data = tenant.client.get(f"/api/{path}?limit=1000").get_json()["data"]
@@ -233,16 +267,25 @@ class TwoTenants(RuleBasedStateMachine):
         return [{name: record[name] for name in record if name not in unknown} for record in data[key]]
 
 
+def path_of(kind: str) -> str:
+    """Return the first part of the path of a row."""
+    return "url" if kind == "links" else kind.removesuffix("s")
+
+
+def path_of_item(kind: str) -> str:
+    return {"links": "links", "qrs": "qr"}[kind]
+
+
 def newest_first(records: Records) -> list[dict[str, Any]]:
     return [{"id": record_id} | records[record_id] for record_id in sorted(records, reverse=True)]
 
 
 def test_two_tenants_agree_with_a_plain_model(
-    register: Callable[[str], Client], sql: Sql, run_jobs: Callable[[], None]
+    register: Callable[[str], Client], sql: Sql, run_jobs: Callable[[], None], deliver: Deliver
 ) -> None:
     class Machine(TwoTenants):
         def __init__(self) -> None:
-            super().__init__(register, sql, run_jobs)
+            super().__init__(register, sql, run_jobs, deliver)
 
     run_state_machine_as_test(
         Machine,
