@@ -83,7 +83,7 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["plans", "add", "Gratis", "--free", "--monthly", "5"], "A free plan has no prices."),
         (["plans", "edit", "999999", "--monthly", "5"], "There is no plan with this id."),
         (["plans", "edit", "1"], "Nothing to change: use at least one option."),
-        (["plans", "edit", "1", "--monthly", "cheap"], "'cheap' is not a price such as 5 or 49.99."),
+        (["plans", "edit", "1", "--monthly", "cheap"], "monthly must be a price such as 5 or 49.99."),
         (["plans", "edit", "9" * 30], "is not in the range 1<=x<=9223372036854775807."),
     ],
 )
@@ -180,8 +180,7 @@ def test_invalid_numbers_of_a_plan_are_rejected(
     plan_id = plan()
     before = stored(flask, plan_id)
     result = flask("plans", "edit", plan_id, f"{option}={value}")
-    assert result.exit_code == 2
-    assert f"Invalid value for '{option}'" in result.output
+    refused(result, f"Error: {option[2:]} must be a ")
     assert stored(flask, plan_id) == before
 
 

@@ -1,10 +1,8 @@
 """The commands of python -m linkmgr and of flask --app app."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 from flask import Flask, current_app
@@ -12,11 +10,12 @@ from flask import Flask, current_app
 from linkmgr.cli import keys, links, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
+from linkmgr.db.statements import Row
 from linkmgr.fields.aliases import words_of_routes
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.repository import plans, public, purge
-from linkmgr.resources.plans import MAX_RATE, PRICE, PRICES, UNLIMITED, Plan, PlanLimits
+from linkmgr.resources.plans import Plan, PlanLimits
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
@@ -39,64 +38,53 @@ def list_plans() -> None:
         click.echo(json.dumps(plan))
 
 
-def price(text: str) -> float:
-    """Convert an option. Its name is shown in the help."""
-    if not re.fullmatch(PRICE, text):
-        raise click.BadParameter(f"{text!r} is not a price such as 5 or 49.99.")
-    return float(text)
-
-
 def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
-    rate = click.IntRange(0, MAX_RATE)
     for option in (
-        click.option("--monthly", type=price, help="Price per month."),
-        click.option("--yearly", type=price, help="Price per year."),
-        click.option("--lifetime", type=price, help="Price of a subscription without an end."),
-        click.option("--rate", type=rate, help="Requests per minute. 0: the default of LINKMGR_RATE_LIMIT."),
+        click.option("--monthly", metavar="PRICE", help="Price per month."),
+        click.option("--yearly", metavar="PRICE", help="Price per year."),
+        click.option("--lifetime", metavar="PRICE", help="Price of a subscription without an end."),
+        click.option("--rate", help="Requests per minute. 0: the default of LINKMGR_RATE_LIMIT."),
         click.option("--limits", default="{}", help="JSON object with some or all members of the plan's limits."),
     ):
         command = option(command)
     return command
 
 
-def _limits(text: str) -> dict[str, Any]:
+def _members(limits: str, options: Row) -> Row:
+    """Return the members of a plan that were sent."""
     try:
-        limits = json.loads(text)
+        parsed = json.loads(limits)
     except (ValueError, RecursionError):
-        limits = None
-    if not isinstance(limits, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise click.BadParameter("It must be a JSON object.", param_hint="--limits")
-    return load(PlanLimits, limits)
+    return load(Plan.updates(), options) | load(PlanLimits, parsed)
 
 
 @plans_group.command("add")
 @click.argument("name")
 @click.option("--free", is_flag=True, help="The plan has no prices and its subscriptions do not expire.")
 @_plan_options
-def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> None:
+def add_plan(free: bool, limits: str, **options: str | None) -> None:
     """Add a plan. Limits that --limits does not set are unlimited."""
-    values: dict[str, Any] = {member: value for member, value in numbers.items() if value}
-    if free and values.keys() - {"rate"}:
-        raise click.UsageError("A free plan has no prices.")
-    plan = load(Plan.updates(), {"name": name})
-    plan_id = plans.add(**plan, free=free, limits=UNLIMITED | _limits(limits), **values)
-    click.echo(f"{name} has been added as plan {plan_id}.")
+    plan = _members(limits, options) | {"free": free}
+    if problem := Plan.price_problem(plan):
+        raise click.UsageError(problem)
+    click.echo(f"{plan['name']} has been added as plan {Plan.create(0, plan)['id']}.")
 
 
 @plans_group.command("edit")
 @click.argument("plan_id", type=click.IntRange(1, MAX_ID))
 @click.option("--name", help="New name.")
 @_plan_options
-def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> None:
+def edit_plan(plan_id: int, limits: str, **options: str | None) -> None:
     """Change the given properties of a plan."""
-    plan = {} if name is None else load(Plan.updates(), {"name": name})
-    changes = {member: value for member, value in numbers.items() if value is not None}
-    changed_limits = _limits(limits)
-    if not (plan or changes or changed_limits):
+    changes = _members(limits, options)
+    if not changes:
         raise click.UsageError("Nothing to change: use at least one option.")
-    if any(changes.get(price) for price in PRICES) and plans.read(plan_id)["free"]:
-        raise click.UsageError("A free plan has no prices.")
-    plans.edit(plan_id, limits=changed_limits, **plan, **changes)
+    if problem := Plan.price_problem(changes | {"free": plans.read(plan_id)["free"]}):
+        raise click.UsageError(problem)
+    Plan.change(0, plan_id, changes)
     click.echo(f"Plan {plan_id} has been changed.")
 
 

@@ -68,14 +68,14 @@ def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None =
 
 
 def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
-    """Store a plan with its `monthly`, `yearly` and `lifetime` prices and its `rate`, and return the id."""
+    """Store a plan with its `monthly`, `yearly` and `lifetime` prices and its `rate`, or 0 for none. Return the id."""
     added = run(
         """
         INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
-        VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, %(rate)s, %(limits)s)
+        VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, nullif(%(rate)s, 0), %(limits)s)
         RETURNING id
         """,
-        **{"monthly": 0, "yearly": 0, "lifetime": 0, "rate": None} | prices,
+        **{"monthly": 0, "yearly": 0, "lifetime": 0, "rate": 0} | prices,
         name=name,
         free=free,
         limits=json.dumps(limits),

@@ -4,9 +4,11 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, fields
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Choice, Expiration, Integer, Matching, Shown, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
+from linkmgr.repository import plans
 from linkmgr.resources.resource import Resource, row_id
 
 _COUNT = "[0-9]{1,9}"
@@ -81,7 +83,7 @@ NUMBERS = tuple(name for name in LIMITS if name not in _FEATURES)
 COUNTED = tuple(name for name, field in _FEATURES.items() if field.has_count)
 SWITCHED = tuple(name for name, field in _FEATURES.items() if not field.has_count)
 
-# The default of `plans add`: every feature, and no limits.
+# Those of a new plan that was sent none: every feature, and no limits.
 UNLIMITED: dict[str, Any] = (
     dict.fromkeys(NUMBERS, 0)
     | {name: {"enabled": "1", "count": "0"} for name in COUNTED}
@@ -90,12 +92,10 @@ UNLIMITED: dict[str, Any] = (
 
 
 PRICES = ("monthly", "yearly", "lifetime")
-PRICE = r"[0-9]{1,9}(\.[0-9]{1,2})?"
-MAX_RATE = 1_000_000
 
 
 def _price(label: str) -> Matching:
-    field = Matching(PRICE, "a price such as 5 or 49.99", allow_empty=True, load_only=True)
+    field = Matching(r"[0-9]{1,9}(\.[0-9]{1,2})?", "a price such as 5 or 49.99", allow_empty=True, load_only=True)
     return member(field, "", "9", label=label)
 
 
@@ -131,9 +131,7 @@ setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
     yearly = _price("Price per year")
     lifetime = _price("Lifetime price")
     rate = member(
-        Matching(
-            f"[0-9]{{1,6}}|{MAX_RATE}", "a number of requests, or 0 for the default", allow_empty=True, load_only=True
-        ),
+        Matching("[0-9]{1,6}|1000000", "a number of requests, or 0 for the default", allow_empty=True, load_only=True),
         "",
         "60",
         label="API requests per minute",
@@ -148,6 +146,32 @@ setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
         "",
         {name: field.metadata["examples"][0] for name, field in LIMITS.items()},
     )
+
+    @classmethod
+    def read(cls, _: int, row_id: int, /) -> Row:
+        return plans.read(row_id)
+
+    @classmethod
+    def create(cls, _: int, members: Row) -> Row:
+        columns = _to_columns(members)
+        limits = UNLIMITED | columns.pop("limits")
+        return {"id": plans.add(members["name"], free=members["free"], limits=limits, **columns)}
+
+    @classmethod
+    def change(cls, _: int, row_id: int, members: Row) -> Row:
+        plans.edit(row_id, **{"name": members.get("name")} | _to_columns(members))
+        return {"id": row_id}
+
+    @staticmethod
+    def price_problem(members: Row) -> str:
+        """Return what is wrong with the prices of a plan, or ""."""
+        has_price = any(members.get(name, "").strip("0.") for name in PRICES)
+        return "A free plan has no prices." if members["free"] and has_price else ""
+
+
+def _to_columns(members: Row) -> Row:
+    numbers = {name: float(members[name] or 0) for name in (*PRICES, "rate") if name in members}
+    return numbers | {"limits": {name: members[name] for name in LIMITS if name in members}}
 
 
 class Subscription(New):

@@ -8,7 +8,7 @@ from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import Form
 from linkmgr.repository import plans as stored_plans
-from linkmgr.resources.plans import COUNTED, LIMITS, NUMBERS, PRICES, SWITCHED, UNLIMITED, Plan
+from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, UNLIMITED, Plan
 from linkmgr.settings import settings
 
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
@@ -31,21 +31,8 @@ class PlanForm(Form):
 
 
 def _check(members: Row) -> dict[str, str]:
-    has_price = any(members.get(name, "").strip("0.") for name in PRICES)
-    return {"free": "A free plan has no prices."} if members["free"] and has_price else {}
-
-
-def _values(members: Row) -> Row:
-    """Return the arguments of the statements."""
-    values = {name: float(members[name] or 0) for name in (*PRICES, "rate") if name in members}
-    names = {"name": members["name"]} if "name" in members else {}
-    return values | names | {"limits": {name: members[name] for name in LIMITS if name in members}}
-
-
-def _add(_: int, members: Row) -> Row:
-    values = _values(members)
-    values |= {"limits": UNLIMITED | values["limits"], "rate": values["rate"] or None}
-    return {"id": stored_plans.add(free=members["free"], **values)}
+    problem = Plan.price_problem(members)
+    return {"free": problem} if problem else {}
 
 
 def _show_list() -> str:
@@ -56,9 +43,6 @@ FORM = PlanForm(
     Plan,
     defaults=Plan.defaults() | UNLIMITED,
     bp=bp,
-    read=lambda _, plan_id: stored_plans.read(plan_id),
-    add=_add,
-    change=lambda _, plan_id, members: stored_plans.edit(plan_id, **_values(members)),
     fields={"plan_name_taken": "name"},
     check=_check,
     choices=lambda: {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit},
