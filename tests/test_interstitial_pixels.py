@@ -3,17 +3,15 @@
 import html
 import re
 from collections.abc import Callable
-from functools import partial
 
 import pytest
-from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.pages import pixel_tags
 from linkmgr.resources.pixels import TYPES
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.interstitials import TARGET, Show, link, overlay, pixels_page, policy, refresh
+from tests.support.interstitials import TARGET, Show, overlay, policy, refresh
 
 
 def loaded(answer: TestResponse) -> list[dict[str, str]]:
@@ -28,11 +26,12 @@ def test_every_type_of_pixel_has_its_vendor() -> None:
 
 
 @pytest.fixture
-def fire(app_with_page: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
-    return partial(pixels_page, app_with_page)
+def fire(show: Show) -> Callable[..., TestResponse]:
+    """Return a function that opens the frame with these pixels."""
+    return lambda *pixels: show(pixels=pixels, path="/pixels")
 
 
-PIXEL = {"type": "fbpixel", "tag": "12"}
+PIXEL = "fbpixel", "12"
 
 
 @pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
@@ -40,9 +39,9 @@ def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_from_vendors(
     show: Show, alice: Client, sql: Sql, kind: str
 ) -> None:
     ids = {"overlay_id": overlay(sql, alice.id, "message")} if kind == "overlay" else {}
-    answer = show(link(alice.id, kind, pixels=[PIXEL], **ids))
+    answer = show(kind, pixels=[PIXEL], **ids)
     [frame] = re.findall('<iframe class="pixel" (.+?)>', answer.text)
-    assert 'src="/visited/pixels" sandbox="allow-scripts"' in frame
+    assert re.match('src="/visited[0-9]+/pixels" sandbox="allow-scripts"', frame)
     assert "facebook" not in answer.text + str(answer.headers)
     [nonce] = policy(answer)["script-src"]
     assert nonce.startswith("'nonce-")
@@ -50,17 +49,15 @@ def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_from_vendors(
 
 
 @pytest.mark.parametrize("kind", ["splash", "frame"])
-def test_a_page_without_pixels_has_no_frame_for_them(show: Show, alice: Client, kind: str) -> None:
-    answer = show(link(alice.id, kind))
+def test_a_page_without_pixels_has_no_frame_for_them(show: Show, kind: str) -> None:
+    answer = show(kind)
     assert "/pixels" not in answer.text
     assert policy(answer)["frame-src"] == (["'none'"] if kind == "splash" else ["http:", "https:"])
 
 
 @pytest.mark.parametrize("type_", TYPES)
-def test_a_pixel_of_every_type_is_loaded_without_an_origin(
-    fire: Callable[..., TestResponse], alice: Client, type_: str
-) -> None:
-    answer = fire(link(alice.id, pixels=[{"type": type_, "tag": "AB/c:1"}]))
+def test_a_pixel_of_every_type_is_loaded_without_an_origin(fire: Callable[..., TestResponse], type_: str) -> None:
+    answer = fire((type_, "AB/c:1"))
     script = pixel_tags.pixel(type_, "AB/c:1").script
     assert loaded(answer) == [{"pixel": type_, "tag": "AB/c:1", "script": script}]
     assert "/".join(script.split("/", 3)[:3]) in policy(answer)["script-src"]
@@ -71,12 +68,12 @@ def test_a_pixel_of_every_type_is_loaded_without_an_origin(
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_without_scripts_the_visitor_is_redirected(show: Show, alice: Client) -> None:
-    assert refresh(show(link(alice.id, pixels=[PIXEL]))) == (1, TARGET)
+def test_without_scripts_the_visitor_is_redirected(show: Show) -> None:
+    assert refresh(show(pixels=[PIXEL])) == (1, TARGET)
 
 
-def test_without_scripts_images_are_loaded(fire: Callable[..., TestResponse], alice: Client) -> None:
-    answer = fire(link(alice.id, pixels=[PIXEL, {"type": "gtmpixel", "tag": "GTM-1"}]))
+def test_without_scripts_images_are_loaded(fire: Callable[..., TestResponse]) -> None:
+    answer = fire(PIXEL, ("gtmpixel", "GTM-1"))
     [noscript, frame] = re.findall(r'<(?:img|iframe) src="(.+?)"', answer.text)
     assert html.unescape(noscript) == "https://www.facebook.com/tr?id=12&ev=PageView&noscript=1"
     assert frame == "https://www.googletagmanager.com/ns.html?id=GTM-1"
@@ -84,8 +81,8 @@ def test_without_scripts_images_are_loaded(fire: Callable[..., TestResponse], al
     assert policy(answer)["frame-src"] == ["https://www.googletagmanager.com"]
 
 
-def test_a_page_of_pixels_allows_only_their_vendors(fire: Callable[..., TestResponse], alice: Client) -> None:
-    given = policy(fire(link(alice.id, pixels=[{"type": "quorapixel", "tag": "1"}])))
+def test_a_page_of_pixels_allows_only_their_vendors(fire: Callable[..., TestResponse]) -> None:
+    given = policy(fire(("quorapixel", "1")))
     assert given["script-src"][1:] == ["https://a.quora.com"]
     assert given["connect-src"] == ["https://q.quora.com"]
     assert given["img-src"] == ["https://q.quora.com"]

@@ -14,7 +14,7 @@ from linkmgr.pages.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import overlay as overlays
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.interstitials import TARGET, Show, hrefs, link, overlay
+from tests.support.interstitials import TARGET, Show, hrefs, overlay
 
 
 class Form:
@@ -24,7 +24,7 @@ class Form:
         self.http: FlaskClient = app.test_client()
         self.sql = sql
         self.id = overlay(sql, user_id, kind, **members)
-        page = show(link(user_id, "overlay", overlay_id=self.id)).text
+        page = show("overlay", overlay_id=self.id).text
         [self.page] = re.findall('name="page" value="(.+?)"', page)
 
     def send(self, fields: dict[str, str], **headers: str) -> TestResponse:
