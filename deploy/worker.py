@@ -103,11 +103,15 @@ class Connection(socket.socket):
             yield from self.receive()
 
     def read(self, size: int | None = None, read_ahead: int | None = None) -> bytes:
-        """Return what has been received. Of a partial body, wait for at least `size` bytes."""
+        """Return what has been received. Of a partial body, wait for at least `size` bytes, until the deadline."""
         while self.is_partial and len(self.received) < (size or 1):
-            self.settimeout(SECONDS)
-            data = self.recv(_BLOCK)
-            self.setblocking(False)
+            if (seconds := self.deadline - time.monotonic()) <= 0:
+                raise TimeoutError
+            self.settimeout(seconds)
+            try:
+                data = self.recv(_BLOCK)
+            finally:
+                self.setblocking(False)
             self.received += data
             if not data:
                 break

@@ -8,9 +8,8 @@ import errno
 import hashlib
 import io
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from contextlib import nullcontext
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
@@ -45,6 +44,29 @@ class Upload(NamedTuple):
     digest: bytes  # of the whole body
 
 
+class _Body:
+    """The body as it arrives, with its digest."""
+
+    def __init__(self, source: IO[bytes], length: int | None) -> None:
+        self._source, self._length, self._size = source, length, 0
+        self.digest = hashlib.sha256()
+
+    def read(self, size: int = _BLOCK, /) -> bytes:
+        try:
+            data = self._source.read(size if self._length is None else min(size, self._length - self._size))
+        except TimeoutError:
+            raise AppError("upload_timeout", deadline=DEADLINE) from None
+        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
+            raise BadRequest from None
+        self._size += len(data)
+        if self._size > MAX_FILE + _MAX_FRAMING:
+            raise AppError("file_too_large")
+        if not data and self._size < (self._length or 0):
+            raise BadRequest
+        self.digest.update(data)
+        return data
+
+
 def receive() -> Upload:
     """Return the file of the request: a form's, or its body. It is read from the client only once."""
     environ = web_request.current().environ
@@ -62,48 +84,24 @@ def receive() -> Upload:
 
 def _receive() -> Upload:
     request = web_request.current()
-    length = request.content_length
-    if length is None and not request.environ.get("wsgi.input_terminated"):
+    length, environ = request.content_length, request.environ
+    if length is None and not environ.get("wsgi.input_terminated"):
         length = 0  # the end of the stream is unknown
     if (length or 0) > MAX_FILE + _MAX_FRAMING:
         raise AppError("file_too_large")
-    if length is None or length > web_request.MAX_BODY:
-        with _limits() as timed_out:
-            file, digest = _copy(request.environ["wsgi.input"], length, timed_out)
-    else:
-        file, digest = _copy(io.BytesIO(request.body()), length, threading.Event())
-    name, members = "", dict[str, str]()
-    if request.mimetype == "multipart/form-data":
-        file, name, members = _parse_form(file)
+    is_large = length is None or length > web_request.MAX_BODY
+    with _slots.hold() if is_large else nullcontext():
+        if is_large and (connection := environ.get("gunicorn.socket")):  # of deploy/worker.py
+            connection.limit(DEADLINE)
+        body = _Body(environ["wsgi.input"] if is_large else io.BytesIO(request.body()), length)
+        file, name, members = _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if size > MAX_FILE:
         raise AppError("file_too_large")
     if not size:
         raise AppError("file_missing")
-    return Upload(file, size, name, members, digest)
-
-
-@contextmanager
-def _limits() -> Iterator[threading.Event]:
-    """Hold a slot, and stop reading from the client at the deadline, which sets the event."""
-    timed_out, sock = threading.Event(), web_request.current().environ.get("gunicorn.socket")
-    if sock is None:  # a server that waits for no client
-        yield timed_out
-        return
-
-    def stop() -> None:
-        timed_out.set()
-        sock.shutdown(0)  # SHUT_RD: a waiting read returns, and the response can still be sent
-
-    with _slots.hold():
-        timer = threading.Timer(DEADLINE, stop)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield timed_out
-        finally:
-            timer.cancel()
+    return Upload(file, size, name, members, body.digest.digest())
 
 
 def _temporary(**_: object) -> IO[bytes]:
@@ -120,33 +118,13 @@ def _temporary(**_: object) -> IO[bytes]:
     return file
 
 
-def _copy(source: IO[bytes], length: int | None, timed_out: threading.Event) -> tuple[IO[bytes], bytes]:
-    """Copy the body to a file. Return it, at its start, and its digest."""
-    file, digest, size = _temporary(), hashlib.sha256(), 0
-    while data := _read(source, _BLOCK if length is None else min(_BLOCK, length - size), timed_out):
-        size += len(data)
-        if size > MAX_FILE + _MAX_FRAMING:
-            raise AppError("file_too_large")
-        digest.update(data)
-        file.write(data)
-    if size < (length or 0):
-        raise _incomplete(timed_out)
-    file.seek(0)
-    return file, digest.digest()
+def _copy(body: _Body) -> IO[bytes]:
+    file = _temporary()
+    shutil.copyfileobj(body, file, _BLOCK)
+    return file
 
 
-def _read(source: IO[bytes], size: int, timed_out: threading.Event) -> bytes:
-    try:
-        return source.read(size) if size else b""
-    except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
-        raise _incomplete(timed_out) from None
-
-
-def _incomplete(timed_out: threading.Event) -> Exception:
-    return AppError("upload_timeout", deadline=DEADLINE) if timed_out.is_set() else BadRequest()
-
-
-def _parse_form(body: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:
+def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
     request = web_request.current()
     parser = FormDataParser(
         stream_factory=cast("TStreamFactory", _temporary),
@@ -155,7 +133,8 @@ def _parse_form(body: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:
         silent=False,
     )
     try:
-        _, form, files = parser.parse(body, request.mimetype, request.content_length, request.mimetype_params)
+        stream = cast("IO[bytes]", body)
+        _, form, files = parser.parse(stream, request.mimetype, request.content_length, request.mimetype_params)
     except RequestEntityTooLarge:
         raise AppError("form_too_large") from None
     except ValueError:
