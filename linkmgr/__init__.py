@@ -3,7 +3,7 @@
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from linkmgr import api, cli, keys, openapi, pages, settings
+from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
@@ -41,7 +41,6 @@ def create_app(**overrides: str) -> Flask:
         jobs.init_app(cleanup.HANDLERS, idle=url_records.empty_pending_list)
         jobs.init_app({}, idle=purge.delete_some_expired)
         job.init_app()
-        keys.init_app(app)
         branded.init_app(app)
         error_handlers.init_app(app)
         security_headers.init_app(app)

@@ -13,12 +13,12 @@ import binascii
 import hashlib
 import secrets
 import string
+from functools import cache
 from typing import Any
 
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from flask import Flask
 
 from linkmgr.settings import this_app
 
@@ -30,20 +30,16 @@ _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM, _CHECK = 30, 6  # characters
 
 
-def init_app(app: Flask) -> None:
-    # MultiFernet encrypts with the first secret and decrypts with any of them.
-    all_secrets = [app.config["SECRET_KEY"], *app.config["SECRET_KEY_FALLBACKS"]]
-    app.extensions["linkmgr_ciphers"] = MultiFernet([_cipher(secret) for secret in all_secrets])
-
-
+@cache
 def _cipher(secret: str) -> Fernet:
     derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr API keys").derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(derived))
 
 
 def _ciphers() -> MultiFernet:
-    ciphers: MultiFernet = this_app().extensions["linkmgr_ciphers"]
-    return ciphers
+    """Return what encrypts with the first secret and decrypts with any of them."""
+    config = this_app().config
+    return MultiFernet(map(_cipher, [config["SECRET_KEY"], *config["SECRET_KEY_FALLBACKS"]]))
 
 
 def new_token() -> str:

@@ -87,6 +87,10 @@ class Settings:
         return Path(current_app.root_path).parent / self.data_dir
 
     @property
+    def is_https(self) -> bool:
+        return self.base_url.startswith("https://")
+
+    @property
     def host(self) -> str:
         return (urlsplit(self.base_url).hostname or "").removesuffix(".")
 

@@ -161,7 +161,7 @@ def _source(address: str) -> str:
 
 def _can_be_framed(target: str) -> bool:
     """Return False for plain HTTP inside HTTPS, which browsers block."""
-    return target.startswith("https:") or not (request.is_secure or settings().base_url.startswith("https:"))
+    return target.startswith("https:") or not (request.is_secure or settings().is_https)
 
 
 def _color(text: str, default: str) -> str:

@@ -57,24 +57,15 @@ def json_lines(batch: Iterable[Row]) -> bytes:
     return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in batch)
 
 
-class _Sink:
-    """A file that keeps what is written until it is taken. It cannot seek, so that zipfile writes no header twice."""
-
-    def __init__(self) -> None:
-        self._blocks: list[bytes] = []
-        self.size = 0
+class _Sink(bytearray):
+    """A file in memory. It cannot seek, so that zipfile writes no header twice."""
 
     def write(self, block: bytes) -> int:
-        self._blocks.append(bytes(block))
-        self.size += len(block)
+        self.extend(block)
         return len(block)
 
     def flush(self) -> None:
         pass
-
-    def take(self) -> bytes:
-        taken, self._blocks, self.size = b"".join(self._blocks), [], 0
-        return taken
 
 
 def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
@@ -85,9 +76,10 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
             with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
                 for block in blocks:
                     file.write(block)
-                    if sink.size >= _BLOCK:
-                        yield sink.take()
-    yield sink.take()
+                    if len(sink) >= _BLOCK:
+                        yield bytes(sink)
+                        sink.clear()
+    yield bytes(sink)
 
 
 def streamed(batches: Iterable[list[Row]]) -> Response:

@@ -38,7 +38,7 @@ def nonce() -> str:
 def fixed_headers() -> list[tuple[str, str]]:
     """Return the headers of every response."""
     headers = [("X-Content-Type-Options", "nosniff")]
-    if settings().base_url.startswith("https://"):
+    if settings().is_https:
         headers.append(("Strict-Transport-Security", "max-age=31536000"))
     return headers
 
