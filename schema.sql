@@ -761,7 +761,7 @@ CREATE TABLE imports (
     stage       text        NOT NULL DEFAULT 'read' CHECK (stage IN ('read', 'store')),
     source      text        NOT NULL,
     name        text        NOT NULL DEFAULT '',
-    on_conflict text        NOT NULL CHECK (on_conflict IN ('skip', 'rename', 'update')),
+    on_conflict text        NOT NULL DEFAULT 'skip' CHECK (on_conflict IN ('skip', 'rename', 'update')),
     mapping     jsonb       NOT NULL DEFAULT '{}',
     address     text        NOT NULL DEFAULT '',
     token       text,

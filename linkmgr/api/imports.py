@@ -121,7 +121,7 @@ def add() -> Json:
     origin = _service(body(ServiceToRead)) if _is_service() else recognize(uploads.receive(), rules)
     if rules["dry_run"] == "1":
         return ok(data=requests.preview(user_id(), origin))
-    return ok("Import has been queued.", id=requests.add(user_id(), origin, on_conflict=rules["on_conflict"]))
+    return ok("Import has been queued.", id=requests.add(user_id(), origin, rules["on_conflict"]))
 
 
 @bp.get("/imports")

@@ -126,7 +126,7 @@ def import_links(
             _show(requests.preview(user_id, origin))
             return
         if origin:
-            import_id = requests.add(user_id, origin, on_conflict=on_conflict, with_job=False)
+            import_id = requests.add(user_id, origin, on_conflict, with_job=False)
     assert import_id is not None
     _require_begun(user_id, import_id)
     try:

@@ -64,7 +64,7 @@ def failure(error: Exception) -> Outcome:
 
 def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
     """Return those of the hosts of these rows that are branded domains of the user."""
-    return imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
+    return imported.own_ids(user_id, "domains", "host", [*{row.host for row in rows}])
 
 
 def check(row: ImportRow, hosts: Container[str]) -> Sent:

@@ -145,26 +145,23 @@ def _describe(row: ImportRow, sent: Sent) -> Row:
     }
 
 
-def add(
-    user_id: int, origin: File | Service, *, on_conflict: str, is_draft: bool = False, with_job: bool = True
-) -> int:
-    """Store an import with its file, and its job unless the caller runs the batches. A draft, of which a user has one,
-    waits for `begin`. Return its id."""
-    members: Row = {"source": origin.source, "on_conflict": on_conflict}
+def add(user_id: int, origin: File | Service, on_conflict: str | None, *, with_job: bool = True) -> int:
+    """Store an import with its file, and its job unless the caller runs the batches. Without `on_conflict` it is a
+    draft, of which a user has one, and waits for `begin`. Return its id."""
     if isinstance(origin, Service):
-        members |= {"address": origin.address, "token": keys.seal(user_id, origin.token)}
+        members: Row = {"address": origin.address, "token": keys.seal(user_id, origin.token)}
     else:
-        if not is_draft:
+        members = {"name": origin.name, "size": origin.size}
+        if on_conflict:
             _require_known(origin)
-        members |= {"name": origin.name, "size": origin.size, "mapping": origin.mapping}
     with transaction.joined():
-        if is_draft:
+        if not on_conflict:
             imports.delete_drafts(user_id)
-        import_id = imports.add(user_id, **members)
-        if not is_draft:
-            imports.begin(user_id, import_id)
+        import_id = imports.add(user_id, source=origin.source, **members)
+        if on_conflict:
+            imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=origin.mapping)
         if isinstance(origin, File):
             stored_file.store(user_id, import_id, origin.stream)
-        if with_job and not is_draft:
+        if on_conflict and with_job:
             imports.enqueue(user_id, import_id)
     return import_id

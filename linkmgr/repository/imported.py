@@ -87,14 +87,6 @@ def count_clicks(user_id: int, clicks: dict[int, int], *, subtract: bool) -> Non
 
 # --- rows of an exported account
 
-# By table: what an import recognizes a row by.
-_KEYS = {
-    "domains": "scheme || '://' || host",
-    "campaigns": "name",
-    "channels": "name",
-    "qrs": "code",
-    "bios": "alias",
-}
 _SET_CREATED = {
     table: f"""
         UPDATE {table} SET created = least(%(created)s::timestamptz, now())
@@ -103,18 +95,21 @@ _SET_CREATED = {
     for table in TABLES.values()
     if table != "domains"
 }
+# By table and member
 _OWN_IDS = {
-    (table, by): f"""
+    (table, member): f"""
         SELECT id, ({column})::text AS key FROM {table}
          WHERE user_id = %(user_id)s AND {column} = ANY (%(keys)s::{column_type}[])
     """  # noqa: S608
-    for table in TABLES.values()
-    for by, column, column_type in (("id", "id", "bigint"), ("key", _KEYS.get(table), "text"))
-    if column
-} | {
-    ("domains", "host"): """
-        SELECT id, host AS key FROM domains WHERE user_id = %(user_id)s AND host = ANY (%(keys)s::text[])
-    """
+    for table, member, column, column_type in (
+        ("domains", "domain", "scheme || '://' || host", "text"),
+        ("domains", "host", "host", "text"),
+        ("campaigns", "name", "name", "text"),
+        ("channels", "name", "name", "text"),
+        ("qrs", "code", "code", "text"),
+        ("bios", "alias", "alias", "text"),
+        *((table, "id", "id", "bigint") for table in TABLES.values()),
+    )
 }
 
 
@@ -124,10 +119,9 @@ def set_created(user_id: int, table: str, row_id: int, created: str) -> None:
         run(_SET_CREATED[table], user_id=user_id, row_id=row_id, created=created)
 
 
-def own_ids(user_id: int, table: str, keys: list[Any], *, by: str = "key") -> dict[str, int]:
-    """Return the ids of rows of the user by their keys: by default what an import recognizes them by, else `id`, or
-    `host` of domains."""
-    records = rows(_OWN_IDS[table, by], user_id=user_id, keys=keys)
+def own_ids(user_id: int, table: str, member: str, values: list[Any]) -> dict[str, int]:
+    """Return the ids of the user's rows that have one of the values of a member, by the value as text."""
+    records = rows(_OWN_IDS[table, member], user_id=user_id, keys=values)
     return {record["key"]: record["id"] for record in records}
 
 

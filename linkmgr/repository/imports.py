@@ -15,7 +15,7 @@ MAX_KEPT = 1000  # of a user that have ended
 _IMPORTS = Table(
     "imports",
     "import",
-    "state source on_conflict name mapping address token size",
+    "state source name address token size",
     columns="""
     id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
     visits,
@@ -31,14 +31,14 @@ index, read, delete = _IMPORTS.index, _IMPORTS.read, _IMPORTS.delete
 
 
 def add(user_id: int, **members: Any) -> int:
-    """Store a draft with `source` and `on_conflict`, and return its id."""
-    values = {"state": "draft", "name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
-    return int(_IMPORTS.add(user_id, values | {"mapping": orjson.dumps(values["mapping"]).decode()})["id"])
+    """Store a draft with `source`, and return its id."""
+    values = {"state": "draft", "name": "", "address": "", "token": None, "size": None} | members
+    return int(_IMPORTS.add(user_id, values)["id"])
 
 
-def begin(user_id: int, import_id: int, **changes: Any) -> None:
-    """Begin a draft, with changes of `on_conflict` and `mapping`. Delete imports that have ended, except the newest
-    ones. Concurrent requests count each other's imports, because the row of the user is locked."""
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+    """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests count each other's
+    imports, because the row of the user is locked."""
     run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
     begun = run(
         """
@@ -48,8 +48,8 @@ def begin(user_id: int, import_id: int, **changes: Any) -> None:
              WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
         begun AS (
             UPDATE imports
-               SET state = 'queued', on_conflict = coalesce(%(on_conflict)s, on_conflict),
-                   mapping = coalesce(%(mapping)s::jsonb, mapping), first_id = nextval('tracked_ids')
+               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
+                   first_id = nextval('tracked_ids')
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
                AND (SELECT has_room FROM unfinished)
             RETURNING 1),
@@ -61,8 +61,8 @@ def begin(user_id: int, import_id: int, **changes: Any) -> None:
         """,
         user_id=user_id,
         import_id=import_id,
-        on_conflict=changes.get("on_conflict"),
-        mapping=orjson.dumps(changes["mapping"]).decode() if "mapping" in changes else None,
+        on_conflict=on_conflict,
+        mapping=orjson.dumps(mapping).decode(),
         max_unfinished=MAX_UNFINISHED,
         max_kept=MAX_KEPT,
     )

@@ -107,7 +107,7 @@ class Lines(Batch):
         texts = list({str(name) for name in names if isinstance(name, int | str)})
         if any(row.is_mended for row in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
-            return imported.own_ids(self.user_id, _TABLES[kind], numbers, by="id")
+            return imported.own_ids(self.user_id, _TABLES[kind], "id", numbers)
         return import_rows.references(self.user_id, self.details["id"], kind, texts, made=made) if texts else {}
 
     # --- rows of most kinds
@@ -130,7 +130,7 @@ class Lines(Batch):
     def _existing(self, kind: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
         """Return the ids of the user's rows by these members: those with the key of a row, or of other kinds all."""
         if kind in _KEYS:
-            ids = imported.own_ids(self.user_id, _TABLES[kind], [key for (key,) in keys])
+            ids = imported.own_ids(self.user_id, _TABLES[kind], _KEYS[kind], [key for (key,) in keys])
             return {(key,): n for key, n in ids.items()}
         return {
             tuple(str(row[member]) for member in members): row["id"]

@@ -37,10 +37,10 @@ def import_add() -> Response:
     try:
         if request.mimetype == "multipart/form-data":
             file = api.recognize(uploads.receive(), api.rules_of({}))
-            import_id = requests.add(g.user_id, file, on_conflict=api.RULES[0], is_draft=True)
+            import_id = requests.add(g.user_id, file, on_conflict=None)
         else:
             form = request.form.to_dict()
-            import_id = requests.add(g.user_id, api.service(form), on_conflict=api.rules_of(form)["on_conflict"])
+            import_id = requests.add(g.user_id, api.service(form), api.rules_of(form)["on_conflict"])
     except AppError as error:
         flash(error.message, "error")
         return redirect(url_for("console.imports"), code=303)
