@@ -57,7 +57,7 @@ def test_the_countdown_ends_at_the_target(browser: Browser, links: Callable[...,
     assert browser.find("h1").text == "Welcome"
     began = time.monotonic()
     counted = set()
-    while browser.path == "/visited":
+    while browser.path.startswith("/visited"):
         counted.add(browser.run("return document.querySelector('[data-counter]')?.textContent"))
     assert {"2", "1"} <= counted
     assert 1 < time.monotonic() - began < 30
@@ -87,7 +87,8 @@ def test_the_countdown_is_paused_and_resumed_with_the_keyboard(
     browser.wait_for_text("Resume")
     paused = browser.run(remaining)
     time.sleep(2.5)  # longer than the countdown
-    assert (browser.path, browser.run(remaining)) == ("/visited", paused)
+    assert browser.path.startswith("/visited")
+    assert browser.run(remaining) == paused
     browser.press(Keys.SPACE)
     arrive(browser)
 
@@ -140,7 +141,7 @@ def test_an_answer_is_sent_from_the_overlay_above_the_frame(
     browser.find("#overlay-name").send_keys("Jo", Keys.TAB, "jo@example.com", Keys.TAB, "Hello", Keys.TAB, Keys.ENTER)
     browser.wait_for_text("Thank you. Your answer has been sent.")
     assert not browser.find(".overlay form").is_displayed()
-    assert browser.path == "/visited"
+    assert browser.path.startswith("/visited")
     answers = sql("SELECT answer FROM overlay_answers WHERE overlay_id = %(id)s", id=made)
     assert [row["answer"] for row in answers] == [{"name": "Jo", "email": "jo@example.com", "message": "Hello"}]
 
