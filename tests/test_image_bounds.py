@@ -1,7 +1,6 @@
 """Images of QR codes and avatars under load and in caches: rendered one at a time, and only when they changed."""
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -16,6 +15,7 @@ from linkmgr.qr.image import render
 from linkmgr.repository import qr
 from tests.conftest import Client
 from tests.support.codes import add_code, clear_cache, decoded, fetched, pixels, row_of
+from tests.support.drawing import busy
 from tests.support.factories import Sql
 from tests.support.logos import logo_file
 from tests.support.targets import wait_until
@@ -40,7 +40,7 @@ def test_one_image_is_rendered_at_a_time_and_one_request_waits(
         first = pool.submit(ask, 200)
         begun.acquire()
         second = pool.submit(ask, 210)  # the same image
-        wait_until(lambda: len(drawing._slots._holders) == 2)
+        wait_until(lambda: bool(drawing._waiting._holders))
         refused = ask(1000)
         ended.set()
     assert [each.result().status_code for each in (first, second)] == [200, 200]
@@ -49,29 +49,22 @@ def test_one_image_is_rendered_at_a_time_and_one_request_waits(
     assert ask(1000).status_code == 200
 
 
-@pytest.fixture
-def no_free_slot() -> Iterator[None]:
-    """Two threads hold or wait for the lock."""
-    with drawing._slots.hold(), drawing._slots.hold():
-        yield
-
-
 def is_busy(answer: TestResponse) -> bool:
     return (answer.status_code, answer.headers.get("Retry-After")) == (503, "2")
 
 
-@pytest.mark.usefixtures("no_free_slot")
 def test_codes_are_computed_one_at_a_time_too(alice: Client) -> None:
     path = add_code(alice)
     qr_image._code.cache_clear()
-    assert is_busy(fetched(alice, path))
+    with busy():
+        assert is_busy(fetched(alice, path))
     assert qr_image._code.cache_info().currsize == 0
 
 
-@pytest.mark.usefixtures("no_free_slot")
 def test_avatars_are_drawn_one_at_a_time_too(alice: Client) -> None:
     avatar._render.cache_clear()
-    assert is_busy(fetched(alice, "/avatar/alice.png"))
+    with busy():
+        assert is_busy(fetched(alice, "/avatar/alice.png"))
 
 
 @pytest.mark.parametrize("query", ["", "?format=svg", "?size=100"])

@@ -10,10 +10,10 @@ from flask import Flask
 from linkmgr.db import jobs, session
 from linkmgr.imports import job
 from linkmgr.outbound import fetch
-from linkmgr.qr import drawing
 from linkmgr.web.slots import Slots
 from tests.conftest import Client
 from tests.support.archives import archive, export
+from tests.support.drawing import busy
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.imported import import_of, send
@@ -104,7 +104,7 @@ def test_a_logo_waits_for_other_images(
     content = export(stage.alice)
     heir = register("heir")
     import_id = send(heir, content).get_json()["id"]
-    with drawing._slots.hold(), drawing._slots.hold():
+    with busy():
         run_jobs()
         assert import_of(heir, import_id)["state"] == "running"
         assert len(sql("SELECT FROM jobs WHERE due > now() + interval '1 second' AND attempts = 0")) == 1

@@ -12,26 +12,21 @@ from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.web.slots import Slots
 
 _WAIT_SECONDS = 1.0
-_slots = Slots(2, "image_busy")
-_lock = threading.Lock()
-_thread = threading.local()
+_waiting = Slots(1, "image_busy")
+_lock = threading.RLock()
 
 
 @contextmanager
 def exclusive() -> Iterator[None]:
-    """Hold the lock. Raise image_busy if two threads hold or wait for it, or after _WAIT_SECONDS.
+    """Hold the lock. Raise image_busy if another thread waits for it, or after _WAIT_SECONDS.
 
     A thread that holds the lock may take it again.
     """
-    if getattr(_thread, "holds_lock", False):
+    if not _lock.acquire(blocking=False):
+        with _waiting.hold():
+            if not _lock.acquire(timeout=_WAIT_SECONDS):
+                raise AppError("image_busy", seconds=RETRY_SECONDS)
+    try:
         yield
-        return
-    with _slots.hold():
-        if not _lock.acquire(timeout=_WAIT_SECONDS):
-            raise AppError("image_busy", seconds=RETRY_SECONDS)
-        _thread.holds_lock = True
-        try:
-            yield
-        finally:
-            _thread.holds_lock = False
-            _lock.release()
+    finally:
+        _lock.release()
