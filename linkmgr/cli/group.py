@@ -29,17 +29,12 @@ def _postgres() -> AbstractContextManager[object]:
 
 def _describe_folder(folder: Path) -> str:
     """Name the data folder. A shell without the settings of the service would use another database unnoticed."""
-    data_dir, others = folder.parent.resolve(), sorted(str(path.parent) for path in folders.running_folders())
-    is_new = not folders.exists(folder)
-    if is_new:
-        text = f"Creating a new private PostgreSQL in the data folder {data_dir}."
-    else:
+    data_dir = folder.parent.resolve()
+    if folders.exists(folder):
         text = f"Using the data folder {data_dir}, where no service is running."
-    if others:
-        text += f" Running services use: {', '.join(others)}. Set {PREFIX}DATA_DIR to the folder that you mean."
-    elif is_new:
-        text += f" If the service has its data elsewhere, set {PREFIX}DATA_DIR or {PREFIX}DATABASE_URL as it does."
-    return text
+    else:
+        text = f"Creating a new private PostgreSQL in the data folder {data_dir}."
+    return f"{text} If the service has its data elsewhere, set {PREFIX}DATA_DIR or {PREFIX}DATABASE_URL as it does."
 
 
 def _message(error: Exception) -> str:

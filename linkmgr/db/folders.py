@@ -3,7 +3,6 @@
 import contextlib
 import os
 import pwd
-from collections.abc import Iterator
 from pathlib import Path
 
 from linkmgr.db.binaries import SHARED_FOLDER, Unavailable, is_reachable, path_digest
@@ -59,13 +58,3 @@ def is_running(folder: Path) -> bool:
         return is_running_on(data, (data / "postmaster.pid").read_text().split("\n", maxsplit=1)[0])
     except OSError:
         return False
-
-
-def running_folders() -> Iterator[Path]:
-    """Yield the folders of the durable servers that run on this machine and that this user may see. The lock file of a
-    server's socket names its data folder in the second line."""
-    for lock in TEMPORARY_ROOT.glob("linkmgr-*/.s.PGSQL.*.lock"):
-        with contextlib.suppress(OSError, ValueError):
-            pid, data = lock.read_text().splitlines()[:2]
-            if Path(data).name == "postgres" and is_running_on(Path(data), pid):
-                yield Path(data)
