@@ -80,12 +80,11 @@ class QrCode(Resource):
     )
     foreground = member(Rgb(load_default=BLACK), "The color of the code.", "rgb(0,0,128)", label="Code", shown=DETAIL)
     logo = member(
-        Text(MAX_URL, allow_empty=True, allow_none=True),
+        Text(MAX_URL, allow_empty=True),
         "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
         "service. PNG or JPEG, at most 1 MiB and 4 megapixels. A URL that cannot be fetched causes a warning, and the "
         "code is stored without it. An update with the same `logo` keeps the stored image. "
-        "A logo that was uploaded in the console has a name such as `upload:0f3a`. It is read as it was sent, or as "
-        "`null` if it was stored before the service kept this.",
+        "A logo that was uploaded in the console has a name such as `upload:0f3a`.",
         "https://example.com/logo.png",
         label="Logo",
         shown=DETAIL,

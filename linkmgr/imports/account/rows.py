@@ -167,7 +167,7 @@ class Lines(Batch):
         source = record.get("logo")
         if isinstance(source, str) and len(source) > MAX_URL:
             raise invalid(f"logo must be at most {MAX_URL:,} characters")
-        stored = QrCode.to_row(new) | {"logo_source": source if isinstance(source, str) else None}
+        stored = QrCode.to_row(new) | {"logo_source": source if isinstance(source, str) else ""}
         try:
             with undoable():
                 return int(qr.add(user_id, stored | {"code": str(record.get("code"))})["id"])
