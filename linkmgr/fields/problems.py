@@ -40,7 +40,7 @@ def join_problems(messages: dict[str, Any]) -> str:
 
 def code_of(schema: JsonSchema, value: Any) -> str:
     """Return the code of an invalid value. The schema is that of its member."""
-    types = {name for part in schema.get("anyOf", [schema]) for name in _listed(part.get("type", "object"))}
+    types = _listed(schema.get("type", "object"))
     enum = schema.get("items", schema).get("enum")
     if value in (None, ""):
         return "required"

@@ -69,18 +69,11 @@ class Reader:
 
     def kind(self, schema: JsonSchema) -> str:
         schema = self.resolve(schema)
-        if "anyOf" in schema:
-            options = [option for option in schema["anyOf"] if option.get("type") != "null"]
-            return ", or ".join(dict.fromkeys(map(self._alternative, options)))
         if values := schema.get("enum", schema.get("x-known-values")):
             return " | ".join(str(value) for value in values if value is not None)
         types = schema.get("type", "any")
         names = [types] if isinstance(types, str) else [name for name in types if name != "null"]
         return " or ".join(names) + self._bounds(schema)
-
-    def _alternative(self, schema: JsonSchema) -> str:
-        """Return the type of an alternative. The members of objects are in the tables of the resource."""
-        return "object" if self.resolve(schema).get("type") == "object" else self.kind(schema)
 
     def _bounds(self, schema: JsonSchema) -> str:
         match schema:

@@ -148,8 +148,7 @@ def _allow_null(schema: JsonSchema) -> JsonSchema:
     """Allow null, which means that an optional member is not sent."""
     if "type" not in schema:  # any value
         return schema
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    optional = schema | {"type": [*kinds, "null"]}
+    optional = or_null(schema)
     return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
 
 

@@ -41,7 +41,7 @@ def matches(patterns: Iterable[str], name: str) -> bool:
 
 def match_users(patterns: Iterable[str]) -> bool:
     """Return True if the patterns include events of users."""
-    return any(matches(patterns, name) for name in TYPES if name.startswith(OF_USERS))
+    return any(pattern == "*" or pattern.startswith(OF_USERS) for pattern in patterns)
 
 
 def users_problem(patterns: Iterable[str]) -> str | None:
