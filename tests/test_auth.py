@@ -38,9 +38,9 @@ def test_an_unknown_key_is_refused(anonymous: Client, key: str) -> None:
 
 
 def test_a_key_expires_after_its_lifetime(
-    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
+    app_with: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
-    alice = register("alice", via=make_app(key_lifetime_days="30"))
+    alice = register("alice", via=app_with(key_lifetime_days="30"))
     sql("UPDATE users SET key_created = now() - interval '30 days' + interval '1 minute' RETURNING 1")
     assert alice.get("/api/account").status_code == 200
     sql("UPDATE users SET key_created = now() - interval '30 days' RETURNING 1")
@@ -77,15 +77,15 @@ def test_an_encrypted_key_that_is_moved_to_another_user_is_not_shown(
             keys.reveal(bob.id, moved)
 
 
-def test_keys_remain_valid_after_a_change_of_the_secret(make_app: Callable[..., Flask]) -> None:
-    with make_app(secret_key="old" * 11).app_context():
+def test_keys_remain_valid_after_a_change_of_the_secret(app_with: Callable[..., Flask]) -> None:
+    with app_with(secret_key="old" * 11).app_context():
         sealed = keys.new_key(1)
-    with make_app(secret_key="new" * 11, secret_key_fallbacks=f"older, {'old' * 11}").app_context():
+    with app_with(secret_key="new" * 11, secret_key_fallbacks=f"older, {'old' * 11}").app_context():
         assert keys.digest(keys.reveal(1, sealed["key_ciphertext"])) == sealed["key_digest"]
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
-def test_a_protocol_upgrade_header_is_ignored(make_app: Callable[..., Flask], alice: Client, scheme: str) -> None:
-    behind = Client(make_app(trusted_proxies="1").test_client(), alice.key)
+def test_a_protocol_upgrade_header_is_ignored(app_with: Callable[..., Flask], alice: Client, scheme: str) -> None:
+    behind = Client(app_with(trusted_proxies="1").test_client(), alice.key)
     headers = {"Connection": "Upgrade", "Upgrade": "websocket", "X-Forwarded-Proto": scheme}
     assert behind.get("/api/account", headers=headers).status_code == 200

@@ -135,8 +135,8 @@ def test_our_own_host_costs_no_query(fetch: Fetch, monkeypatch: pytest.MonkeyPat
     assert fetch("/", "127.0.0.1:5000").status_code == 302
 
 
-def test_while_the_database_is_unavailable_a_branded_domain_says_so(make_app: Callable[..., Flask]) -> None:
-    lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
+def test_while_the_database_is_unavailable_a_branded_domain_says_so(app_with: Callable[..., Flask]) -> None:
+    lost = app_with(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
     statuses = {path: lost.get(path, headers={"Host": HOST}).status_code for path in ("/", "/no/thing", "/q/code")}
     assert statuses == {"/": 503, "/no/thing": 503, "/q/code": 503}
 

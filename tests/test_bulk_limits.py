@@ -28,8 +28,8 @@ def test_bodies_of_two_mebibytes_are_accepted_here_only(alice: Client) -> None:
     assert (answer.status_code, answer.get_json()["code"]) == (413, "too_large")
 
 
-def test_rows_have_a_budget(app: Flask, make_app: Callable[..., Flask], alice: Client, bob: Client, sql: Sql) -> None:
-    thrifty = make_app(bulk_rows="10 per minute")
+def test_rows_have_a_budget(app: Flask, app_with: Callable[..., Flask], alice: Client, bob: Client, sql: Sql) -> None:
+    thrifty = app_with(bulk_rows="10 per minute")
     own, other = (Client(thrifty.test_client(), client.key) for client in (alice, bob))
     for sent, left in ((6, 4), (3, 1)):
         answer = own.post(BULK, {"urls": [{"url": f"{PAGE}/{n}"} for n in range(sent)]})
@@ -44,8 +44,8 @@ def test_rows_have_a_budget(app: Flask, make_app: Callable[..., Flask], alice: C
     assert other.post(BULK, {"urls": [{"url": PAGE}]}).headers["X-RateLimit-Rows-Remaining"] == "9"
 
 
-def test_the_budget_is_exact_under_concurrency(make_app: Callable[..., Flask], alice: Client) -> None:
-    thrifty = make_app(bulk_rows="50 per minute")
+def test_the_budget_is_exact_under_concurrency(app_with: Callable[..., Flask], alice: Client) -> None:
+    thrifty = app_with(bulk_rows="50 per minute")
     links = {"urls": [{"url": f"{PAGE}/{n}"} for n in range(3)]}
     answers = at_once(30, lambda _: Client(thrifty.test_client(), alice.key).post(BULK, links), threads=8)
     assert sorted(answer.status_code for answer in answers) == [200] * 16 + [429] * 14
@@ -55,9 +55,9 @@ def test_the_budget_is_exact_under_concurrency(make_app: Callable[..., Flask], a
     ("links", "status"), [([{"url": f"{PAGE}/{n}"} for n in range(4)], 200), ([{"url": "ftp://x"}] * 4, 400)]
 )
 def test_equal_requests_under_one_idempotency_key_spend_their_rows_once(
-    make_app: Callable[..., Flask], alice: Client, links: list[dict[str, str]], status: int
+    app_with: Callable[..., Flask], alice: Client, links: list[dict[str, str]], status: int
 ) -> None:
-    thrifty = make_app(bulk_rows="10 per minute")
+    thrifty = app_with(bulk_rows="10 per minute")
 
     def send(_: int, key: str = "once") -> TestResponse:
         body = {"urls": links, "atomic": True}

@@ -96,6 +96,6 @@ def test_a_page_says_that_the_database_is_busy(app: Flask, alice: Client, raw: R
     assert BUSY in answer.text
 
 
-def test_no_connection_is_unavailable(make_app: Callable[..., Flask]) -> None:
-    lost = Client(make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client(), "key")
+def test_no_connection_is_unavailable(app_with: Callable[..., Flask]) -> None:
+    lost = Client(app_with(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client(), "key")
     assert lost.get("/api/account").get_json()["code"] == "unavailable"

@@ -18,9 +18,9 @@ DOMAIN = {"domain": "https://go.example.com"}
 
 
 @pytest.fixture
-def checking(make_app: Callable[..., Flask], app: Flask, alice: Client) -> FlaskClient:
+def checking(app_with: Callable[..., Flask], app: Flask, alice: Client) -> FlaskClient:
     """A browser of alice at a service that checks domains, without one that has been checked."""
-    service = make_app(
+    service = app_with(
         domain_check="http",
         base_url="http://links.example.org",
         serve_loopback="1",
@@ -49,10 +49,10 @@ def proving(browser: FlaskClient) -> Callable[[BaseHTTPRequestHandler], None]:
     ],
 )
 def test_the_dns_record_to_set_is_shown(
-    *, make_app: Callable[..., Flask], alice: Client, base_url: str, domain: str, record: tuple[str, str, str]
+    *, app_with: Callable[..., Flask], alice: Client, base_url: str, domain: str, record: tuple[str, str, str]
 ) -> None:
     domain_id = alice.add("/api/domain/add", {"domain": f"https://{domain}"})
-    service = make_app(base_url=base_url.replace("https", "http"), serve_loopback="1")
+    service = app_with(base_url=base_url.replace("https", "http"), serve_loopback="1")
     page = get(signed_in(service), f"/console/domains/{domain_id}/edit")
     kind, name, value = record
     assert f"<code>{kind}</code>" in page

@@ -67,9 +67,9 @@ def test_a_preflight_of_an_unknown_path_allows_all_methods_so_that_the_404_is_re
 
 
 def test_a_preflight_uses_no_database_and_no_budget(
-    make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+    app_with: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limited = make_app(rate_limit="1 per minute")
+    limited = app_with(rate_limit="1 per minute")
 
     def fail(*_: object, **__: object) -> None:
         raise AssertionError
@@ -92,11 +92,11 @@ def test_other_options_requests_are_refused_as_before(alice: Client, missing: st
 
 
 def test_responses_and_errors_are_readable_by_any_origin(
-    alice: Client, anonymous: Client, make_app: Callable[..., Flask], app: Flask
+    alice: Client, anonymous: Client, app_with: Callable[..., Flask], app: Flask
 ) -> None:
-    limited = Client(make_app(rate_limit="1 per minute").test_client())
+    limited = Client(app_with(rate_limit="1 per minute").test_client())
     limited.get("/api/account", environ_base={"REMOTE_ADDR": "192.0.2.7"})
-    lost = Client(make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client(), alice.key)
+    lost = Client(app_with(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client(), alice.key)
     answers = {
         200: alice.get("/api/pixels", headers={"Origin": ORIGIN}),
         400: alice.post("/api/pixel/add", {}),

@@ -54,9 +54,9 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,imag
     ids=["browser", "curl", "program"],
 )
 def test_over_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
-    make_app: Callable[..., Flask], alice: Client, headers: dict[str, str], mimetype: str
+    app_with: Callable[..., Flask], alice: Client, headers: dict[str, str], mimetype: str
 ) -> None:
-    reader = make_app(rate_limit="1 per minute").test_client()
+    reader = app_with(rate_limit="1 per minute").test_client()
     shown, refused = (reader.get("/api/docs", headers=headers) for _ in range(2))
     assert (shown.status_code, shown.headers["X-RateLimit-Remaining"]) == (200, "0")
     assert (refused.status_code, refused.mimetype) == (429, mimetype)

@@ -21,9 +21,9 @@ DOMAIN = {"domain": "https://go.example.com"}
 
 
 @pytest.fixture
-def checked(make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask) -> Client:
+def checked(app_with: Callable[..., Flask], register: Callable[..., Client], app: Flask) -> Client:
     """A user of a service that checks domains."""
-    service = make_app(domain_check="http", base_url="https://go.example.org", serve_loopback="1")
+    service = app_with(domain_check="http", base_url="https://go.example.org", serve_loopback="1")
     return register("carol", via=service)
 
 

@@ -102,9 +102,9 @@ def test_a_name_that_cannot_be_a_branded_domain_is_rejected(refusal: Refusal, do
 
 @pytest.mark.parametrize("host", ["go.example.org", "GO.example.org.", "my.go.example.org"])
 def test_the_names_of_the_service_itself_are_rejected(
-    make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask, host: str
+    app_with: Callable[..., Flask], register: Callable[..., Client], app: Flask, host: str
 ) -> None:
-    alice = register("alice", via=make_app(base_url="https://go.example.org", serve_loopback="1"))
+    alice = register("alice", via=app_with(base_url="https://go.example.org", serve_loopback="1"))
     assert (
         refused(alice, domain=f"https://{host}") == "domain must not be the host of this service or a subdomain of it."
     )

@@ -98,8 +98,8 @@ def test_too_many_attempts_return_a_page_with_retry_after(app: Flask) -> None:
     assert "Try again</a>" not in answer.text, "it would not send the form once more"
 
 
-def test_while_the_database_is_unavailable(make_app: Callable[..., Flask]) -> None:
-    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
+def test_while_the_database_is_unavailable(app_with: Callable[..., Flask]) -> None:
+    stranded = app_with(database_url="postgresql://nobody@127.0.0.1:1/none")
     browser = stranded.test_client()
     answer = browser.get("/login/token")
     assert is_page(answer, 503, "Temporarily unavailable")
@@ -115,9 +115,9 @@ def test_while_the_database_is_unavailable(make_app: Callable[..., Flask]) -> No
 
 @pytest.mark.parametrize("host", ["brand.test..", f"{'a' * 70}.test", ".", "..", "a..b"])
 def test_an_invalid_host_is_unknown_without_a_query(
-    make_app: Callable[..., Flask], host: str, caplog: pytest.LogCaptureFixture
+    app_with: Callable[..., Flask], host: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
+    stranded = app_with(database_url="postgresql://nobody@127.0.0.1:1/none")
     for path in ("/", "/nowhere", "/q/code", "/alias", "/static/style.css", "/login"):
         assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 404, "Page not found"), path
     answer = asked(stranded, "/alias", Host=host, Accept="application/json")

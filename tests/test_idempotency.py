@@ -187,10 +187,10 @@ def test_a_refused_write_leaves_nothing_of_its_statements(
 
 
 def test_401_and_429_are_not_stored(
-    alice: Client, sql: Sql, make_app: Callable[..., Flask], register: Callable[..., Client]
+    alice: Client, sql: Sql, app_with: Callable[..., Flask], register: Callable[..., Client]
 ) -> None:
     assert add(Client(alice.http)).status_code == 401
-    limited = register("carol", via=make_app(rate_limit="1 per minute"))
+    limited = register("carol", via=app_with(rate_limit="1 per minute"))
     sql("UPDATE plans SET rate = NULL WHERE name = 'Business' RETURNING 1")
     try:
         assert [add(limited).status_code for _ in range(2)] == [200, 429]

@@ -71,9 +71,9 @@ def test_all_keys_of_a_user_share_one_rate_limit(
 
 
 def test_requests_with_an_unknown_key_count_for_the_ip_address(
-    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make
+    app_with: Callable[..., Flask], register: Callable[..., Client], make_key: Make
 ) -> None:
-    alice = register("alice", via=make_app(rate_limit="5 per minute"), plan="Free")
+    alice = register("alice", via=app_with(rate_limit="5 per minute"), plan="Free")
     expired = make_key(alice)
     alice.put(f"/api/key/{expired.id}/update", {"expires": "2020-01-01 00:00:00"})
     unknown = Client(alice.http, keys.new_scoped_key())
@@ -131,9 +131,9 @@ def test_an_update_with_a_past_time_ends_a_key(alice: Client, make_key: Make) ->
 
 
 def test_a_key_expires_after_the_lifetime_of_all_keys(
-    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make, sql: Sql
+    app_with: Callable[..., Flask], register: Callable[..., Client], make_key: Make, sql: Sql
 ) -> None:
-    alice = register("alice", via=make_app(key_lifetime_days="30"))
+    alice = register("alice", via=app_with(key_lifetime_days="30"))
     client = make_key(alice, expires="2099-01-01 00:00:00")
     assert client.get("/api/account").status_code == 200
     sql("UPDATE api_keys SET created = now() - interval '30 days' RETURNING 1")

@@ -63,14 +63,14 @@ def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make
     [("/api/urls", "own_only"), ("/api/urls?after=1000000", "domains"), ("/api/urls?order=click", "domains")],
 )
 def test_a_list_reads_no_links_of_other_keys(
-    *, make_app: Callable[..., Flask], alice: Client, make_key: Make, raw: psycopg2.extensions.connection, dsn: str,
+    *, app_with: Callable[..., Flask], alice: Client, make_key: Make, raw: psycopg2.extensions.connection, dsn: str,
     path: str, limit: str, monkeypatch: pytest.MonkeyPatch, sql: Sql,
 ) -> None:  # fmt: skip
     domain_id, url = branded(sql, alice)
     limits: dict[str, Any] = {"domains": [domain_id]} if limit == "domains" else {"own_only": True}
     domain = {"domain": url} if limit == "domains" else {}
     client = make_key(alice, **limits)
-    client.http = make_app(prepare="0").test_client()  # which sends the search path with the statement
+    client.http = app_with(prepare="0").test_client()  # which sends the search path with the statement
     ids = {client.add("/api/url/add", {"url": f"{URL}/{n}"} | domain) for n in range(3)}
     with raw.cursor() as cursor:
         many = "SELECT %s, 'many' || n, 'https://example.com/many' FROM generate_series(1, 5000) AS n"

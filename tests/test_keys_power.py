@@ -36,9 +36,9 @@ def test_the_default_key_can_be_turned_off_while_there_is_another(
 
 
 def test_a_key_that_has_reached_the_lifetime_of_all_keys_is_no_other_key(
-    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make, sql: Sql
+    app_with: Callable[..., Flask], register: Callable[..., Client], make_key: Make, sql: Sql
 ) -> None:
-    alice = register("alice", via=make_app(key_lifetime_days="30"))
+    alice = register("alice", via=app_with(key_lifetime_days="30"))
     make_key(alice)
     sql("UPDATE api_keys SET created = now() - interval '30 days' RETURNING 1")
     assert code(alice.put("/api/key/default/update", {"active": False})) == (400, "default_key_only")

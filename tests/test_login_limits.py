@@ -107,9 +107,9 @@ def test_a_new_password_revokes_known_browsers_except_the_current_one(app: Flask
 
 
 def test_a_cookie_that_the_service_did_not_sign_has_no_effect(
-    app: Flask, make_app: Callable[..., Flask], alice: Client
+    app: Flask, app_with: Callable[..., Flask], alice: Client
 ) -> None:
-    browser = make_app(secret_key="another secret of at least 32 characters").test_client()
+    browser = app_with(secret_key="another secret of at least 32 characters").test_client()
     sign_in(browser)
     cookie = browser.get_cookie("linkmgr_known", path="/login")
     assert cookie
@@ -122,13 +122,13 @@ def test_a_cookie_that_the_service_did_not_sign_has_no_effect(
     assert sign_in(browser).status_code == 303
 
 
-def test_an_earlier_secret_still_signs_the_cookie(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
+def test_an_earlier_secret_still_signs_the_cookie(app: Flask, app_with: Callable[..., Flask], alice: Client) -> None:
     browser = app.test_client()
     sign_in(browser)
     cookie = browser.get_cookie("linkmgr_known", path="/login")
     assert cookie
     guess(app)
-    rotated = make_app(secret_key="another secret of at least 32 characters", secret_key_fallbacks=app.secret_key)
+    rotated = app_with(secret_key="another secret of at least 32 characters", secret_key_fallbacks=app.secret_key)
     later = rotated.test_client()
     later.set_cookie("linkmgr_known", cookie.value, path="/login")
     assert sign_in(later).status_code == 303
@@ -136,9 +136,9 @@ def test_an_earlier_secret_still_signs_the_cookie(app: Flask, make_app: Callable
 
 @pytest.mark.parametrize(("base_url", "secure"), [("http://127.0.0.1:5000", False), ("https://go.example.org", True)])
 def test_the_cookie_lasts_a_year_and_is_hidden_from_scripts(
-    make_app: Callable[..., Flask], alice: Client, base_url: str, secure: bool
+    app_with: Callable[..., Flask], alice: Client, base_url: str, secure: bool
 ) -> None:
-    browser = make_app(base_url=base_url, serve_loopback="1").test_client()
+    browser = app_with(base_url=base_url, serve_loopback="1").test_client()
     [cookie] = [each for each in sign_in(browser).headers.getlist("Set-Cookie") if "known" in each]
     name, *attributes = cookie.split("; ")
     assert name.startswith("__Secure-linkmgr_known=" if secure else "linkmgr_known=")

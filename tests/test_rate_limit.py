@@ -20,9 +20,9 @@ LIMIT = 30
 
 
 @pytest.fixture
-def limited(make_app: Callable[..., Flask], app: Flask) -> Flask:
+def limited(app_with: Callable[..., Flask], app: Flask) -> Flask:
     """The service with its default rate limit."""
-    return make_app(rate_limit="30 per minute")
+    return app_with(rate_limit="30 per minute")
 
 
 def send_calls(client: Client, times: int, path: str = "/api/account") -> Counter[int]:
@@ -49,7 +49,7 @@ def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
 
 
 def test_the_standard_headers_have_the_policy_and_the_rest_of_the_window(
-    limited: Flask, make_app: Callable[..., Flask], register: Callable[..., Client]
+    limited: Flask, app_with: Callable[..., Flask], register: Callable[..., Client]
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
     first = alice.get("/api/account").headers
@@ -59,7 +59,7 @@ def test_the_standard_headers_have_the_policy_and_the_rest_of_the_window(
     assert 55 <= service["t"] <= 60
     plan = register("bob", plan="Pro", via=limited).get("/api/account").headers
     assert plan["RateLimit-Policy"] == '"default";q=120;w=60'
-    daily = Client(make_app(rate_limit="500 per 2 hours").test_client()).get("/api/account").headers
+    daily = Client(app_with(rate_limit="500 per 2 hours").test_client()).get("/api/account").headers
     assert structured_list(daily["RateLimit-Policy"]) == [("default", {"q": 500, "w": 7200})]
     [(_, service)] = structured_list(daily["RateLimit"])
     assert 7195 <= service["t"] <= 7200
@@ -118,9 +118,9 @@ def test_a_plan_may_have_its_own_rate(limited: Flask, register: Callable[..., Cl
 
 
 def test_another_plan_starts_another_window(
-    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
+    app_with: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
-    alice = register("alice", plan="Free", via=make_app(rate_limit="3 per day"))
+    alice = register("alice", plan="Free", via=app_with(rate_limit="3 per day"))
     assert send_calls(alice, 5) == {200: 3, 429: 2}
     sql(
         "UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Pro') WHERE id = %(id)s RETURNING 1",
@@ -153,9 +153,9 @@ def test_an_ipv6_client_is_counted_by_its_network(limited: Flask) -> None:
 
 
 def test_pages_of_a_user_and_public_lists_have_a_limit_of_their_own(
-    make_app: Callable[..., Flask], alice: Client, bob: Client
+    app_with: Callable[..., Flask], alice: Client, bob: Client
 ) -> None:
-    app = make_app(page_rate_limit="3 per minute")
+    app = app_with(page_rate_limit="3 per minute")
     path = alice.post("/api/campaign/add", {"name": "Spring", "public": True}).get_json()["list"].split("/", 3)[3]
     short = alice.post("/api/url/add", {"url": "https://example.com/page"}).get_json()["shorturl"]
     anonymous = app.test_client()
@@ -229,8 +229,8 @@ def test_all_requests_that_wait_for_an_unresponsive_redis_are_answered(
     assert Counter(answers) == {200: 8}
 
 
-def test_while_the_database_is_unavailable_the_response_is_503_with_all_headers(make_app: Callable[..., Flask]) -> None:
-    lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr")
+def test_while_the_database_is_unavailable_the_response_is_503_with_all_headers(app_with: Callable[..., Flask]) -> None:
+    lost = app_with(database_url="postgresql://postgres@127.0.0.1:1/linkmgr")
     answer = Client(lost.test_client(), "key").get("/api/account")
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "2"

@@ -126,13 +126,13 @@ def test_head_prefetch_and_crawlers_redirect_and_are_not_counted(short: Make) ->
     assert link.clicks == 0
 
 
-def test_an_unknown_alias_is_a_404_page(app: Flask, make_app: Callable[..., Flask]) -> None:
+def test_an_unknown_alias_is_a_404_page(app: Flask, app_with: Callable[..., Flask]) -> None:
     answer = app.test_client().get("/nobodys")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (404, "no-store")
     assert "Page not found" in answer.text
     for method in ("PUT", "DELETE", "PATCH"):
         assert app.test_client().open("/nobodys", method=method).status_code == 405
-    lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
+    lost = app_with(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
     assert lost.get("/nobodys").status_code == 503
 
 

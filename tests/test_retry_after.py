@@ -33,8 +33,8 @@ def wait(answer: TestResponse) -> int:
     return seconds
 
 
-def test_a_plan_has_windows_of_its_own(make_app: Callable[..., Flask], register: Register, sql: Sql) -> None:
-    pro = register("pro", plan="Pro", via=make_app(rate_limit="1 per day"))
+def test_a_plan_has_windows_of_its_own(app_with: Callable[..., Flask], register: Register, sql: Sql) -> None:
+    pro = register("pro", plan="Pro", via=app_with(rate_limit="1 per day"))
     assert pro.get("/api/account").status_code == 200
     sql("UPDATE rate_windows SET count = 120 RETURNING 1")
     assert 1 <= wait(refused(pro, 1)) <= rate_limit.PLAN_WINDOW
@@ -42,9 +42,9 @@ def test_a_plan_has_windows_of_its_own(make_app: Callable[..., Flask], register:
 
 @pytest.mark.parametrize("offset", [-DAY, -1.7, 0.5, DAY])
 def test_the_clocks_of_the_service_and_the_database_may_differ(
-    make_app: Callable[..., Flask], register: Register, monkeypatch: pytest.MonkeyPatch, offset: float
+    app_with: Callable[..., Flask], register: Register, monkeypatch: pytest.MonkeyPatch, offset: float
 ) -> None:
-    alice = register("alice", plan="Free", via=make_app(rate_limit="1 per minute"))
+    alice = register("alice", plan="Free", via=app_with(rate_limit="1 per minute"))
     monkeypatch.setattr(rate_limit, "time", SimpleNamespace(time=lambda: time.time() + offset))
     answer = refused(alice)
     assert 55 <= wait(answer) <= 60
@@ -52,11 +52,11 @@ def test_the_clocks_of_the_service_and_the_database_may_differ(
 
 
 def test_a_window_of_an_earlier_and_longer_setting_does_not_last(
-    make_app: Callable[..., Flask], register: Register
+    app_with: Callable[..., Flask], register: Register
 ) -> None:
-    alice = register("alice", plan="Free", via=make_app(rate_limit="1 per day"))
+    alice = register("alice", plan="Free", via=app_with(rate_limit="1 per day"))
     assert wait(refused(alice)) > DAY - 5
-    later = Client(make_app(rate_limit="1 per minute").test_client(), alice.key)
+    later = Client(app_with(rate_limit="1 per minute").test_client(), alice.key)
     assert later.get("/api/account").status_code == 200
     assert 55 <= wait(refused(later, 1)) <= 60
 
@@ -66,9 +66,9 @@ def sign_in(app: Flask) -> TestResponse:
 
 
 def test_after_the_clock_was_set_back_no_window_is_longer_than_before(
-    make_app: Callable[..., Flask], register: Register, sql: Sql
+    app_with: Callable[..., Flask], register: Register, sql: Sql
 ) -> None:
-    app = make_app(rate_limit="1 per minute")
+    app = app_with(rate_limit="1 per minute")
     alice = register("alice", plan="Free", via=app)
     refused(alice)
     while sign_in(app).status_code != 429:

@@ -23,8 +23,8 @@ def test_no_external_script_runs_and_no_site_frames_a_page(app: Flask, path: str
     ("base_url", "expected"),
     [("https://go.example.org", "max-age=31536000"), ("http://go.example.org", None)],
 )
-def test_browsers_must_stay_on_https(make_app: Callable[..., Flask], base_url: str, expected: str) -> None:
-    browser = make_app(base_url=base_url, serve_loopback="1").test_client()
+def test_browsers_must_stay_on_https(app_with: Callable[..., Flask], base_url: str, expected: str) -> None:
+    browser = app_with(base_url=base_url, serve_loopback="1").test_client()
     for path in ("/", "/login", "/nowhere/at/all"):
         assert browser.get(path).headers.get("Strict-Transport-Security") == expected
 
@@ -56,9 +56,9 @@ def test_a_script_needs_the_nonce_of_its_own_response(app: Flask, admin: Client,
     ],
 )
 def test_private_pages_are_not_cached_and_send_no_referrer(
-    make_app: Callable[..., Flask], app: Flask, base_url: str, policy: str
+    app_with: Callable[..., Flask], app: Flask, base_url: str, policy: str
 ) -> None:
-    browser = make_app(base_url=base_url, serve_loopback="1").test_client()
+    browser = app_with(base_url=base_url, serve_loopback="1").test_client()
     for path in ("/login", "/login/token", "/account", "/account/key"):
         headers = browser.get(path).headers
         assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", policy)
@@ -134,13 +134,13 @@ def session_cookies(answer: TestResponse) -> list[str]:
 
 
 def test_the_cookie_is_hidden_from_scripts_and_other_sites(
-    make_app: Callable[..., Flask], app: Flask, admin: Client, alice: Client
+    app_with: Callable[..., Flask], app: Flask, admin: Client, alice: Client
 ) -> None:
     [plain] = session_cookies(sign_in(app, login_path(admin, alice)))
     assert plain.startswith("linkmgr=")
     assert "; HttpOnly; Path=/; SameSite=Lax" in plain
     assert "Secure" not in plain
-    behind_https = make_app(base_url="https://go.example.org", serve_loopback="1")
+    behind_https = app_with(base_url="https://go.example.org", serve_loopback="1")
     [secure] = session_cookies(sign_in(behind_https, login_path(admin, alice)))
     assert secure.startswith("__Host-linkmgr=")
     assert "; Secure; HttpOnly; Path=/; SameSite=Lax" in secure

@@ -86,16 +86,16 @@ def test_a_url_that_is_never_called_is_refused(app_with: Callable[..., Flask], a
     ],
 )
 def test_a_url_that_may_be_called_is_accepted(
-    make_app: Callable[..., Flask], alice: Client, networks: str, url: str
+    app_with: Callable[..., Flask], alice: Client, networks: str, url: str
 ) -> None:
-    subscribe(Client(make_app(private_networks=networks).test_client(), alice.key), url)
+    subscribe(Client(app_with(private_networks=networks).test_client(), alice.key), url)
 
 
 def test_a_stored_url_can_be_sent_back_when_its_network_is_no_longer_allowed(
-    make_app: Callable[..., Flask], alice: Client
+    app_with: Callable[..., Flask], alice: Client
 ) -> None:
     webhook_id, _ = subscribe(alice, "http://127.0.0.1/")
-    client = Client(make_app(private_networks="").test_client(), alice.key)
+    client = Client(app_with(private_networks="").test_client(), alice.key)
     record = client.get(f"/api/webhook/{webhook_id}").get_json()["data"] | {"name": "Renamed"}
     names = ("name", "url", "events", "active")
     answer = client.put(f"/api/webhook/{webhook_id}/update", {name: record[name] for name in names})
@@ -218,8 +218,8 @@ def test_the_form_that_replaces_the_secret_works_once(
     assert browser.post(f"{path}/secret", data=form(browser.get(path).text)).status_code == 200
 
 
-def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_app: Callable[..., Flask]) -> None:
-    flask = make_app().test_cli_runner()
+def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, app_with: Callable[..., Flask]) -> None:
+    flask = app_with().test_cli_runner()
     webhook_id, _ = subscribe(alice, receiver.url, "link.*")
     listed = flask.invoke(args=["webhooks", "list", "alice"]).output.splitlines()
     assert listed[1].split() == [str(webhook_id), "Hook", "active", "link.*", receiver.url]

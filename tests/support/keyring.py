@@ -46,9 +46,9 @@ def make_key() -> Make:
 
 
 @pytest.fixture(params=["1", "0"], ids=["prepared", "pooler"])
-def make_restricted(request: pytest.FixtureRequest, make_app: Callable[..., Flask], make_key: Make) -> Make:
+def make_restricted(request: pytest.FixtureRequest, app_with: Callable[..., Flask], make_key: Make) -> Make:
     """Make a key with all scopes and the given limits, and return a client with it."""
-    service = make_app(prepare=request.param)
+    service = app_with(prepare=request.param)
 
     def make(owner: "Client", **limits: Any) -> "Client":
         client = make_key(owner, **limits)
