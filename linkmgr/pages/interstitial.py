@@ -8,6 +8,7 @@ scripts. Pixel scripts run in a frame without an origin (see `pixel_page`).
 """
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from flask import make_response, redirect, render_template, request, url_for
@@ -70,7 +71,8 @@ def _overlay(link: Row, target: str, overlay: Row) -> Response:
     )
 
 
-def _page(template: str, link: Row, target: str, images: list[str] | None = None, **members: object) -> Response:
+def _page(template: str, link: Row, target: str, images: Sequence[str] = (), **members: object) -> Response:
+    """Render a page under the usual policy, extended by its images and frames."""
     host = urlsplit(target).hostname
     is_preview = "preview" in link
     framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target) and not is_preview
@@ -85,7 +87,17 @@ def _page(template: str, link: Row, target: str, images: list[str] | None = None
         pixels=url_for("short.pixels", alias=link["alias"]) if link["pixels"] else None,
         **members,
     )
-    return _private(page, _policy(images or [], framed=framed, pixels=bool(link["pixels"]), is_preview=is_preview))
+    framing = {"frame_ancestors": "'self'", "sandbox": "allow-same-origin"} if is_preview else {}
+    policy = security_headers.written(
+        style_src=f"'self' {_nonce()}",
+        script_src=_nonce(),
+        img_src=" ".join(dict.fromkeys(["'self'", "data:", *map(_source, filter(_is_http, images))])),
+        connect_src="'self'",
+        # Visitors can navigate inside the frame to any site.
+        frame_src="http: https:" if framed else "'self'" if link["pixels"] else "'none'",
+        **framing,
+    )
+    return _private(page, policy)
 
 
 def pixel_page(link: Row) -> Response:
@@ -128,21 +140,6 @@ def _private(page: ResponseReturnValue, policy: str = "") -> Response:
     if policy:
         response.headers["Content-Security-Policy"] = policy
     return response
-
-
-def _policy(images: list[str], *, framed: bool, pixels: bool, is_preview: bool) -> str:
-    """Return the usual policy of pages, extended by the images and frames of this page."""
-    sources = ["'self'", "data:", *map(_source, filter(_is_http, images))]
-    framing = {"frame_ancestors": "'self'", "sandbox": "allow-same-origin"} if is_preview else {}
-    return security_headers.written(
-        style_src=f"'self' {_nonce()}",
-        script_src=_nonce(),
-        img_src=" ".join(dict.fromkeys(sources)),
-        connect_src="'self'",
-        # Visitors can navigate inside the frame to any site.
-        frame_src="http: https:" if framed else "'self'" if pixels else "'none'",
-        **framing,
-    )
 
 
 def _nonce() -> str:

@@ -32,9 +32,8 @@ class Spool:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
             path = folder / f"{secrets.token_hex(16)}{_SUFFIX}"
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            if not _lock(file, path):  # another process adopted the file and deletes it
-                os.close(file)
+            file = _open(path, os.O_CREAT | os.O_EXCL)
+            if file is None:  # another process adopted the file and deletes it
                 continue
             try:
                 if os.pwrite(file, bytes(SIZE), 0) < SIZE:
@@ -49,11 +48,10 @@ class Spool:
     def adopt(cls, path: Path) -> "Spool | None":
         """Open and lock the file of a dead process. Return None if another process has it."""
         try:
-            file = os.open(path, os.O_RDWR)
+            file = _open(path)
         except (FileNotFoundError, PermissionError):  # deleted in the meantime, or owned by another system user
             return None
-        if not _lock(file, path):
-            os.close(file)
+        if file is None:
             return None
         spool = cls(path, file)
         content = os.pread(file, os.fstat(file).st_size, 0)
@@ -100,10 +98,12 @@ def count_waiting(folder: Path, stored: dict[str, int]) -> int:
     return number
 
 
-def _lock(file: int, path: Path) -> bool:
-    """Lock the file. Return False if another process has locked, renamed or deleted it."""
-    try:
+def _open(path: Path, flags: int = 0) -> int | None:
+    """Open and lock a file. Return None if another process has locked, renamed or deleted it."""
+    file = os.open(path, os.O_RDWR | flags, 0o600)
+    with suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(file), path.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
+        if os.path.samestat(os.fstat(file), path.stat()):
+            return file
+    os.close(file)
+    return None
