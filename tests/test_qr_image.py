@@ -186,10 +186,3 @@ def test_an_image_opened_as_a_page_can_run_nothing(alice: Client) -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     tags = {element.tag.partition("}")[2] for element in ElementTree.fromstring(answer.data).iter()}  # noqa: S314
     assert tags == {"svg", "path", "image"}
-
-
-def test_a_head_request_responds_like_a_get(alice: Client) -> None:
-    path = add_code(alice)
-    head, get = alice.http.head(path), fetched(alice, path)
-    assert (head.status_code, head.data, head.headers["ETag"]) == (200, b"", get.headers["ETag"])
-    assert head.content_length == len(get.data)

@@ -121,13 +121,3 @@ def test_all_other_urls_of_this_service_stay_refused(
 def test_an_update_of_a_missing_code_to_an_unknown_short_url_is_a_404(alice: Client, bob: Client) -> None:
     qr_id = bob.add("/api/qr/add", {"type": "link", "data": "https://example.org/"})
     assert alice.put(f"/api/qr/{qr_id}/update", {"data": f"{BASE_URL}/nothing"}).status_code == 404
-
-
-def test_a_link_whose_target_became_a_loop_is_still_refused_at_the_scan(app: Flask, alice: Client, sql: Sql) -> None:
-    first = add(alice, custom="first", url=f"https://{BRANDED}/second")
-    second = add(alice, custom="second", url="https://to.example.net/first")
-    for link_id, host in ((second["id"], BRANDED), (first["id"], "to.example.net")):
-        alice.add("/api/domain/add", {"domain": f"https://{host}"})
-        assert alice.put(f"/api/url/{link_id}/update", {"domain": host}).status_code == 200
-    qr_id = alice.add("/api/qr/add", {"type": "link", "data": f"https://{BRANDED}/second"})
-    assert scan(app, sql, qr_id).status_code == 508

@@ -135,14 +135,18 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     return Response(status=status, headers={"Location": target})
 
 
+# By member of a link, the names of the visitor that its targets may have.
+_NAMES: dict[str, Callable[[], Iterable[str]]] = {
+    "devices": lambda: targets.device_names(_user_agent()),
+    "locations": lambda: targets.country_names(geoip.find_country(web_request.address())),
+    "languages": lambda: targets.language_names(code for code, quality in request.accept_languages if quality > 0),
+}
+
+
 def _target(link: Row) -> str:
     """Return the target by device, else by country, else by language, else the URL of the link."""
-    return (
-        (link["devices"] and targets.first_match(link["devices"], targets.device_names(_user_agent())))
-        or (link["locations"] and targets.first_match(link["locations"], targets.country_names(_country())))
-        or (link["languages"] and targets.first_match(link["languages"], targets.language_names(_languages())))
-        or str(link["url"])
-    )
+    matches = (targets.first_match(link[member], names()) for member, names in _NAMES.items() if link[member])
+    return next(filter(None, matches), str(link["url"]))
 
 
 def _app_store(link: Row) -> str | None:
@@ -164,14 +168,6 @@ def _location(host: str | None, alias: str) -> str | None:
 
 
 loops.HOPS["short.visit"] = _location
-
-
-def _country() -> geoip.Country:
-    return geoip.find_country(web_request.address())
-
-
-def _languages() -> list[str]:
-    return [code for code, quality in request.accept_languages if quality > 0]
 
 
 # --- password
