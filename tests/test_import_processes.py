@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from types import ModuleType
 
 import psycopg2
 import pytest
@@ -10,7 +11,7 @@ from flask import Flask
 from linkmgr.db import jobs
 from linkmgr.imports import files, job
 from linkmgr.imports.rows import ReadError
-from linkmgr.repository import imports
+from linkmgr.repository import import_rows, imports
 from tests.conftest import Client
 from tests.support.archives import archive
 from tests.support.factories import Sql
@@ -48,7 +49,7 @@ def test_a_process_that_was_suspended_does_not_end_the_import(
         """Fail after another process has stored the batch."""
         yield None
         monkeypatch.undo()
-        job.forget()
+        job._local.readings.clear()
         job.run_batch(alice.id, import_id)
         raise error
 
@@ -71,7 +72,7 @@ def kill(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Callable[[], 
             patched.setattr(job, "_prepare", killed)
             with pytest.raises(KeyboardInterrupt):
                 jobs.run_next(lambda _: False)
-        job.forget()
+        job._local.readings.clear()
         sql("UPDATE jobs SET due = now() RETURNING 1")
 
     return run
@@ -107,8 +108,16 @@ def test_a_batch_that_is_complete_allows_other_processes_to_be_killed(
     assert counts(import_of(alice, import_id)) == ("done", 50, 50, 0, 0, 0)
 
 
-def test_failures_of_the_database_do_not_end_an_import(
-    *, app: Flask, alice: Client, run_jobs: Callable[[], None], sql: Sql, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("module", "name"), [(import_rows, "add"), (job, "_prepare")])
+def test_failures_of_the_database_do_not_end_an_import_or_lose_rows(
+    *,
+    app: Flask,
+    alice: Client,
+    run_jobs: Callable[[], None],
+    sql: Sql,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    name: str,
 ) -> None:
     import_id = send(alice, shlink(sale("summer"))).get_json()["id"]
 
@@ -116,7 +125,7 @@ def test_failures_of_the_database_do_not_end_an_import(
         raise psycopg2.OperationalError
 
     with monkeypatch.context() as patched, app.app_context():
-        patched.setattr(job, "_prepare", unavailable)
+        patched.setattr(module, name, unavailable)
         for _ in range(2 * jobs.MAX_LOST):
             assert jobs.run_next(lambda _: False)
             sql("UPDATE jobs SET due = now() RETURNING 1")

@@ -1,9 +1,9 @@
 """The job of an import. Each call does one batch of one of its two stages.
 
 The first stage reads the file or the service and stores its rows. Reading a file has no position from which another
-process could continue: if its process ends, the rows are deleted and the file is read again. A service is read page by
-page. The second stage works on the rows: a batch is one transaction, with its links, the rows that failed and the
-counts.
+process could continue: if its process ends, the file is read again, and the rows that are stored are skipped. A service
+is read page by page. The second stage works on the rows: a batch is one transaction, with its links, the rows that
+failed and the counts.
 """
 
 import io
@@ -56,9 +56,8 @@ def init_app() -> None:
 
 @dataclass
 class _Reading:
-    """A file that this process reads, behind the batch with this number."""
+    """A file that this process reads."""
 
-    batch: int
     rows: Iterator[ImportRow | None]
     file: io.BufferedReader
     used: float = field(default_factory=monotonic)
@@ -72,17 +71,11 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def forget(import_id: int | None = None) -> None:
-    """Close the file that this thread is reading, or all files."""
-    for other in [*_local.readings] if import_id is None else [import_id]:
-        _local.readings.pop(other, None)
-
-
 def run_batch(user_id: int, import_id: int) -> bool:
     """Do the next batch of an import. Return True if there is nothing left to do."""
     details = imports.details(user_id, import_id)
     if details is None or details["state"] not in ("queued", "running"):
-        forget(import_id)
+        _local.readings.pop(import_id, None)
         if details is not None and details["state"] == "paused":
             return True
         is_cleared = import_rows.clear(user_id, import_id)
@@ -99,7 +92,6 @@ def run_batch(user_id: int, import_id: int) -> bool:
     except (*_UNAVAILABLE, jobs.Later):
         raise
     except Exception as error:
-        forget(import_id)
         if isinstance(error, AppError) and isinstance(error.seconds, int):
             raise jobs.Later(error.seconds) from error
         if imports.details(user_id, import_id) is None:  # its user has been deleted meanwhile
@@ -133,46 +125,34 @@ def _lock(details: Row) -> bool:
 
 
 def _read_file(details: Row) -> None:
-    opened = _local.readings.get(details["id"])
-    if opened is None or opened.batch != details["batch"]:
-        opened = _begin(details)
-        if opened is None:
-            return
-    rows, end = _take(opened.rows)
+    """Read the next rows. After a failure, the file is opened again."""
+    opened = _local.readings.pop(details["id"], None) or _open(details)
+    rows, end = _take(opened.rows, details["found"])
     bytes_read = opened.file.raw.tell() - details["bytes_read"]
-    if not _save_read(details, rows, end, bytes_read=bytes_read) or end is not None:
-        forget(details["id"])
-        return
-    opened.batch, opened.used = opened.batch + 1, monotonic()
+    if _save_read(details, rows, end, bytes_read=bytes_read) and end is None:
+        opened.used = monotonic()
+        _local.readings[details["id"]] = opened
 
 
-def _begin(details: Row) -> _Reading | None:
-    """Open the file. Before, delete the rows that another process has read, in as many calls as it takes."""
-    user_id, import_id = details["user_id"], details["id"]
-    forget(import_id)
-    if details["found"]:
-        if import_rows.clear(user_id, import_id, also_file=False):
-            _save(details, **{name: -details[name] for name in ("found", "waiting_bytes", "bytes_read")})
-        return None
-    for other in [other for other, opened in _local.readings.items() if monotonic() - opened.used > _IDLE]:
-        forget(other)
+def _open(details: Row) -> _Reading:
+    for other, opened in [*_local.readings.items()]:
+        if monotonic() - opened.used > _IDLE:
+            del _local.readings[other]
     if len(_local.readings) >= MAX_READINGS:
         raise jobs.Later(1)
     file = open_file(details)
     if details["source"] == reading.SOURCE:
-        rows = reading.read(file)
-    else:
-        rows = files.read(file, details["source"], details["mapping"])
-    _local.readings[import_id] = opened = _Reading(details["batch"], rows, file)
-    return opened
+        return _Reading(reading.read(file), file)
+    return _Reading(files.read(file, details["source"], details["mapping"]), file)
 
 
-def _take(rows: Iterator[ImportRow | None]) -> tuple[list[ImportRow], str | None]:
-    """Return the next rows, and None if more may follow, else the problem that ends the file, or ""."""
+def _take(rows: Iterator[ImportRow | None], stored: int) -> tuple[list[ImportRow], str | None]:
+    """Return the next rows behind those that are stored, and None if more may follow, else the problem that ends the
+    file, or ""."""
     deadline, taken = monotonic() + READ_SECONDS, list[ImportRow]()
     try:
         for row in rows:
-            if row is not None:
+            if row is not None and row.number > stored:
                 taken.append(row)
             if len(taken) >= MAX_READ or monotonic() > deadline:
                 return taken, None

@@ -117,7 +117,7 @@ def references(
     return {record["name"]: record["row_id"] for record in records}
 
 
-def clear(user_id: int, import_id: int, *, also_file: bool = True) -> bool:
+def clear(user_id: int, import_id: int) -> bool:
     """Delete some rows of an import, except those that failed. Return True if there are no more."""
     result = run(
         """
@@ -125,7 +125,6 @@ def clear(user_id: int, import_id: int, *, also_file: bool = True) -> bool:
             DELETE FROM import_rows
              WHERE ctid = ANY (ARRAY(SELECT ctid FROM import_rows
                                       WHERE import_id = %(import_id)s AND code IS NULL
-                                        AND (place >= 0 OR %(also_file)s)
                                       LIMIT %(limit)s))
                AND user_id = %(user_id)s
             RETURNING 1)
@@ -133,7 +132,6 @@ def clear(user_id: int, import_id: int, *, also_file: bool = True) -> bool:
         """,
         user_id=user_id,
         import_id=import_id,
-        also_file=also_file,
         limit=_CLEANED,
     )
     return result is None or result["deleted"] < _CLEANED
