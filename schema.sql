@@ -459,6 +459,10 @@ CREATE TABLE qrs (
 );
 ALTER TABLE qrs ALTER id SET DEFAULT nextval('tracked_ids');
 
+-- Links and QR codes by the id under which their visits are counted.
+CREATE VIEW tracked_rows AS
+SELECT user_id, id, 'link' AS kind FROM links UNION ALL SELECT user_id, id, 'QR code' FROM qrs;
+
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
@@ -965,9 +969,8 @@ BEGIN
                                       'referrer', left(referrer, 60), 'browser', left(browser, 60),
                                       'os', left(os, 60), 'device', device, 'language', left(language, 60)) AS visit
               FROM inserted,
-                   LATERAL (SELECT user_id, 'visit' AS kind FROM links WHERE id = tracked_id
-                             UNION ALL
-                            SELECT user_id, 'scan' FROM qrs WHERE id = tracked_id) owners
+                   LATERAL (SELECT user_id, CASE kind WHEN 'link' THEN 'visit' ELSE 'scan' END AS kind
+                              FROM tracked_rows WHERE id = tracked_id) owners
              WHERE NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
      GROUP BY user_id, kind, (number - 1) / 40;
     RETURN NULL;
@@ -1043,12 +1046,13 @@ END $$;
 CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION require_channels();
 
--- The features of links and bio pages that the plan of a user lacks, by their names in error messages.
+-- The features that the plan of a user lacks, by their names in error messages.
 CREATE FUNCTION lacking_features(owner bigint) RETURNS text[] LANGUAGE sql STABLE
 RETURN ARRAY(SELECT label
                FROM accounts,
                     (VALUES ('alias', 'custom aliases'), ('device', 'targets by device'),
-                            ('geo', 'targets by country'), ('parameters', 'link parameters')) AS features (name, label)
+                            ('geo', 'targets by country'), ('parameters', 'link parameters'),
+                            ('export', 'exports')) AS features (name, label)
               WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
 
 -- Return the first feature that is used although it is lacking.
@@ -1261,6 +1265,7 @@ DECLARE
     domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
     -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
     records CONSTANT text := replace(pg_get_viewdef('link_records'), ' domains ', ' public.domains ');
+    tracked CONSTANT text := pg_get_viewdef('tracked_rows');
     schema  text;
     own     text;
     is_any  text;  -- true if the key may use all domains
@@ -1302,7 +1307,8 @@ BEGIN
             SELECT * FROM public.overlay_answers a
              WHERE EXISTS (SELECT FROM overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id)
             $views$;
-        EXECUTE format('CREATE VIEW usage AS %s; CREATE VIEW link_records AS %s', totals, records);
+        EXECUTE format('CREATE VIEW usage AS %s; CREATE VIEW link_records AS %s; CREATE VIEW tracked_rows AS %s',
+                       totals, records, tracked);
     END LOOP;
 END $$;
 SELECT create_restricted_views();

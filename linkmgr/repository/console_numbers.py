@@ -23,9 +23,8 @@ def overview(
         WITH account AS (
             SELECT %(user_id)s::bigint AS id WHERE %(kind)s = ''),
         tracked AS (
-            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s = 'link'
-                          UNION ALL
-                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s = 'qr'
+            SELECT ARRAY(SELECT id FROM tracked_rows
+                          WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s IN ('link', 'qr')
                           UNION ALL
                         (SELECT id FROM links
                           WHERE user_id = %(user_id)s AND campaign_id = %(row_id)s AND %(kind)s = 'campaign'
@@ -37,16 +36,18 @@ def overview(
         counts AS (
             SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits
               FROM (SELECT at, visits
-                      FROM account, account_counts(id, '{""}', %(previous)s, %(end)s, %(split)s, '{f}')
+                      FROM account, account_counts(id, '{""}', %(since)s, %(until)s, %(split)s, '{f}')
                      UNION ALL
                     SELECT at, visits
-                      FROM tracked, tracked_counts(ids, '{""}', %(previous)s, %(end)s, %(split)s, '{f}')) clicks
+                      FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}')) clicks
              UNION ALL
             SELECT dimension, label, visits
-              FROM account, account_counts(id, %(dimensions)s, %(since)s, %(until)s, %(label_split)s, '{f}')
+              FROM account,
+                   account_counts(id, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}')
              UNION ALL
             SELECT dimension, label, visits
-              FROM tracked, tracked_counts(ids, %(dimensions)s, %(since)s, %(until)s, %(label_split)s, '{f}'))
+              FROM tracked,
+                   tracked_counts(ids, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}'))
         SELECT dimension, label, clicks::bigint
           FROM (SELECT dimension, label, sum(visits) AS clicks,
                        row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
@@ -68,19 +69,12 @@ def overview(
         most=console_queries.MANY,
         dimensions=dimensions,
         limit=limit,
-        edges=buckets["edges"],
-        split=buckets["split"],
-        previous=buckets["since"],
-        end=buckets["until"],
-        since=labels["since"],
-        until=labels["until"],
-        label_split=labels["split"],
+        **buckets,
+        **{f"label_{name}": value for name, value in labels.items()},
     )
 
 
-def top_tracked(
-    user_id: int, *, busiest: str | None, limit: int, since: str, until: str, split: str, **_: str
-) -> list[Row]:
+def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[str, str]) -> list[Row]:
     """Count the clicks of the links and QR codes of the account that have most, and return them with their names.
     Deleted ones have no name.
 
@@ -127,7 +121,5 @@ def top_tracked(
         user_id=user_id,
         busiest=busiest,
         limit=limit,
-        since=since,
-        until=until,
-        split=split,
+        **times,
     )

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run
-from linkmgr.errors import AppError, existing, not_found
+from linkmgr.errors import existing, not_found
 
 
 def all_plans() -> list[Row]:
@@ -137,13 +137,7 @@ def note_retention(after: int, limit: int) -> int | None:
 
 def require_exports(user_id: int) -> None:
     """Raise `plan_feature` unless the plan of the user includes exports."""
-    plan = row(
-        """
-        SELECT admin OR (limits -> 'export' ->> 'enabled' = '0') IS NOT TRUE AS allowed
-          FROM accounts
-         WHERE id = %(user_id)s
-        """,
+    row(
+        "SELECT refuse('plan_feature', 'exports') WHERE 'exports' = ANY (lacking_features(%(user_id)s))",
         user_id=user_id,
     )
-    if plan and not plan["allowed"]:
-        raise AppError("plan_feature", detail="exports")

@@ -118,8 +118,7 @@ def _target_batches() -> Iterator[list[Row]]:
     while targets := _rows(
         """
         SELECT tracked_id, (limits ->> 'retention')::int AS retention
-          FROM (SELECT tracked_id, coalesce((SELECT user_id FROM links WHERE id = tracked_id),
-                                            (SELECT user_id FROM qrs WHERE id = tracked_id)) AS user_id
+          FROM (SELECT tracked_id, (SELECT user_id FROM tracked_rows WHERE id = tracked_id) AS user_id
                   FROM totals
                  WHERE tracked_id > %(after)s
                  ORDER BY tracked_id

@@ -11,6 +11,7 @@ from typing import Any
 
 from linkmgr.db.statements import Row, replica_rows, rows
 from linkmgr.fields.stats import DIMENSIONS
+from linkmgr.repository.stats_scope import Owner
 
 # Links and QR codes by their short URL or name. Deleted ones have none.
 _NAME = """
@@ -24,7 +25,7 @@ _NAME = """
 """
 
 
-def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
+def of_rollups(owner: Owner, **query: Any) -> list[Row]:
     """Count the clicks by at most one dimension."""
     return replica_rows(
         f"""
@@ -33,9 +34,8 @@ def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
         tracked AS MATERIALIZED (
-            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
-                          UNION ALL
-                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
+            SELECT ARRAY(SELECT id FROM tracked_rows
+                          WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
              WHERE %(tracked_ids)s::text IS NOT NULL),
         counts AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
@@ -60,9 +60,7 @@ def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*), NULL FROM labels
         """,  # noqa: S608 - static SQL
-        user_id=user_id,
-        everyone=everyone,
-        tracked_ids=tracked_ids,
+        **owner._asdict(),
         **query,
     )
 
@@ -80,7 +78,7 @@ _FILTERS = " ".join(
 )
 
 
-def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
+def of_visits(owner: Owner, **query: Any) -> list[Row]:
     """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
     `tracked_ids`, or without them of all that were visited in the range.
 
@@ -94,9 +92,7 @@ def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query:
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
         owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
-             UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
+            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
              UNION ALL
             SELECT label::bigint
               FROM owners,
@@ -130,16 +126,14 @@ def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query:
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint,
                (SELECT count(DISTINCT visitor) FROM visited), count(*), NULL FROM labels
         """,  # noqa: S608 - static SQL
-        user_id=user_id,
-        everyone=everyone,
-        tracked_ids=tracked_ids,
+        **owner._asdict(),
         **query,
     )
 
 
-def live(user_id: int, *, everyone: bool, minutes: int, bots: list[bool]) -> list[Row]:
-    """Return each of the last minutes, the current one included, with the number of clicks. Return no rows if there is
-    no such user."""
+def live(owner: Owner, **query: Any) -> list[Row]:
+    """Return each of the last `minutes`, the current one included, with the number of clicks. Return no rows if there
+    is no such user."""
     return rows(
         """
         WITH bounds AS (
@@ -168,8 +162,6 @@ def live(user_id: int, *, everyone: bool, minutes: int, bots: list[bool]) -> lis
          WHERE EXISTS (SELECT FROM users WHERE id = %(user_id)s)
          ORDER BY time
         """,
-        user_id=user_id,
-        everyone=everyone,
-        minutes=minutes,
-        bots=bots,
+        **owner._asdict(),
+        **query,
     )

@@ -28,7 +28,7 @@ class Scope(NamedTuple):
     name: str | None = None  # of the link, QR code, campaign or channel, if it was asked for
 
 
-def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
+def _read(owner: Owner, **selection: Any) -> Row | None:
     """Return the facts that a query depends on, or None if there is no such user.
 
     `tracked_ids` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
@@ -84,14 +84,13 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
           FROM accounts
          WHERE id = %(user_id)s
         """,
-        user_id=user_id,
-        everyone=everyone,
+        **owner._asdict(),
         detailed_days=DETAILED_DAYS,
         **selection,
     )
 
 
-def _first_visit(user_id: int, *, everyone: bool, tracked_ids: str | None) -> Row:
+def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
     """Return the first `day` and the first `quarter` of an hour that have visits, or None without visits."""
     first = row(
         """
@@ -116,8 +115,7 @@ def _first_visit(user_id: int, *, everyone: bool, tracked_ids: str | None) -> Ro
                                ORDER BY at LIMIT 1)
                   FROM owned, units, (VALUES (false), (true)) AS kinds (bot)) firsts
         """,
-        user_id=user_id,
-        everyone=everyone,
+        **owner._asdict(),
         tracked_ids=tracked_ids,
     )
     assert first is not None
@@ -134,10 +132,8 @@ def _read_ids(user_id: int, *, ids: list[int] | None) -> Row | None:
                    AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
           FROM accounts,
-               (SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-                              UNION ALL
-                             SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]))
-                           AS tracked_ids
+               (SELECT ARRAY(SELECT id FROM tracked_rows
+                              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])) AS tracked_ids
                 OFFSET 0) selected
          WHERE id = %(user_id)s
         """,
@@ -159,14 +155,7 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
     members = {"ids": selection.ids, "campaign": selection.campaign, "channel": selection.channel}
     if named or owner.everyone or {selection.campaign, selection.channel, selection.domain} != {None}:
         own_domain = selection.domain is not None and is_own_host(selection.domain)
-        facts = _read(
-            owner.user_id,
-            everyone=owner.everyone,
-            parts=selection.count,
-            domain=selection.domain,
-            own_domain=own_domain,
-            **members,
-        )
+        facts = _read(owner, parts=selection.count, domain=selection.domain, own_domain=own_domain, **members)
     else:
         facts = _read_ids(owner.user_id, ids=selection.ids)
     if facts is None:
@@ -185,7 +174,7 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
     """Return the local day of the first visit, or the current one without visits."""
-    first = _first_visit(owner.user_id, everyone=owner.everyone, tracked_ids=scope.tracked_ids)
+    first = _first_visit(owner, scope.tracked_ids)
     days = [datetime.now(zone).date()]
     if first["quarter"]:
         days.append(_parsed(first["quarter"]).astimezone(zone).date())

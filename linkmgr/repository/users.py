@@ -23,7 +23,7 @@ def _reveal_key(user: Row) -> Row:
 def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
     """Yield users in batches, newest first. `email` is a substring of the e-mail address, ignoring case."""
     before = MAX_BIGINT
-    while batch := _next_batch(before, status, email):
+    while batch := _next_batch(before=before, status=status, email=email):
         yield [_reveal_key(user) for user in batch]
         before = batch[-1]["id"]
 
@@ -49,7 +49,7 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
     )
 
 
-def _next_batch(before: int, status: str | None, email: str | None) -> list[Row]:
+def _next_batch(**filters: Any) -> list[Row]:
     return rows(
         f"""
         SELECT {_RECORD}
@@ -60,11 +60,9 @@ def _next_batch(before: int, status: str | None, email: str | None) -> list[Row]
          ORDER BY id DESC
          LIMIT %(limit)s
         """,  # noqa: S608 - static SQL
-        before=before,
         limit=BATCH_SIZE,
-        status=status,
-        email=email,
         base_url=settings().base_url,
+        **filters,
     )
 
 

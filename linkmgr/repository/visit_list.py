@@ -29,9 +29,7 @@ def index(
     visits = rows(
         """
         WITH tracked AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND %(what)s = 'link'
-             UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND %(what)s = 'QR code')
+            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND kind = %(what)s)
         SELECT to_char(at, 'YYYYMMDD"T"HH24MISS.US') AS position, at AS time, country, city, referrer, browser, os,
                device, language, bot
           FROM tracked
@@ -105,9 +103,7 @@ def _tracked(kind: str, user_id: int, after: int) -> list[Row]:
     return rows(
         """
         SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = id) AS is_visited
-          FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id > %(after)s AND %(kind)s = 'link'
-                 UNION ALL
-                SELECT id FROM qrs WHERE user_id = %(user_id)s AND id > %(after)s AND %(kind)s = 'QR code'
+          FROM (SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id > %(after)s AND kind = %(kind)s
                  ORDER BY id
                  LIMIT %(limit)s) tracked
          ORDER BY id

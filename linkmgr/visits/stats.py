@@ -135,17 +135,16 @@ def _times(span: Range, unit: str | None, days_before: date) -> _Times:
 
 def _params(count: _Count) -> Row:
     named = count.scope.name is not None and count.query.dimensions[:1] == ["target"]
-    return {"bots": BOTS[count.query.bots], "limit": count.limit, "named": named}
+    bots, tracked_ids = BOTS[count.query.bots], count.scope.tracked_ids
+    return {"bots": bots, "limit": count.limit, "named": named, "tracked_ids": tracked_ids}
 
 
 def _count_rollups(count: _Count) -> list[Row]:
-    owner, query = count.owner, count.query
+    query = count.query
     dimension = next(iter({*query.dimensions, *query.filters}), "")
     label_filter = query.filters.get(dimension)
     return stats_counts.of_rollups(
-        owner.user_id,
-        everyone=owner.everyone,
-        tracked_ids=count.scope.tracked_ids,
+        count.owner,
         dimension=dimension,
         by_target=dimension == "target",
         shown=dimension in query.dimensions,
@@ -164,8 +163,7 @@ def _count_visits(count: _Count) -> list[Row]:
     for name in DIMENSIONS:
         label_filter = query.filters.get(name)
         params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
-    owner = count.owner
-    return stats_counts.of_visits(owner.user_id, everyone=owner.everyone, tracked_ids=count.scope.tracked_ids, **params)
+    return stats_counts.of_visits(count.owner, **params)
 
 
 # --- the report
@@ -281,7 +279,7 @@ def _report(caller_id: int, owner: Owner, query: Query, scope: Scope) -> Report:
 
 def live(owner: Owner, bots: str) -> Report:
     with _bounded():
-        rows = stats_counts.live(owner.user_id, everyone=owner.everyone, minutes=LIVE_MINUTES, bots=BOTS[bots])
+        rows = stats_counts.live(owner, minutes=LIVE_MINUTES, bots=BOTS[bots])
     if not rows:
         raise not_found("user")
     return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots}, {})

@@ -60,7 +60,7 @@ def _numbers(targets: int) -> Row:
     rows, chart, labels = periods.count(period, dimensions=["country", "referrer"], limit=_TOP)
     is_large = min(chart["total"], targets * DAYS) > _MAX_COMPARED
     busiest = max(chart["marks"], key=itemgetter("clicks"))["start"].isoformat() if is_large else None
-    rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
+    rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)
     return {"chart": chart, "tables": periods.tables(rows, _TABLES, _labeled, {}), "is_large": is_large}
 
 
