@@ -8,7 +8,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Row
-from linkmgr.pages import attempts
 from tests.conftest import Client
 from tests.support.pages import PASSWORD, by_link, login_path, send, signed_in, words
 
@@ -110,16 +109,6 @@ def test_a_new_password_ends_other_sessions_and_keeps_this_one(app: Flask, conso
     assert (
         app.test_client().post("/login", data={"email": "alice@example.com", "password": PASSWORD}).status_code == 401
     )
-
-
-def test_the_current_password_cannot_be_guessed_quickly(console: FlaskClient) -> None:
-    fields = {"password": "another horse", "current_password": "guess"}
-    for _ in range(attempts.ATTEMPTS):
-        assert "Your current password is wrong." in send(console, "/account/password", **fields)
-    assert "Too many wrong passwords" in send(console, "/account/password", **fields)
-    answer = console.post("/account/key", data={"current_password": PASSWORD})
-    assert answer.status_code == 429
-    assert "Too many wrong passwords" in answer.text
 
 
 def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get, message, visit, words
+from tests.support.pages import get, visit, words
 from tests.support.visited import Store
 
 NEW = "/console/campaigns/new"
@@ -69,18 +69,6 @@ def test_a_link_is_added_by_its_short_url_and_removed_again(
     assert console.post(f"{path}/remove/{link}").headers["Location"] == path
     assert members(get(console, path)) == []
     assert alice.get(f"/api/url/{link}").status_code == 200
-
-
-@pytest.mark.parametrize("typed", ["", "nothing", "https://example.com/x", "\0", "a" * 5000, "http://[", "bob"])
-def test_a_text_that_is_no_short_url_of_the_user_is_refused_beside_its_field(
-    *, console: FlaskClient, alice: Client, bob: Client, sql: Sql, typed: str
-) -> None:
-    link = bob.add("/api/url/add", {"url": "https://example.com/b", "custom": "bob"})
-    campaign = factories.campaign(sql, alice.id)
-    answer = console.post(f"/console/campaigns/{campaign}", data={"item": typed})
-    assert answer.status_code == 400
-    assert "You have no link with this short URL." in message(answer.text, "item")
-    assert sql("SELECT campaign_id FROM links WHERE id = %(id)s", id=link) == [{"campaign_id": None}]
 
 
 def test_a_link_of_another_campaign_or_user_is_not_removed(

@@ -30,13 +30,6 @@ def test_the_form_creates_what_the_api_creates(console: FlaskClient, alice: Clie
     assert link["haspassword"] is True
 
 
-def test_a_url_alone_makes_a_plain_link(console: FlaskClient, alice: Client) -> None:
-    first = alice.add("/api/url/add", {"url": URL})
-    page = console.get("/console/links/new").text
-    answer = console.post("/console/links/new", data=fields(page) | {"url": URL})
-    assert answer.headers["Location"] == f"/console/links/{first}"
-
-
 @pytest.mark.parametrize(
     ("typed", "member", "expected"),
     [
