@@ -43,7 +43,6 @@ FORM = PlanForm(
     Plan,
     defaults=Plan.defaults() | UNLIMITED,
     bp=bp,
-    fields={"plan_name_taken": "name"},
     check=_check,
     choices=lambda: {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit},
     show_list=_show_list,

@@ -41,7 +41,6 @@ def _preview(record: Row) -> str:
 FORM = BioForm(
     BioPage,
     plural="bios",
-    fields={"alias_taken": "alias"},
     choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
     page=_page,
     used="link",

@@ -29,7 +29,6 @@ FORM = GroupForm(
     example="A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
     "random one of them. For example, all links of a summer sale.",
     consequence="Its links remain, and its rotator and its list stop working.",
-    fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},
     members=_links,
     types=("links",),
     assign=lambda user_id, row_id, item: repository.assign(user_id, row_id, item["id"]),

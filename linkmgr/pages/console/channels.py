@@ -10,7 +10,6 @@ FORM = GroupForm(
     example="A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for "
     "each customer.",
     consequence="Its links, bio pages and QR codes remain.",
-    fields={"channel_name_taken": "name"},
     members=channels.items,
     types=channels.ITEMS,
     assign=lambda user_id, row_id, item: channels.assign(user_id, row_id, item["id"], type=item["type"]),

@@ -30,8 +30,7 @@ FORM = Form(
     "go.example.com/summer. Its pages show your name, your logo and your color.",
     consequence="Visitors of {host} will see a page that says it is not configured, and the QR codes with its URLs no "
     "longer work. A domain that links use cannot be deleted.",
-    fields=dict.fromkeys(logos.ERRORS, "brandlogo")
-    | {"domain_taken": "domain", "domain_unproven": "domain", "fetch_busy": GENERAL},
+    fields=dict.fromkeys(logos.ERRORS, "brandlogo") | {"fetch_busy": GENERAL},
     choices=lambda: {
         "dns_record": domain_check.dns_record,
         "base_url": settings().base_url,

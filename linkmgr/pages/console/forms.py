@@ -53,7 +53,7 @@ class Form:
     choices: Callable[[], Row] = dict  # further values for the templates
     options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
     show_secret: Callable[[Row], ResponseReturnValue] = staticmethod(lambda _: "")
-    fields: Mapping[str, str] = {}  # members by code of the errors that are about them
+    fields: Mapping[str, str] = {}  # members by code of the errors that do not name them
     page: Callable[[int], ResponseReturnValue] | None = None  # shows a row, which by default its form does
     after = ""  # the endpoint that shows a stored row: that of its page, of its form by default, or of the list
     shown_once = "secret"  # the member of a new row that `show_secret` shows
@@ -274,4 +274,10 @@ class Form:
         error = errors.refusal(write)
         if error and error.status not in _REFUSED:
             raise error
-        return {self.fields.get(error.code, GENERAL): error.message} if error else {}
+        return {self._field_of(error): error.message} if error else {}
+
+    def _field_of(self, error: AppError) -> str:
+        """Return the member that an error is about: its message begins with the name, or its code contains it."""
+        words = error.message.partition(" ")[0], *error.code.split("_")
+        named = next((word for word in words if word in self.controls), GENERAL)
+        return self.fields.get(error.code, named)

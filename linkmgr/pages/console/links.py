@@ -19,11 +19,6 @@ from linkmgr.settings import settings
 _LATEST = 10
 # Members with rows of two controls, and the names of these
 _PAIRS = {name: field.parts for name, field in Link.controls().items() if hasattr(field, "parts")}
-# The fields of errors that the database reports.
-_FIELDS = {
-    "alias_taken": "custom", "domain_unknown": "domain", "link_branded": "url", "campaign_unknown": "campaign",
-    "splash_unknown": "type", "overlay_unknown": "type", "pixel_unknown": "pixels", "channel_unknown": "channel",
-}  # fmt: skip
 
 
 def _page(row_id: int) -> str:
@@ -113,7 +108,7 @@ FORM: Form = Form(
     name="link",
     plural="links",
     show_list=lambda: link_list.show(FORM),
-    fields=_FIELDS,
+    fields={"alias_taken": "custom", "link_branded": "url"},
     check=_check,
     options=_options,
     choices=_choices,

@@ -76,7 +76,6 @@ FORM = Form(
     "is answered. For example, https://example.com/hooks gets every visit.",
     consequence="The receiver gets no further events, and the deliveries are deleted.",
     check=_check,
-    fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
     choices=lambda: {"groups": _groups(), "label_of": _label},
     page=_page,
     add=lambda user_id, members: Webhook.create(user_id, members | {"active": True}),  # the form of a new one lacks it
