@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import FrameType
@@ -71,7 +70,8 @@ def _check_address(host: str, port: int) -> None:
         raise SystemExit(f"{host} is not an address of this machine.") from None
 
 
-def _prepare_dev(config: Settings) -> Callable[[], None]:
+def _prepare_dev(config: Settings) -> str:
+    """Make the data of `make dev`. Return the text to print when the service listens."""
     migrations.upgrade(create=True)
     keys = demo.seed(with_demo=config.demo)
     links = {f"Sign in as {name}": login.new_link(users.find_id(name)) for name in reversed(keys)}
@@ -80,44 +80,43 @@ def _prepare_dev(config: Settings) -> Callable[[], None]:
     if demo.DEMO in keys and public.bio(None, demo.BIO):
         pages["Demo bio page"] = f"{url}/{demo.BIO}"
     facts = links | pages | {f"API key of {name}": key for name, key in keys.items()}
+    lines = "\n".join(f"  {name + ':':<20}{fact}" for name, fact in facts.items())
+    # A command in another shell prints the URL of this port only if it gets the setting.
+    command = f"{f'PORT={port()} ' if 'PORT' in os.environ else ''}.venv/bin/flask --app app users login NAME"
+    domains = "not verified" if config.domain_check == "off" else "verified"
+    return f"""
+linkmgr is running at {url}
 
-    def introduce() -> None:
-        _say(f"\nlinkmgr is running at {url}\n")
-        for name, fact in facts.items():
-            _say(f"  {name + ':':<20}{fact}")
-        # A command in another shell prints the URL of this port only if it gets the setting.
-        command = f"{f'PORT={port()} ' if 'PORT' in os.environ else ''}.venv/bin/flask --app app users login NAME"
-        _say(f"\nA sign-in link works once, within an hour. For a new one: {command}")
-        _say(f"\nTry it:\n  curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account\n")
-        domains = "not verified" if config.domain_check == "off" else "verified"
-        _say("Unlike in production, the code is reloaded when it changes, there is demonstration data,")
-        _say(f"branded domains are {domains}, and the URL works on this machine only.")
-        _say(f"Requests are logged to {_access_log(config)}. Press Ctrl-C to stop.\n")
+{lines}
 
-    return introduce
+A sign-in link works once, within an hour. For a new one: {command}
+
+Try it:
+  curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account
+
+Unlike in production, the code is reloaded when it changes, there is demonstration data,
+branded domains are {domains}, and the URL works on this machine only.
+Requests are logged to {_access_log(config)}. Press Ctrl-C to stop.
+"""
 
 
-def _prepare_run(config: Settings) -> Callable[[], None]:
+def _prepare_run(config: Settings) -> str:
+    """Create or check the tables. Return the text to print when the service listens."""
     if migrations.current_version() == 0:
         _say("Creating the tables in the empty database ...")
         migrations.upgrade(create=True)
     migrations.require_current()
-    has_administrator = users.has_administrator()
     # Decrypt a key, so that a wrong secret stops the start instead of the first list of users.
     user_id = users.any_id()
     if user_id is not None:
         users.read(user_id)
-
-    def introduce() -> None:
-        _say(f"linkmgr is running at {config.base_url}")
-        if not has_administrator:
-            _say(
-                "There is no administrator yet. Add one and print the API key:\n"
-                "  .venv/bin/flask --app app users add NAME EMAIL --admin\n"
-                "  .venv/bin/flask --app app users key NAME"
-            )
-
-    return introduce
+    introduction = f"linkmgr is running at {config.base_url}"
+    if users.has_administrator():
+        return introduction
+    return f"""{introduction}
+There is no administrator yet. Add one and print the API key:
+  .venv/bin/flask --app app users add NAME EMAIL --admin
+  .venv/bin/flask --app app users key NAME"""
 
 
 def _access_log(config: Settings) -> Path:
@@ -142,7 +141,7 @@ def _listens(address: tuple[str, int] | None) -> bool:
     return False
 
 
-def _serve(options: list[str], postgres: embedded.Server | None, introduce: Callable[[], None]) -> int:
+def _serve(options: list[str], postgres: embedded.Server | None, introduction: str) -> int:
     """Run gunicorn until it exits or a signal arrives. Restart the private server if it dies."""
     parent = os.getpid()
     gunicorn = subprocess.Popen(  # noqa: S603
@@ -156,12 +155,11 @@ def _serve(options: list[str], postgres: embedded.Server | None, introduce: Call
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
     address = _address()
-    introduced = False
     try:
         while gunicorn.poll() is None:
-            if not introduced and _listens(address):
-                introduce()
-                introduced = True
+            if introduction and _listens(address):
+                _say(introduction)
+                introduction = ""
             time.sleep(_POLL_SECONDS)
             if postgres:
                 with suppress(OSError):  # such as out of memory; the next round tries again
@@ -200,7 +198,7 @@ def main(mode: str) -> int:
             _say(f"Starting PostgreSQL in {folders.data_folder(folder)} ...")
         with embedded.running(folder) if folder else nullcontext() as postgres:
             try:
-                introduce = _prepare_dev(config) if mode == "dev" else _prepare_run(config)
+                introduction = _prepare_dev(config) if mode == "dev" else _prepare_run(config)
             except psycopg2.OperationalError as error:
                 raise SystemExit(f"The database cannot be used: {str(error).splitlines()[0]}.") from None
             except InvalidToken:
@@ -208,7 +206,7 @@ def main(mode: str) -> int:
                     "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS."
                 ) from None
             database().close_idle()
-            return _serve(_dev_options(config) if mode == "dev" else [], postgres, introduce)
+            return _serve(_dev_options(config) if mode == "dev" else [], postgres, introduction)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ import mmap
 import os
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +122,10 @@ class Metrics:
                 if number:
                     requests.add_metric((*key, str(status)), number)
             if any(line):
-                durations.add_metric(key, list(_cumulative(line[_DURATIONS:_SUM])), line[_SUM] / 1e6)
+                buckets = zip((*map(str, _SECONDS), "+Inf"), accumulate(line[_DURATIONS:_SUM]), strict=True)
+                durations.add_metric(key, list(buckets), line[_SUM] / 1e6)
         yield requests
         yield durations
-
-
-def _cumulative(numbers: Iterable[int]) -> Iterator[tuple[str, float]]:
-    total = 0
-    for bound, number in zip((*map(str, _SECONDS), "+Inf"), numbers, strict=True):
-        total += number
-        yield bound, total
 
 
 def init_app(app: Flask) -> None:
