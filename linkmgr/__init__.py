@@ -5,7 +5,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
-from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
 from linkmgr.repository import cleanup, purge, url_records
@@ -49,7 +48,6 @@ def create_app(**overrides: str) -> Flask:
         sessions.init_app(app)
         api.init_app(app)
         openapi.init_app(app)
-        unknown.init_app(app, openapi.query_names)
         pages.init_app(app)
         conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)

@@ -131,7 +131,7 @@ def test_a_bulk_request_looks_for_no_hints_that_its_response_has_no_room_for(
     alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = Mock(wraps=get_close_matches)  # takes half a millisecond
-    monkeypatch.setattr(labels, "get_close_matches", find)
+    monkeypatch.setattr("linkmgr.fields.unknown.get_close_matches", find)
     links = [
         {"url": PAGE, "geotarget": [{"location": f"{name}land{n}", "link": PAGE} for name in "bcdghjklmn"]}
         for n in range(5)

@@ -1,25 +1,20 @@
 """Warnings of members that a body does not have, with the name that was probably meant."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from flask import Flask
 from marshmallow import Schema
-from werkzeug.routing import Rule
 
-from linkmgr.settings import this_app
 from linkmgr.web.request import can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
 _CUTOFF = 0.75
-
-Query = Callable[[str, Rule], frozenset[str]]
 
 # Names that other services and our responses use, without "_" and "-", by the members that they can mean.
 _MEANINGS = {
@@ -31,20 +26,18 @@ _MEANINGS = {
 }
 
 
-def init_app(app: Flask, query: Query) -> None:
-    """`query` returns the parameters of an operation, which is a method and a rule."""
-    app.extensions["linkmgr_query_names"] = query
+def did_you_mean(name: str, names: Iterable[str], meant: str | None = None, prefix: str = "") -> str:
+    """Return a question that follows a sentence: for `meant`, or else for the name that is nearest. Return nothing if
+    none is near."""
+    nearest = [meant] if meant else get_close_matches(name.lower(), names, 1, _CUTOFF)
+    return f" Did you mean '{prefix}{nearest[0]}'?" if nearest else ""
 
 
-def warn_unknown_parameters() -> None:
-    request, query = current(), this_app().extensions["linkmgr_query_names"]
-    if request.url_rule is None:
-        return
-    names = query(request.method, request.url_rule)
-    for name in islice((name for name in request.args if name not in names), MAX_NAMES):
-        typed = _typed(name, names)
-        hint = f" Did you mean '{typed}'?" if typed else ""
-        warn(f"The query parameter '{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
+def warn_unknown_parameters(names: Iterable[str]) -> None:
+    """Warn of the parameters of the query that are not among the names."""
+    unknown = (name[:_MAX_LENGTH] for name in current().args if name not in names)
+    for name in islice(unknown, MAX_NAMES):
+        warn(f"The query parameter '{name}' is unknown and was ignored.{did_you_mean(name, names)}")
 
 
 def _meant(name: str, fields: Iterable[str]) -> str | None:
@@ -56,11 +49,6 @@ def _meant(name: str, fields: Iterable[str]) -> str | None:
             if plain in field.metadata.get("synonyms", ()):
                 return str(member)
     return next((member for member in _MEANINGS.get(plain, ()) if member in fields), None)
-
-
-def _typed(name: str, fields: Iterable[str]) -> str | None:
-    nearest = get_close_matches(name.lower(), fields, 1, _CUTOFF) if len(name) <= _MAX_LENGTH else []
-    return nearest[0] if nearest else None
 
 
 @cache
@@ -88,6 +76,6 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
             if shown[name] and not prefix:
                 note_ignored_member(name, members[name])
             continue
-        meant = meant or _typed(name, fields)
-        hint = f" Did you mean '{prefix}{meant}'?" if meant else ""
-        warn(f"The member '{prefix}{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
+        short = name[:_MAX_LENGTH]
+        hint = did_you_mean(short, fields, meant, prefix)
+        warn(f"The member '{prefix}{short}' is unknown and was ignored.{hint}")

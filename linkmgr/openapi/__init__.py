@@ -10,10 +10,11 @@ from functools import cache, lru_cache
 import orjson
 from flask import Blueprint, Flask, Response, make_response, render_template, request
 from markupsafe import Markup
-from werkzeug.routing import Rule
 from werkzeug.wrappers import Response as AnyResponse
 
+from linkmgr.fields import unknown
 from linkmgr.settings import settings, this_app
+from linkmgr.web import request as web_request
 from linkmgr.web import security_headers
 
 docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name__)
@@ -22,6 +23,7 @@ docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name_
 def init_app(app: Flask) -> None:
     for blueprint in (docs_bp, document_bp):
         app.register_blueprint(blueprint, url_prefix="/api")
+    app.before_request(_warn_unknown_parameters)
 
 
 @lru_cache(1)
@@ -73,8 +75,9 @@ def _query_names() -> dict[tuple[str, str], frozenset[str]]:
     return {(operation.method, operation.path): frozenset(operation.query) for operation in OPERATIONS}
 
 
-def query_names(method: str, rule: Rule) -> frozenset[str]:
-    """Return the names of the parameters of an operation."""
-    from linkmgr.openapi.document import path_of  # noqa: PLC0415
+def _warn_unknown_parameters() -> None:
+    if request.query_string and request.url_rule and web_request.current().is_api:
+        from linkmgr.openapi.document import path_of  # noqa: PLC0415
 
-    return _query_names().get(("GET" if method == "HEAD" else method, path_of(rule)), frozenset())
+        method = "GET" if request.method == "HEAD" else request.method
+        unknown.warn_unknown_parameters(_query_names().get((method, path_of(request.url_rule)), frozenset()))

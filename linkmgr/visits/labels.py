@@ -5,11 +5,10 @@ label can match. It accepts a label in doubt, because no list has all models of 
 """
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
 from linkmgr.fields.languages import LANGUAGES
+from linkmgr.fields.unknown import did_you_mean
 from linkmgr.visits.targets import DEVICE_WORDS, REGIONS
 
 # Names of countries that no database uses.
@@ -55,17 +54,10 @@ _DEVICES = DEVICE_WORDS | set(_BRANDS.split())
 _TWO_LETTERS = set(_LANGUAGE_CODES.split())
 
 
-def _did_you_mean(label: str, names: Iterable[str]) -> str:
-    """Return the nearest name as a question, or nothing."""
-    nearest = get_close_matches(label, names, 1, 0.75)
-    return f" Did you mean '{nearest[0]}'?" if nearest else ""
-
-
 def country_problem(label: str) -> str | None:
     if label.upper() in NAMES or label in LOWER_NAMES:
         return None
-    code = _OTHER_NAMES.get(label)
-    hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, LOWER_NAMES)
+    hint = did_you_mean(label, LOWER_NAMES, _OTHER_NAMES.get(label))
     return f"is neither an English name nor an ISO code of a country, so it matches no visitor.{hint}"
 
 
@@ -73,7 +65,7 @@ def device_problem(label: str) -> str | None:
     words = re.split("[ -]", label)
     if any(character.isdigit() for character in label) or words[0] in _DEVICES:
         return None
-    hint = _did_you_mean(label, _DEVICES)
+    hint = did_you_mean(label, _DEVICES)
     return f"is not a model, maker, system or kind of device, so it matches no visitor.{hint}"
 
 
@@ -95,6 +87,5 @@ def language_problem(label: str) -> str | None:
     name, _, region = label.removesuffix(")").partition(" (")
     if label == "*" or label in names or _is_tag(label) or (name in names and region in REGIONS.values()):
         return None
-    code = _OTHER_CODES.get(label)
-    hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, names)
+    hint = did_you_mean(label, names, _OTHER_CODES.get(label))
     return f"is not a language that browsers send. Use a code such as fr or pt-BR, or an English name.{hint}"

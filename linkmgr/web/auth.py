@@ -17,7 +17,6 @@ from flask import Flask, Response
 from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.fields import unknown
 from linkmgr.repository import api_keys
 from linkmgr.settings import this_app
 from linkmgr.web import middleware, rate_limit, scopes
@@ -131,8 +130,6 @@ def _check_request() -> Response | None:
     if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
         return preflight
     authenticate(request)
-    if request.query_string:
-        unknown.warn_unknown_parameters()
     return None
 
 
