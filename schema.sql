@@ -751,13 +751,13 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
   LEFT JOIN totals t ON t.tracked_id = l.id;
 
 -- Imports of links. The stage 'read' turns a file or service into rows of import_rows; 'store' works on them. `batch`
--- is the number of batches of both. `cursor` is the next page of a service, `found` the number of rows read, and
--- `waiting_bytes` their size. `token` is encrypted. `size` is that of the file in bytes, or null for a service. `missing`
--- are links that a service counts and has not sent, `cut` those whose title was cut, and `failing_since` is the time of
--- the first of the last requests that a service did not answer or asked to repeat later. `part` is the part that is
--- done, from 0 to 1: reading is half of it, and it is unknown for a service. `visits` are without those beyond the
--- clicks of the plan. `first_id` is below the ids of the links that the import makes. `problem` is the reason for which
--- reading ended early.
+-- is the number of changes by the job, so that one process does each. `cursor` is the next page of a service, `found`
+-- the number of rows read, and `waiting_bytes` their size. `token` is encrypted. `size` is that of the file in bytes,
+-- or null for a service. `missing` are links that a service counts and has not sent, `cut` those whose title was cut,
+-- and `failing_since` is the time of the first of the last requests that a service did not answer or asked to repeat
+-- later. `part` is the part that is done, from 0 to 1: reading is half of it, and it is unknown for a service. `visits`
+-- are without those beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes.
+-- `problem` is the reason for which reading ended early.
 CREATE TABLE imports (
     LIKE resources INCLUDING ALL,
     state       text        NOT NULL

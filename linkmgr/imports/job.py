@@ -113,12 +113,8 @@ def _stopped(details: Row) -> str:
     return f"The import stopped after row {details['rows_read']}"
 
 
-def _save(details: Row, **changes: Any) -> None:
-    imports.save(details["user_id"], details["id"], details["batch"], **changes)
-
-
-def _lock(details: Row) -> bool:
-    return imports.lock_batch(details["user_id"], details["id"], details["batch"])
+def _save(details: Row, **changes: Any) -> bool:
+    return imports.save(details["user_id"], details["id"], details["batch"], **changes)
 
 
 # --- reading
@@ -206,11 +202,10 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
     if end is not None:
         changes |= {"stage": "store", "problem": end}
     with transaction.lazily(lambda: None) as writes:
-        if not _lock(details):
+        if not _save(details, state="running", found=len(rows), waiting_bytes=size, **changes):
             return False
         if packed:
             import_rows.add(details["user_id"], details["id"], packed)
-        _save(details, state="running", found=len(rows), waiting_bytes=size, **changes)
         writes.commit()
     return True
 
@@ -256,14 +251,13 @@ def _prepare(details: Row, waiting: list[Row]) -> Batch:
 def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
     user_id, import_id = details["user_id"], details["id"]
     with transaction.lazily(lambda: None) as writes:
-        if not _lock(details):
+        if not _save(details, state="running"):
             return
         store()
         kept = batch.kept(import_rows.MAX_ERRORS - details["failed"])
         import_rows.finish(user_id, import_id, [row["number"] for row in batch.waiting], kept)
         _save(
-            details,
-            state="running",
+            details | {"batch": details["batch"] + 1},
             rows_read=sum(row["lines"] for row in batch.waiting),
             visits=batch.stored_visits,
             cut=batch.cut,

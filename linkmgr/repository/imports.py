@@ -158,23 +158,6 @@ def details(user_id: int, import_id: int) -> Row | None:
     )
 
 
-def lock_batch(user_id: int, import_id: int, batch: int) -> bool:
-    """Lock the import until the transaction ends. Return False if it has ended, or if another process has stored the
-    batch with this number."""
-    locked = run(
-        """
-        SELECT 1
-          FROM imports
-         WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
-           FOR NO KEY UPDATE
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        batch=batch,
-    )
-    return locked is not None
-
-
 # The values of columns that a batch leaves as they are. Numbers are added.
 _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor")) | dict.fromkeys(
     ("found", "waiting_bytes", "bytes_read", "missing", "rows_read", "made", "updated", "skipped", "failed",
@@ -182,12 +165,12 @@ _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor
 )  # fmt: skip
 
 
-def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> None:
-    """Store what a batch has changed, unless the import has ended, or another process has stored the batch with this
-    number. `is_failing`: the service did not answer, and the batch is repeated."""
+def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> bool:
+    """Store what a batch has changed. Return False if the import has ended, or if another process has stored the batch
+    with this number. `is_failing`: the service did not answer, and the batch is repeated."""
     if changes.get("cursor") is not None:
         changes["cursor"] = orjson.dumps(changes["cursor"]).decode()
-    run(
+    saved = run(
         """
         UPDATE imports
            SET state = coalesce(%(state)s::text, state), stage = coalesce(%(stage)s::text, stage),
@@ -204,6 +187,7 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
                cut = cut + %(cut)s, visits = visits + %(visits)s
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
+        RETURNING 1
         """,
         **(_UNCHANGED | changes),
         user_id=user_id,
@@ -211,3 +195,4 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
         batch=batch,
         is_failing=is_failing,
     )
+    return saved is not None
