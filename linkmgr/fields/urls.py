@@ -3,21 +3,19 @@
 import ipaddress
 import re
 import socket
-import unicodedata
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 import idna
+from ada_url import idna_to_ascii, idna_to_unicode
 from marshmallow import ValidationError
 from werkzeug.urls import iri_to_uri
 
 from linkmgr.settings import settings
 
 MAX_URL = 2048
-_MAX_LABEL = 63
 _MAX_HOST = 253
-_LABEL = re.compile(rf"[a-z0-9_-]{{1,{_MAX_LABEL}}}", re.ASCII)
-_JOINERS = "\u200c\u200d"
+_LABEL = re.compile("[a-z0-9_-]{1,63}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 # Most URLs: a host of lower-case ASCII without a port, and only characters that iri_to_uri() keeps.
 _KEPT = r"[A-Za-z0-9_.~%!$&'()*+,/:;=@-]"
@@ -54,7 +52,7 @@ def split_http(text: str) -> SplitResult:
 def strict_host(host: str) -> str:
     """Return a host name that can be registered, in ASCII."""
     try:
-        return idna.encode(_map_host(host, std3_rules=True)).decode().lower().removesuffix(".")
+        return idna.encode(host, uts46=True, std3_rules=True).decode().lower().removesuffix(".")
     except ValueError:
         raise ValidationError("must contain a valid host name") from None
 
@@ -64,53 +62,24 @@ def ascii_host(host: str) -> str:
     """Return a host name in ASCII, as browsers resolve it.
 
     Like the URL standard, this allows emoji, underscores and hyphens anywhere. Unlike the standard, it allows no other
-    ASCII characters, which could end the host inside a header or a page.
+    ASCII characters, which could end the host inside a header or a page, and no label that only looks like an encoded
+    one. Encoding takes time by the square of the length.
     """
     try:
-        labels = _map_host(host, std3_rules=False).removesuffix(".").split(".")
-        decoded = [_unicode_label(label) for label in labels]
-        name = ".".join(_ascii_label(label) for label in decoded)
-        if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for label in decoded for character in label):
-            for label in decoded:
-                idna.check_bidi(label, check_ltr=True)
-    except ValueError:  # also of `unicodedata`, for a joiner behind a character that Python does not know yet
-        raise ValidationError("must contain a valid host name") from None
-    if len(name) > _MAX_HOST:
+        name = idna_to_ascii(host).decode().removesuffix(".") if len(host) <= _MAX_HOST + len(".") else ""
+    except UnicodeError:
+        name = ""
+    if len(name) > _MAX_HOST or not all(map(_is_label, name.split("."))):
         raise ValidationError("must contain a valid host name")
     return name
 
 
-def _map_host(host: str, *, std3_rules: bool) -> str:
-    """Return a host after the mapping of UTS #46. Raise an error if it is too long.
-
-    Encoding makes no label shorter, but takes time by the square of its length.
-    """
-    mapped = idna.uts46_remap(host, std3_rules)
-    if len(mapped) > _MAX_HOST + len(".") or any(len(label) > _MAX_LABEL for label in mapped.split(".")):
-        raise idna.IDNAError("too long")
-    return mapped
-
-
-def _unicode_label(label: str) -> str:
-    """Return a label decoded. Raise an error unless UTS #46 allows it."""
-    if label.startswith("xn--"):
-        encoded, label = label, label.removeprefix("xn--").encode("ascii").decode("punycode")
-        if idna.uts46_remap(label, std3_rules=False) != label or f"xn--{label.encode('punycode').decode()}" != encoded:
-            raise idna.IDNAError("not the canonical encoding")
-        if label.isascii():
-            raise idna.IDNAError("encoded without need")
-    if label and not label.isascii():
-        idna.check_initial_combiner(label)
-        if not all(idna.valid_contextj(label, n) for n, character in enumerate(label) if character in _JOINERS):
-            raise idna.IDNAError("misplaced joiner")
-    return label
-
-
-def _ascii_label(label: str) -> str:
-    name = label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
-    if not _LABEL.fullmatch(name):
-        raise idna.IDNAError("invalid label")
-    return name
+def _is_label(label: str) -> bool:
+    """Return True for a label of a host name, which is encoded as its name is."""
+    if not label.startswith("xn--"):
+        return bool(_LABEL.fullmatch(label))
+    name = idna_to_unicode(label)  # the label if it cannot be decoded
+    return bool(_LABEL.fullmatch(label)) and name != label and idna_to_ascii(name).decode() == label
 
 
 def is_ipv4(host: str) -> bool:
