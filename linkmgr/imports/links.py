@@ -92,7 +92,10 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
         del body["custom"]
     if row.created:
         link["created"] = row.created
-    return Sent(body, link, row.clicks, row.channels, "" if host in hosts else host, is_cut)
+    clicks = None if row.clicks is None else min(row.clicks, MAX_BIGINT)
+    if clicks:
+        link["imported_clicks"] = clicks
+    return Sent(body, link, clicks, row.channels, "" if host in hosts else host, is_cut)
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:
@@ -104,21 +107,11 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
     for row in sent:
         if row.channels:
             row.body["channel"] = row.link["channel"] = [channels[name] for name in row.channels]
-        if row.clicks:
-            row.link["imported_clicks"] = min(row.clicks, MAX_BIGINT)
     _add(user_id, sent, [row.link for row in sent], last_id)
     _resolve(user_id, [row for row in sent if _is_conflict(row)], details, last_id)
     for row in sent:
         if row.moved_from and _code(row) == "alias_taken":
             row.outcome = _clash(row)
-    # Links that are updated get the clicks of the source. Those in our own export include what the link already has.
-    clicks = {
-        row.outcome.id: min(row.clicks, MAX_BIGINT)
-        for row in sent
-        if row.outcome and row.outcome.id and row.outcome.kind == "updated" and row.clicks is not None
-    }
-    if clicks and details["source"] not in ("linkmgr", "account"):
-        imported.count_clicks(user_id, clicks, subtract=False)
 
 
 def _code(row: Sent) -> str:
@@ -152,7 +145,7 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
         elif details["on_conflict"] == "rename":
             renamed.append(row)
         elif details["on_conflict"] == "update" and link["id"]:
-            row.outcome = _change(user_id, link["id"], row)
+            row.outcome = _change(user_id, link["id"], row, details["source"])
         # An alias of another user is a failure, and so is the one of an earlier row with another target: their domains
         # differ in the source, but not here.
         elif link["id"] and (link["id"] <= details["first_id"] or link["url"] == row.link["url"]):
@@ -181,14 +174,17 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
         sent = [row for row in sent if _code(row) == "alias_taken"]
 
 
-def _change(user_id: int, link_id: int, row: Sent) -> Outcome:
-    """Write the members of a row to the user's link with its alias."""
+def _change(user_id: int, link_id: int, row: Sent, source: str) -> Outcome:
+    """Write the members of a row to the user's link with its alias, and the clicks of the source. Those in our own
+    exports include what the link already has."""
     try:
         with undoable():
             changes = Link.to_changes(load(Link.updates(), row.body))
             if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
                 changes |= {"password_hash": row.link["password_hash"], "changed": True}
             urls.update(user_id, link_id, **changes)
+            if row.clicks is not None and source not in ("linkmgr", "account"):
+                imported.count_clicks(user_id, {link_id: row.clicks}, subtract=False)
     except (AppError, psycopg2.IntegrityError) as error:
         return failure(error)
     return Outcome("updated", link_id)
