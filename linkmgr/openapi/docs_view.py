@@ -48,9 +48,9 @@ def prose(text: str) -> Markup:
 def error(code: str) -> View:
     status, message = CATALOGUE[code]
     return {
-        "code": code,
-        "status": f"{status} {HTTPStatus(status).phrase}",
-        "message": re.sub(":[a-z]+}", "}", message),
+        "name": code,
+        "kind": f"{status} {HTTPStatus(status).phrase}",
+        "description": re.sub(":[a-z]+}", "}", message),
     }
 
 

@@ -99,7 +99,6 @@ def _options() -> dict[str, dict[str, str]]:
         "type": {"direct": "Directly", "frame": "In a frame", "splash": "After a plain splash page"}
         | {row_id: f"After the splash page {name}" for row_id, name in named["splash"].items()}
         | {f"overlay-{row_id}": f"Below the overlay {name}" for row_id, name in named["overlay"].items()},
-        "status": {"public": "Public", "private": "Private"},
     }
 
 
