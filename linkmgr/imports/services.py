@@ -104,8 +104,8 @@ class _Yourls(Service):
     """https://yourls.org/docs/guide/advanced/api, the action `stats`. The token is the signature of a user.
 
     The API has no visits; the tables in an SQL dump have them. Links of the same second have no order, so a link can be
-    missing at the border of two pages. A second pass has its borders in the middle of the pages of the first. A cursor
-    is the number of the pass, the start of the page and its number of links.
+    missing at the border of two pages: each page begins in the middle of the one before. A cursor is the start of the
+    page and its number of links.
     """
 
     def __init__(self, address: str, token: str) -> None:
@@ -113,26 +113,23 @@ class _Yourls(Service):
         self._token = token
 
     def page(self, cursor: Any, read: int) -> Page:
-        number, start, size = cursor or (1, 0, _YOURLS_LINKS)
-        limit = size // 2 if number > 1 and not start else size
+        start, size = cursor or (0, _YOURLS_LINKS)
         form = {"signature": self._token, "action": "stats", "format": "json", "filter": "last"}
         try:
-            members = self._call("/yourls-api.php", form | {"limit": str(limit), "start": str(start)})
+            members = self._call("/yourls-api.php", form | {"limit": str(size), "start": str(start)})
         except _TooLarge:
             if size <= _LINKS:
                 raise
-            return Page([], [number, start, size // 2])
-        links, stats = members.get("links") or {}, members.get("stats")
+            return Page([], [start, size // 2])
+        links = members.get("links") or {}
         if not isinstance(links, dict):
             raise _unexpected("links")
-        text = str(stats.get("total_links", "")) if isinstance(stats, dict) else ""
+        text = str(_find(members, "stats", "total_links"))
         total = int(text) if re.fullmatch("[0-9]{1,18}", text) else None
         following = start + len(links)
-        if links and (len(links) >= limit if total is None else following < total):
-            return Page([*links.values()], [number, following, size])
-        missing = max(0, (total or 0) - read - len(links))
-        is_repeated = missing and number == 1 and start
-        return Page([*links.values()], [2, 0, size] if is_repeated else None, missing=missing)
+        if links and (len(links) >= size if total is None else following < total):
+            return Page([*links.values()], [start + (len(links) + 1) // 2, size])
+        return Page([*links.values()], None, missing=max(0, (total or 0) - read - len(links)))
 
 
 class _Bitly(Service):
@@ -151,14 +148,11 @@ class _Bitly(Service):
 
     def page(self, cursor: Any, read: int) -> Page:
         if cursor is None:
-            groups = _list(self._call("/groups"), "groups")
-            names = [group.get("guid") for group in groups if isinstance(group, dict)]
-            cursor = self._group([name for name in names if isinstance(name, str)])
-            return Page([], cursor)
+            names = [_find(group, "guid") for group in _list(self._call("/groups"), "groups")]
+            return Page([], self._group([name for name in names if isinstance(name, str)]))
         path, groups = cursor
         members = self._call(path)
-        pagination = members.get("pagination")
-        following = pagination.get("next") if isinstance(pagination, dict) else None
+        following = _find(members, "pagination", "next")
         if not following:
             return Page(_list(members, "links"), self._group(groups))
         if not isinstance(following, str) or not following.startswith(f"{BITLY}/"):
@@ -203,29 +197,23 @@ class _Shlink(Service):
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool]:
         """Return the elements of a page, and True if there are more pages."""
-        page = self._call(path).get(member)
-        if not isinstance(page, dict):
-            raise _unexpected(member)
-        pagination, elements = page.get("pagination"), _list(page, "data")
-        pages = pagination.get("pagesCount") if isinstance(pagination, dict) else None
+        members = self._call(path)
+        elements, pages = _list(members, member, "data"), _find(members, member, "pagination", "pagesCount")
         return elements, bool(elements) and isinstance(pages, int) and number < pages
 
 
 def _has_visits(link: Any) -> bool:
-    if not (isinstance(link, dict) and isinstance(link.get("shortCode"), str)):
+    code, domain = _find(link, "shortCode"), _find(link, "domain")
+    if not isinstance(code, str) or not isinstance(domain, str | None):  # any other value may not fit into a cursor
         return False
-    if not isinstance(link.get("domain"), str | None):  # any other value may not fit into a cursor
-        return False
-    summary = link.get("visitsSummary")
-    return bool(summary.get("total") if isinstance(summary, dict) else link.get("visitsCount"))
+    return bool(_find(link, "visitsSummary", "total") or link.get("visitsCount"))
 
 
 def _visit(member: Any) -> RawVisit | None:
-    location = member.get("visitLocation") if isinstance(member, dict) else None
-    country = location.get("countryCode") if isinstance(location, dict) else None
+    country = _find(member, "visitLocation", "countryCode")
     try:
-        return visit(member["date"], member.get("referer"), member.get("userAgent"), country)
-    except (Unreadable, KeyError, TypeError, AttributeError):
+        return visit(_find(member, "date"), _find(member, "referer"), _find(member, "userAgent"), country)
+    except Unreadable:
         return None
 
 
@@ -243,10 +231,17 @@ def _base(address: str, *suffixes: str) -> str:
     return base if "://" in base else f"https://{base}"
 
 
-def _list(members: dict[str, Any], name: str) -> list[Any]:
-    elements = members.get(name)
+def _find(value: Any, *names: str) -> Any:
+    """Return the member of a member of a JSON object, or None if there is none."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _list(members: dict[str, Any], *names: str) -> list[Any]:
+    elements = _find(members, *names)
     if not isinstance(elements, list):
-        raise _unexpected(name)
+        raise _unexpected(names[0])
     return elements
 
 

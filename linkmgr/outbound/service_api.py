@@ -2,11 +2,11 @@
 
 from contextlib import closing
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pycurl
+from werkzeug.http import parse_date
 
 from linkmgr.errors import AppError
 from linkmgr.outbound.fetch import Fetch, is_allowed_or_private, slot
@@ -57,12 +57,10 @@ class ServiceRequest(Fetch):
 
 def _seconds(retry_after: str) -> int | None:
     """Return the seconds of Retry-After, which is a number of seconds or a date."""
-    if retry_after.isascii() and retry_after.isdigit():
+    if retry_after.isdecimal():
         seconds = int(retry_after[:9])
+    elif time := parse_date(retry_after):
+        seconds = int((time - datetime.now(UTC)).total_seconds())
     else:
-        try:
-            time = parsedate_to_datetime(retry_after)
-        except ValueError:
-            return None
-        seconds = int((time.replace(tzinfo=time.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+        return None
     return min(max(1, seconds), MAX_RETRY_SECONDS)
