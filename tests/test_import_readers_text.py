@@ -158,7 +158,7 @@ def test_delimiters_are_recognized(delimiter: str) -> None:
     [
         b'[{"longUrl": "https://example.com/1", "shortCode": "a1"}, {"longUrl": "https://example.com/2"}]',
         b'\xef\xbb\xbf [\n{"longUrl": "https://example.com/1", "shortCode": "a1"}\n,\n{"longUrl":"https://example.com/2"}\n]\n',
-        b'{"a": [], "b": {"c": [1, "[{"]}, "data": [{"longUrl": "https://example.com/1",'
+        b'{"a": [], "b": {"c": [1, "["]}, "data": [{"longUrl": "https://example.com/1",'
         b' "shortCode": "a1", "tags": []}, {"longUrl": "https://example.com/2"}], "more": [{"x": 1}]}',
         b'{"longUrl": "https://example.com/1", "shortCode": "a1"}\r\n\r\n{"longUrl": "https://example.com/2"}',
     ],

@@ -14,7 +14,8 @@ from linkmgr.imports.rows import ReadError, Unreadable
 
 _MAX_SHOWN = 500  # characters of a malformed record
 _GAP = re.compile(r"[ \t\r\n,]*")
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)  # a string, or punctuation
+_ARRAY = re.compile(r"\s*+\[|.*?\[(?=\s*+\{)", re.DOTALL)  # up to the array at the top, or the first one of objects
+_MALFORMED = "is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file."
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -39,45 +40,31 @@ def json_lines(file: TextIO) -> Iterator[Record | None]:
         yield parse(line) if line.strip() else None
 
 
-def array_start(text: str) -> int:
-    """Return the place behind the bracket of the array at the top, or of the first array of objects, or 0."""
-    before = None
-    for token in _TOKEN.finditer(text):
-        if len(token[0]) > 1:
-            continue
-        if token[0] == "[" and before is None:
-            return token.end()
-        if token[0] == "{" and before and before[0] == "[" and not text[before.end() : token.start()].strip():
-            return before.end()
-        before = token
-    return 0
-
-
 def json_elements(file: TextIO) -> Iterator[Record | None]:
     """Yield the elements of an array, and None after each piece of the file."""
     buffer = Buffer(file)
     while buffer.waiting < HEAD and not buffer.ended:
-        buffer.grow()
+        buffer.grow(Unreadable(_MALFORMED))
         yield None
-    buffer.at = array_start(buffer.text)
-    if not buffer.at:
+    array = _ARRAY.match(buffer.text)
+    if not array:
         raise ReadError("The file has no array of links. Import a JSON array, or one JSON object on each line.")
+    buffer.at = array.end()
     while True:
         gap = _GAP.match(buffer.text, buffer.at)
         buffer.at = gap.end() if gap else buffer.at
         if buffer.waiting and buffer.text[buffer.at] in "]}":
             return
-        end = _end(buffer)
-        if end is None and (buffer.ended or buffer.waiting > text.MAX_RECORD):
-            if buffer.waiting:
-                raise Unreadable("is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file.")
-            return
-        if end is None:
-            buffer.grow()
-            yield None
-        else:
+        if end := _end(buffer):
             yield parse(buffer.text[buffer.at : end])
             buffer.at = end
+        elif not buffer.ended:
+            buffer.grow(Unreadable(_MALFORMED))
+            yield None
+        elif buffer.waiting:
+            raise Unreadable(_MALFORMED)
+        else:
+            return
 
 
 def _end(buffer: Buffer) -> int | None:
@@ -94,7 +81,7 @@ def first_records(head: Head, has_target: Callable[[dict[str, Any]], bool]) -> t
     objects = [record.values for record in _first(json_lines, head) if not record.problem]
     first_line = next(filter(str.strip, text.lines(io.StringIO(head.text, newline="")))).strip()
     is_object = first_line.startswith("{") and first_line.endswith("}") and objects
-    if is_object and (len(objects) > 1 or has_target(objects[0]) or not array_start(head.text)):
+    if is_object and (len(objects) > 1 or has_target(objects[0]) or not _ARRAY.match(head.text)):
         return "jsonl", objects
     elements = [record.values for record in _first(json_elements, head) if not record.problem]
     if not elements and not head.is_whole:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from linkmgr.imports.files import text
 from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Record, mended
 from linkmgr.imports.rows import ReadError, Unreadable
 
@@ -34,6 +33,7 @@ _ESCAPE = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _KEYS = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
 _MALFORMED = "is no row of values, is incomplete, or is longer than 2 MiB. Correct the file."
+_TOO_LONG = "The SQL file has a text of more than 2 MiB. Export only yourls_url and yourls_log."
 _MAX_SHOWN = 500  # characters of a malformed row
 _MAX_STATEMENT = 1 << 16  # characters of a statement before its rows
 _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
@@ -60,9 +60,7 @@ def _lexemes(buffer: Buffer) -> Iterator[str | None]:
     while buffer.waiting or not buffer.ended:
         lexeme = _LEXEME.match(buffer.text, buffer.at)
         if not buffer.ended and (not lexeme or lexeme.end() + 2 > len(buffer.text)):  # it may continue
-            if buffer.waiting > text.MAX_RECORD:
-                raise ReadError("The SQL file has a text of more than 2 MiB. Export only yourls_url and yourls_log.")
-            buffer.grow()
+            buffer.grow(ReadError(_TOO_LONG))
             yield None
         elif not lexeme:
             return
@@ -114,9 +112,7 @@ def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Record | None]:
         values, end = _values(buffer)
         following = _FOLLOWING.match(buffer.text, end)
         if not buffer.ended and (not end or not following or following.end() == len(buffer.text)):  # it may continue
-            if buffer.waiting > text.MAX_RECORD:
-                raise Unreadable(_MALFORMED)
-            buffer.grow()
+            buffer.grow(Unreadable(_MALFORMED))
             yield None
             continue
         if not end or not following:

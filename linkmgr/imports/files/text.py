@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple, TextIO
 
-from linkmgr.imports.rows import ReadError
+from linkmgr.imports.rows import ReadError, Unreadable
 
 HEAD = 1 << 16  # bytes from which a file is recognized, and that a preview reads
 CHUNK = 1 << 16  # characters that are read at a time
@@ -131,7 +131,10 @@ class Buffer:
     def waiting(self) -> int:
         return len(self.text) - self.at
 
-    def grow(self) -> None:
+    def grow(self, problem: ReadError | Unreadable) -> None:
+        """Read on. Raise `problem` if a row does not end in as many characters as a row may have."""
+        if self.waiting > MAX_RECORD:
+            raise problem
         piece = self._file.read(CHUNK)
         self.ended = not piece
         self.text, self.at = self.text[self.at :] + piece, 0
