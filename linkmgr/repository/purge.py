@@ -40,10 +40,11 @@ def purge() -> Purged:
     dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
     visits = 0
     for targets in _target_batches():
-        _delete_orphans(targets)
-        deleted = sum(_delete_expired(targets, month) for month in months if not month["whole"])
+        while targets["orphans"] and not cleanup.targets({"ids": targets["orphans"]}):
+            pass
+        deleted = sum(_delete_expired(targets | month) for month in months if not month["whole"])
         if deleted or dropped:
-            _delete_visitors(targets)
+            _delete_visitors(targets["ids"])
         visits += deleted
     run_unsynced(
         """
@@ -112,38 +113,33 @@ def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
 # --- the visits of links and QR codes
 
 
-def _target_batches() -> Iterator[list[Row]]:
-    """Yield all visited targets in batches, with the days of `retention` of their owners, or None for deleted ones."""
+def _target_batches() -> Iterator[Row]:
+    """Yield the `ids` of all visited targets in batches, the `days` of retention of their owners, and the `orphans`
+    among them: visits may have been stored after their target was deleted."""
     after = 0
-    while targets := _rows(
-        """
-        SELECT tracked_id, (limits ->> 'retention')::int AS retention
-          FROM (SELECT tracked_id, (SELECT user_id FROM tracked_rows WHERE id = tracked_id) AS user_id
-                  FROM totals
-                 WHERE tracked_id > %(after)s
-                 ORDER BY tracked_id
-                 LIMIT %(limit)s) visited
-          LEFT JOIN accounts ON accounts.id = user_id
-         ORDER BY tracked_id
-        """,
-        after=after,
-        limit=MAX_TARGETS,
-    ):
-        yield targets
-        after = targets[-1]["tracked_id"]
+    while after is not None:
+        [targets] = _rows(
+            """
+            SELECT max(tracked_id) AS last, array_agg(tracked_id) AS ids, array_agg(days) AS days,
+                   array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
+              FROM (SELECT tracked_id, (limits ->> 'retention')::int AS days
+                      FROM (SELECT tracked_id, (SELECT user_id FROM tracked_rows WHERE id = tracked_id) AS user_id
+                              FROM totals
+                             WHERE tracked_id > %(after)s
+                             ORDER BY tracked_id
+                             LIMIT %(limit)s) visited
+                      LEFT JOIN accounts ON accounts.id = user_id) retained
+            """,
+            after=after,
+            limit=MAX_TARGETS,
+        )
+        if after := targets["last"]:
+            yield targets
 
 
-def _delete_orphans(targets: list[Row]) -> None:
-    """Delete visits that were stored after their target was deleted."""
-    ids = [target["tracked_id"] for target in targets if target["retention"] is None]
-    while ids and not cleanup.targets({"ids": ids}):
-        pass
-
-
-def _delete_expired(targets: list[Row], month: Row) -> int:
+def _delete_expired(targets: Row) -> int:
     """Delete the expired visits of the targets in a month, and return their number. The conditions on `at` limit each
     part of the statement to one partition."""
-    retained = [target for target in targets if target["retention"]]
     deleted = 0
     while True:
         [batch] = database().execute(
@@ -158,18 +154,13 @@ def _delete_expired(targets: list[Row], month: Row) -> int:
                                                             AND at >= %(since)s::timestamptz
                                                             AND at < %(until)s::timestamptz
                                                           LIMIT %(limit)s) expired
+                                          WHERE retained.days > 0
                                           LIMIT %(limit)s))
                    AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
                 RETURNING 1)
             SELECT count(*) AS number FROM deleted
             """,
-            {
-                "ids": [target["tracked_id"] for target in retained],
-                "days": [target["retention"] for target in retained],
-                "since": month["since"],
-                "until": month["until"],
-                "limit": MAX_ROWS,
-            },
+            targets | {"limit": MAX_ROWS},
             idempotent=False,
             prelude=_NO_TIMEOUT,
         )
@@ -178,7 +169,7 @@ def _delete_expired(targets: list[Row], month: Row) -> int:
             return deleted
 
 
-def _delete_visitors(targets: list[Row]) -> None:
+def _delete_visitors(ids: list[int]) -> None:
     """Delete visitors without visits.
 
     Select them before the delete locks them: a new visit by such a visitor waits for one batch at most. EXCEPT reads
@@ -191,7 +182,7 @@ def _delete_visitors(targets: list[Row]) -> None:
         SELECT tracked_id, visitor FROM visits WHERE tracked_id = ANY (%(ids)s::bigint[])
          LIMIT 100000
         """,
-        {"ids": [target["tracked_id"] for target in targets]},
+        {"ids": ids},
         idempotent=True,
         prelude="SET LOCAL statement_timeout = 0; ",
     ):
