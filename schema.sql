@@ -251,22 +251,18 @@ SELECT user_id, kind, sum(total)::bigint AS total FROM usage_parts GROUP BY user
 -- Branded domains: hosts of users that point to the service. `logo` is the image of `brandlogo`. `checked` is the time
 -- of the last check that the host points to the service, and `problem` what it found.
 CREATE TABLE domains (
-    id           bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id      bigint  NOT NULL,
+    LIKE resources INCLUDING ALL,
     scheme       text    NOT NULL,
     host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
     redirectroot text    NOT NULL DEFAULT '',
     redirect404  text    NOT NULL DEFAULT '',
-    key_id       bigint,
     brandname    text    NOT NULL DEFAULT '',
     brandlogo    text    NOT NULL DEFAULT '',
     brandcolor   text    NOT NULL DEFAULT '',
     logo         bytea,
     logo_digest  text    GENERATED ALWAYS AS (left(md5(logo), 8)) STORED,
     checked      timestamptz,
-    problem      text    NOT NULL DEFAULT '',
-    version      bigint  NOT NULL DEFAULT random_version(),
-    UNIQUE (user_id, id)
+    problem      text    NOT NULL DEFAULT ''
 );
 
 -- Those of a deleted user remain in the table until a job deletes them.

@@ -210,11 +210,16 @@ def not_found(what: str) -> AppError:
     return AppError("missing", what=what)
 
 
+def required(row: T | None, code: str, **values: object) -> T:
+    """Return the row. If there is none, raise this error."""
+    if row is None:
+        raise AppError(code, **values)
+    return row
+
+
 def existing(row: T | None, what: str) -> T:
     """Return the row. If there is none, raise not_found."""
-    if row is None:
-        raise not_found(what)
-    return row
+    return required(row, "missing", what=what)
 
 
 def as_json(code: str, message: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from linkmgr.db.statements import Row, row, run
-from linkmgr.errors import AppError, existing
+from linkmgr.errors import existing, required
 from linkmgr.settings import settings
 
 
@@ -60,9 +60,7 @@ def update(user_id: int, **changes: Any) -> Row:
         base=settings().base_url,
         **dict.fromkeys(("email", "password_hash", "timezone", "session")) | changes,
     )
-    if account is None:  # deleted during the request
-        raise AppError("key_unknown")
-    return account
+    return required(account, "key_unknown")  # deleted during the request
 
 
 def replace_key(user_id: int, **key: Any) -> None:

@@ -10,7 +10,7 @@ from flask import has_request_context
 
 from linkmgr import keys
 from linkmgr.db.statements import Row, row, run, run_repeatable, run_unsynced
-from linkmgr.errors import AppError, existing
+from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit, scopes
@@ -105,8 +105,7 @@ def record_use(key_id: int, address: str) -> None:
         key_id=key_id,
         address=address,
     )
-    if used is None:  # deleted meanwhile
-        raise AppError("key_unknown")
+    required(used, "key_unknown")  # deleted meanwhile
 
 
 def default(user_id: int) -> Row:
@@ -158,9 +157,7 @@ def add(user_id: int, members: Row) -> Row:
         grantable=_limits(user_id, members),
         **_stored(members["secret"]),
     )
-    if added is None:
-        raise AppError("key_exceeded")
-    return added
+    return required(added, "key_exceeded")
 
 
 def _stored(secret: str) -> Row:
@@ -254,5 +251,4 @@ def set_default(user_id: int, *, active: bool) -> None:
         lifetime=settings().key_lifetime_days,
         active=active,
     )
-    if changed is None:
-        raise AppError("default_key_only")
+    required(changed, "default_key_only")

@@ -93,7 +93,6 @@ _SET_CREATED = {
          WHERE user_id = %(user_id)s AND id = %(row_id)s
     """  # noqa: S608 - static SQL
     for table in TABLES.values()
-    if table != "domains"
 }
 # By table and member
 _OWN_IDS = {
@@ -114,9 +113,8 @@ _OWN_IDS = {
 
 
 def set_created(user_id: int, table: str, row_id: int, created: str) -> None:
-    """Store the time at which a row was created. Domains have none."""
-    if table in _SET_CREATED:
-        run(_SET_CREATED[table], user_id=user_id, row_id=row_id, created=created)
+    """Store the time at which a row was created."""
+    run(_SET_CREATED[table], user_id=user_id, row_id=row_id, created=created)
 
 
 def own_ids(user_id: int, table: str, member: str, values: list[Any]) -> dict[str, int]:

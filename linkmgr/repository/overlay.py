@@ -3,7 +3,7 @@
 from typing import Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, run
-from linkmgr.errors import AppError
+from linkmgr.errors import AppError, required
 from linkmgr.repository.tables import Table
 
 OVERLAYS = Table("overlays", "overlay", "type name message link label position color background")
@@ -84,7 +84,5 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
         answer=answer,
         max_answers=MAX_ANSWERS,
     )
-    if overlay is None:
-        raise AppError("no_such_page")
-    if not overlay["accepts_answers"]:
+    if not required(overlay, "no_such_page")["accepts_answers"]:
         raise AppError("answers_full")

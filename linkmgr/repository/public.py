@@ -6,7 +6,7 @@ raise `link_disabled`, and the branded domains of this user redirect nowhere.
 """
 
 from linkmgr.db.statements import Page, Row, page, row, rows
-from linkmgr.errors import AppError
+from linkmgr.errors import AppError, required
 from linkmgr.settings import settings
 
 
@@ -14,13 +14,6 @@ def _enabled(owned: Row | None) -> Row | None:
     """Return the row without its member `disabled`, unless that is True."""
     if owned and owned.pop("disabled"):
         raise AppError("link_disabled")
-    return owned
-
-
-def _existing(owned: Row | None, missing: str) -> Row:
-    """Return the row, or raise the error of a row that is missing."""
-    if owned is None:
-        raise AppError(missing)
     return owned
 
 
@@ -38,7 +31,7 @@ def qr_code(host: str | None, code: str) -> Row:
         host=host,
         code=code,
     )
-    return _existing(_enabled(code_row), "image_missing")
+    return required(_enabled(code_row), "image_missing")
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
@@ -150,7 +143,7 @@ def random_link(host: str | None, slug: str) -> Row:
         slug=slug,
         base=settings().base_url,
     )
-    return _existing(link, "campaign_missing")
+    return required(link, "campaign_missing")
 
 
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row:
@@ -169,7 +162,7 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
         slug=slug,
         campaign_id=campaign_id,
     )
-    return _existing(_enabled(shown), "campaign_missing")
+    return required(_enabled(shown), "campaign_missing")
 
 
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:

@@ -6,7 +6,7 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Row, replica_row, row, rows, run
-from linkmgr.errors import AppError, existing
+from linkmgr.errors import AppError, existing, required
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
 from linkmgr.repository.bulk import failure, in_halves
@@ -101,9 +101,7 @@ def add(user_id: int, members: Row) -> Row:
         """,  # noqa: S608 - static SQL
         **_params(user_id, members),
     )
-    if added is None:
-        raise AppError("short_link_unknown")
-    return _to_record(added)
+    return _to_record(required(added, "short_link_unknown"))
 
 
 def update(user_id: int, qr_id: int, members: Row) -> Row:
@@ -148,9 +146,7 @@ def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
         code=code,
         with_logo=with_logo,
     )
-    if source is None:
-        raise AppError("image_missing")
-    return source
+    return required(source, "image_missing")
 
 
 def logos(user_id: int, after: int) -> list[Row]:

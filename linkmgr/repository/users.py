@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 from linkmgr import keys
 from linkmgr.db.statements import MAX_BIGINT, Page, Paging, Row, page, row, rows, run
-from linkmgr.errors import AppError, existing
+from linkmgr.errors import AppError, existing, required
 from linkmgr.settings import settings
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
@@ -93,9 +93,7 @@ def add(user_id: int, **members: Any) -> Row:
         **{"admin": False, "planid": None, "expiration": None} | members,
         user_id=user_id,
     )
-    if added is None:
-        raise AppError("plan_not_premium")
-    return added
+    return required(added, "plan_not_premium")
 
 
 def update(user_id: int, *, by: int | None, **changes: Any) -> None:

@@ -6,7 +6,7 @@ import orjson
 
 from linkmgr import keys
 from linkmgr.db.statements import UNSYNCED, Page, Paging, Row, database, page, run, run_unsynced
-from linkmgr.errors import AppError, not_found
+from linkmgr.errors import AppError, existing
 from linkmgr.repository.tables import Table
 
 LEASE_SECONDS = 60  # of a delivery that is sent
@@ -73,7 +73,7 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
 def test(user_id: int, webhook_id: int) -> bool:
     """Record an event of the type webhook.test, which is delivered to this webhook only, even if it was failing. Return
     False if the webhook has no URL, so that the event is only recorded."""
-    webhook = run(
+    tested = run(
         """
         WITH tested AS (
             UPDATE webhooks SET paused_until = least(paused_until, now())
@@ -89,8 +89,7 @@ def test(user_id: int, webhook_id: int) -> bool:
         user_id=user_id,
         webhook_id=webhook_id,
     )
-    if webhook is None:
-        raise not_found("webhook")
+    webhook = existing(tested, "webhook")
     if not webhook["active"]:
         raise AppError("webhook_off")
     return bool(webhook["has_url"])
@@ -128,7 +127,7 @@ def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
 
 def retry(user_id: int, delivery_id: int) -> None:
     """Make a delivery due now, with all attempts left, even if its receiver was failing."""
-    webhook = run(
+    retried = run(
         """
         WITH webhook AS (
             UPDATE webhooks SET paused_until = least(paused_until, now())
@@ -142,8 +141,7 @@ def retry(user_id: int, delivery_id: int) -> None:
         user_id=user_id,
         delivery_id=delivery_id,
     )
-    if webhook is None:
-        raise not_found("delivery")
+    webhook = existing(retried, "delivery")
     if not webhook["active"]:
         raise AppError("webhook_off")
     if not webhook["has_url"]:
