@@ -197,12 +197,9 @@ def test_our_own_csv_is_read_as_it_was_before_formulas_were_neutralized() -> Non
     assert (secret.problem or "").startswith("Row 2 has a password, which the source keeps secret.")
 
 
-def test_the_target_of_an_unknown_file_must_be_mapped() -> None:
+def test_a_file_without_the_columns_of_its_source_is_refused() -> None:
     content = (FILES / "other.csv").read_bytes()
     columns = "'Where to', 'Name of it', 'Since'"
-    assert problem(content) == (
-        f"In the mapping, set url to the name of the column that contains the target. The columns are: {columns}."
-    )
     assert problem(content, source="bitly") == f"This is not an export of bitly. Its columns are: {columns}."
 
 

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from linkmgr.imports import files
+from linkmgr.imports.files.text import HEAD
 from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, outcome, problem, read, titles
 
 LINK = b"https://example.com,summer"
@@ -129,7 +130,7 @@ def test_a_file_that_cannot_be_read_is_refused(content: bytes, message: str) -> 
 def test_a_preview_has_only_rows_that_the_first_bytes_have_as_a_whole(pack: Callable[[bytes], bytes]) -> None:
     cells = [shake_256(b"%d" % start).hexdigest(5000).encode() for start in range(20)]
     content = pack(lines(*(LINK + b"," + cell + b"," for cell in cells)))
-    rows = files.first_rows(content[: files.HEAD_BYTES], "", {}, 10)
+    rows = files.first_rows(content[:HEAD], "", {}, 10)
     assert len(rows) in range(2, 8)
     assert [row.record["metatitle"].encode() for row in rows] == cells[: len(rows)]
 
@@ -215,9 +216,7 @@ def test_the_report_has_the_first_cells_of_a_row_that_cannot_be_read() -> None:
 
 def test_a_message_names_a_bounded_number_of_columns() -> None:
     message = problem(b",".join(b"%d%s" % (number, b"x" * 100) for number in range(500)) + b"\n")
-    assert message.startswith(
-        "In the mapping, set url to the name of the column that contains the target. The columns are: '0xxx"
-    )
+    assert message.startswith("This is not an export of links. Its columns are: '0xxx")
     assert len(message) < 3000
 
 

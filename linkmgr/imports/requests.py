@@ -9,11 +9,13 @@ from linkmgr.errors import AppError, not_found
 from linkmgr.fields.problems import invalid
 from linkmgr.imports import files, services, stored_file
 from linkmgr.imports.account import reading
+from linkmgr.imports.files import text
 from linkmgr.imports.links import Sent, check, own_hosts
 from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.imports.sources import BY_NAME
 from linkmgr.repository import imports
 
-SOURCES = (*files.SOURCES, reading.SOURCE)
+SOURCES = (*sorted(BY_NAME), reading.SOURCE)
 PREVIEW_ROWS = 10
 _NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of its rows that failed."
 _MAX_SHOWN = 300  # characters of the names of columns in a message
@@ -40,7 +42,7 @@ class File(NamedTuple):
 
 def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mapping: dict[str, str]) -> File:
     """Recognize a file. `source` and `mapping` take precedence over what its first bytes suggest."""
-    head = stream.read(files.HEAD_BYTES)
+    head = stream.read(text.HEAD)
     try:
         if reading.is_zip(head):
             reading.check(stream)
@@ -128,7 +130,7 @@ def _first_rows(origin: File | Service) -> list[ImportRow]:
     if origin.source == reading.SOURCE:
         return reading.first_rows(origin.stream, PREVIEW_ROWS)
     if origin.source or "url" in origin.mapping:
-        return files.first_rows(origin.stream.read(files.HEAD_BYTES), origin.source, origin.mapping, PREVIEW_ROWS)
+        return files.first_rows(origin.stream.read(text.HEAD), origin.source, origin.mapping, PREVIEW_ROWS)
     return []
 
 

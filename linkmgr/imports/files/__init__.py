@@ -9,15 +9,12 @@ from typing import IO, Any, NamedTuple, TextIO
 from linkmgr.imports.cells import expand
 from linkmgr.imports.files import text
 from linkmgr.imports.files.csv_file import csv_records, read_header
-from linkmgr.imports.files.json_file import first_records, json_elements, json_lines
+from linkmgr.imports.files.json_file import first_objects, has_array, json_elements, json_lines
 from linkmgr.imports.files.sql_file import LINKS, is_visit, sql_records
 from linkmgr.imports.files.text import Head, Record
 from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.imports.values import Converter, visit_row
-
-SOURCES = ("bitly", "dub", "kutt", "linkmgr", "rebrandly", "shlink", "shortio", "yourls")
-HEAD_BYTES = text.HEAD  # recognize() needs at most so many
 
 _SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
 _READERS: dict[str, Callable[[TextIO], Iterator[Record | None]]] = {
@@ -46,16 +43,29 @@ def recognize(start: bytes) -> Form:
     if _SQL.match(stripped):
         return Form("sql", list(LINKS), BY_NAME["yourls"])
     if stripped.startswith(("{", "[")):
-        file_format, records = first_records(head, _has_target)
-        columns = list(dict.fromkeys(name for record in records for name in record))
-        flat = list(dict.fromkeys(name for record in records for name in expand(record)))
-        return Form(file_format, columns, recognize_source(flat))
+        return _recognize_json(head)
     columns, _ = read_header(text.lines(io.StringIO(_whole_lines(head), newline="")))
     return Form("csv", columns, recognize_source(columns))
 
 
-def _has_target(record: dict[str, Any]) -> bool:
-    return "url" in mapping_of(recognize_source(expand(record)), list(record))
+def _recognize_json(head: Head) -> Form:
+    """Return the form of objects in lines, or in an array, which may be a member of an object in one line."""
+    first_line = next(filter(str.strip, text.lines(io.StringIO(head.text, newline="")))).strip()
+    objects = first_objects(json_lines, head)
+    form = _json_form("jsonl", objects)
+    is_object = first_line.startswith("{") and first_line.endswith("}") and objects
+    if is_object and (len(objects) > 1 or "url" in form.mapping or not has_array(head.text)):
+        return form
+    elements = first_objects(json_elements, head)
+    if not elements and not head.is_whole:
+        raise ReadError("The file has no link in its first 64 KiB. Import an array of links.")
+    return _json_form("json", elements)
+
+
+def _json_form(file_format: str, records: list[dict[str, Any]]) -> Form:
+    columns = dict.fromkeys(name for record in records for name in record)
+    source = recognize_source({name for record in records for name in expand(record)})
+    return Form(file_format, [*columns], source)
 
 
 def _whole_lines(head: Head) -> str:
@@ -74,16 +84,17 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
     The stream must support read(n) and seek(n). Raise ReadError for a file that cannot be read any further.
     """
     stream.seek(0)
-    form = recognize(stream.read(HEAD_BYTES))
-    if not form.columns:  # an array without a link
-        form = form._replace(source=BY_NAME["linkmgr"])
-    if source in BY_NAME:
-        form = form._replace(source=BY_NAME[source])
-    columns = _columns(form, mapping or {})
-    shown = form.mapping | dict(mapping or {})
-    converter = Converter(
-        form.source, columns, shown.get("url", "url"), names=form.columns if form.format == "csv" else ()
-    )
+    form, mapping = recognize(stream.read(text.HEAD)), mapping or {}
+    form = form._replace(source=BY_NAME.get(source, form.source))
+    columns = dict(form.source.columns) if form.source else {}
+    for member, column in mapping.items():
+        if normalize(column) not in columns.get(member, ()):
+            columns[member] = (normalize(column),)
+    if form.format == "csv" and not set(map(normalize, form.columns)) & set(columns.get("url", ())):
+        names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
+        raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
+    target = (form.mapping | dict(mapping)).get("url", "url")
+    converter = Converter(form.source, columns, target, names=form.columns if form.format == "csv" else ())
     number = 0
     try:
         with text.open_text(stream) as file:
@@ -112,20 +123,3 @@ def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int
             raise
         return rows
     return rows if head.is_whole or len(rows) == limit else rows[:-1]  # the last one may be cut
-
-
-def _columns(form: Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the normalized columns of each member, the best first."""
-    names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
-    available = {normalize(column) for column in form.columns}
-    candidates = dict(form.source.columns) if form.source else {}
-    for member, column in mapping.items():
-        if normalize(column) not in candidates.get(member, ()):
-            candidates[member] = (normalize(column),)
-    if not form.source and "url" not in candidates:
-        raise ReadError(
-            f"In the mapping, set url to the name of the column that contains the target. The columns are: {names}."
-        )
-    if form.format == "csv" and not available & set(candidates["url"]):
-        raise ReadError(f"This is not an export of {form.source and form.source.name}. Its columns are: {names}.")
-    return candidates

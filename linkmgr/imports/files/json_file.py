@@ -76,22 +76,18 @@ def _end(buffer: Buffer) -> int | None:
     return None if end == len(buffer.text) and not buffer.ended else end
 
 
-def first_records(head: Head, has_target: Callable[[dict[str, Any]], bool]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the format, and the records in the first text of a file that begins with a bracket."""
-    objects = [record.values for record in _first(json_lines, head) if not record.problem]
-    first_line = next(filter(str.strip, text.lines(io.StringIO(head.text, newline="")))).strip()
-    is_object = first_line.startswith("{") and first_line.endswith("}") and objects
-    if is_object and (len(objects) > 1 or has_target(objects[0]) or not _ARRAY.match(head.text)):
-        return "jsonl", objects
-    elements = [record.values for record in _first(json_elements, head) if not record.problem]
-    if not elements and not head.is_whole:
-        raise ReadError("The file has no link in its first 64 KiB. Import an array of links.")
-    return "json", elements
+def has_array(text: str) -> bool:
+    return _ARRAY.match(text) is not None
 
 
-def _first(read: Callable[[TextIO], Iterator[Record | None]], head: Head) -> Iterator[Record]:
+def first_objects(read: Callable[[TextIO], Iterator[Record | None]], head: Head) -> list[dict[str, Any]]:
+    """Return the objects in the first text of a file."""
+    objects = list[dict[str, Any]]()
     try:
-        yield from filter(None, read(io.StringIO(head.text, newline="")))
+        objects += (
+            record.values for record in read(io.StringIO(head.text, newline="")) if record and not record.problem
+        )
     except (ReadError, Unreadable) as error:
         if head.is_whole and isinstance(error, ReadError):
             raise
+    return objects
