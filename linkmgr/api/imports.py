@@ -86,7 +86,7 @@ def _is_service() -> bool:
     if not request.is_json or not 0 < (request.content_length or 0) <= web_request.MAX_BODY:
         return False
     try:
-        members = orjson.loads(request.body())
+        members = orjson.loads(request.get_data())
     except orjson.JSONDecodeError:
         return False
     return isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})

@@ -22,7 +22,7 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 def _parse_body() -> dict[str, Any]:
     """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
     request = web_request.current()
-    raw, is_form = request.body(), (request.content_type or "").lower().startswith(_FORMS)
+    raw, is_form = request.get_data(), (request.content_type or "").lower().startswith(_FORMS)
     if is_form and not raw.strip():
         raise AppError("not_json")
     try:

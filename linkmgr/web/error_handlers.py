@@ -64,8 +64,6 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
             hint = suggestions.method_hint(request.method, request.path) if is_read else ""
             refused = AppError("method_not_allowed", method=request.method, allowed=allowed, hint=hint)
             return _response(refused, Allow=", ".join(sorted(methods)))
-        case 413:
-            return _response(AppError(web_request.body_limit(request.path)[1]))
         case _:
             return _response(AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id))
 

@@ -5,17 +5,17 @@ import random
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from io import BytesIO
 from typing import IO, Any, NamedTuple, cast
 
 import flask
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
-from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
+from werkzeug.exceptions import BadRequest
 from werkzeug.local import LocalProxy
 from werkzeug.routing import BaseConverter, MapAdapter, Rule
 from werkzeug.utils import cached_property
 
 from linkmgr.db.statements import MAX_BIGINT
+from linkmgr.errors import AppError
 from linkmgr.settings import settings
 
 MAX_BODY = 64 * 1024  # bytes
@@ -82,6 +82,37 @@ class Caller(NamedTuple):
         return f"{settings().base_url}/avatar/{self.username}.png"
 
 
+class Body:
+    """A body that is read from the client. werkzeug's stream ends without an error at its limit and where the client
+    stopped sending."""
+
+    def __init__(self, request: flask.Request, limit: int, code: str, source: IO[bytes] | None = None) -> None:
+        """`code` is that of the error if the body has more bytes than the limit."""
+        self._source = source or request.environ["wsgi.input"]
+        self._limit, self._code, self._size, self._length = limit, code, 0, request.content_length
+        if self._length is None and not request.environ.get("wsgi.input_terminated"):
+            self._length = 0  # the end of the stream is unknown
+        if (self._length or 0) > limit:
+            raise AppError(code)
+
+    def read(self, size: int = -1, /) -> bytes:
+        # One byte more than the limit, to detect a longer body.
+        left = (self._limit + 1 if self._length is None else self._length) - self._size
+        size = left if size < 0 else min(size, left)
+        try:
+            data: bytes = self._source.read(size)
+        except TimeoutError:
+            raise
+        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
+            raise BadRequest from None
+        self._size += len(data)
+        if self._size > self._limit:
+            raise AppError(self._code)
+        if len(data) < size and self._length is not None:
+            raise BadRequest
+        return data
+
+
 class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
@@ -98,35 +129,10 @@ class Request(flask.Request):
         """Return True if all responses are JSON with the rate-limit headers."""
         return self.path.startswith("/api/") or self.path == "/api"
 
-    def body(self) -> bytes:
-        return self._body
-
-    @cached_property
-    def _body(self) -> bytes:
-        """The body, which can be read from the client only once.
-
-        werkzeug's stream ends without an error at its limit and where the client stopped sending.
-        """
-        length, limit = self.content_length, body_limit(self.path)[0]
-        if length is None and not self.environ.get("wsgi.input_terminated"):
-            return b""  # the end of the stream is unknown
-        if (length or 0) > limit:
-            raise RequestEntityTooLarge
-        try:
-            # One byte more than the limit, to detect a longer body.
-            body: bytes = self.environ["wsgi.input"].read(limit + 1 if length is None else length)
-        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
-            raise BadRequest from None
-        if len(body) > limit:
-            raise RequestEntityTooLarge
-        if len(body) < (length or 0):
-            raise BadRequest
-        return body
-
     @cached_property
     def stream(self) -> IO[bytes]:
-        """The input of werkzeug's form parser."""
-        return BytesIO(self.body())
+        """The input of `get_data`, which keeps the body, and of werkzeug's form parser."""
+        return cast("IO[bytes]", Body(self, *body_limit(self.path)))
 
 
 class IdConverter(BaseConverter):

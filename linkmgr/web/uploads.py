@@ -44,25 +44,18 @@ class Upload(NamedTuple):
     digest: bytes  # of the whole body
 
 
-class _Body:
-    """The body as it arrives, with its digest."""
+class _Body(web_request.Body):
+    """A body with its digest."""
 
-    def __init__(self, source: IO[bytes], length: int | None) -> None:
-        self._source, self._length, self._size = source, length, 0
+    def __init__(self, source: IO[bytes] | None) -> None:
+        super().__init__(web_request.current(), MAX_FILE + _MAX_FRAMING, "file_too_large", source)
         self.digest = hashlib.sha256()
 
-    def read(self, size: int = _BLOCK, /) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         try:
-            data = self._source.read(size if self._length is None else min(size, self._length - self._size))
+            data = super().read(size)
         except TimeoutError:
             raise AppError("upload_timeout", deadline=DEADLINE) from None
-        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
-            raise BadRequest from None
-        self._size += len(data)
-        if self._size > MAX_FILE + _MAX_FRAMING:
-            raise AppError("file_too_large")
-        if not data and self._size < (self._length or 0):
-            raise BadRequest
         self.digest.update(data)
         return data
 
@@ -84,16 +77,11 @@ def receive() -> Upload:
 
 def _receive() -> Upload:
     request = web_request.current()
-    length, environ = request.content_length, request.environ
-    if length is None and not environ.get("wsgi.input_terminated"):
-        length = 0  # the end of the stream is unknown
-    if (length or 0) > MAX_FILE + _MAX_FRAMING:
-        raise AppError("file_too_large")
-    is_large = length is None or length > web_request.MAX_BODY
+    is_large = request.content_length is None or request.content_length > web_request.MAX_BODY
+    body = _Body(None if is_large else io.BytesIO(request.get_data()))
     with _slots.hold() if is_large else nullcontext():
-        if is_large and (connection := environ.get("gunicorn.socket")):  # of deploy/worker.py
+        if is_large and (connection := request.environ.get("gunicorn.socket")):  # of deploy/worker.py
             connection.limit(DEADLINE)
-        body = _Body(environ["wsgi.input"] if is_large else io.BytesIO(request.body()), length)
         file, name, members = _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
