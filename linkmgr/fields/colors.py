@@ -72,11 +72,6 @@ def check(code: str, minimum: float, color: str, background: str) -> None:
         raise AppError(code, **better(color, background))
 
 
-def is_close(color: str, background: str) -> bool:
-    """Return True if a QR code in these colors cannot be scanned by all cameras."""
-    return contrast(color, background) < MIN_CONTRAST
-
-
 def rating(color: str, background: str) -> dict[str, Any]:
     """Return the contrast of a color with the one behind it, the nearest color that suffices, and which is lighter."""
     return {

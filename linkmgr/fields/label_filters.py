@@ -4,7 +4,6 @@ import csv
 import re
 from dataclasses import dataclass
 
-from linkmgr.errors import AppError
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.problems import invalid
@@ -15,6 +14,10 @@ MAX_VALUES = 50
 _CODE_LENGTH = 2  # of a country or a language
 _COUNTRIES = LOWER_NAMES | {"unknown", "other"}  # labels, besides those of a database of the installation
 _LANGUAGES = {*LANGUAGES.values(), "unknown", "other"}
+_EXPECTED = {
+    "country": "country must be names such as Germany, or ISO 3166 codes such as DE",
+    "language": "language must be names such as German, or codes such as de",
+}
 _QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
 
 
@@ -48,33 +51,25 @@ def _labels(name: str, values: list[str]) -> list[str]:
     """Return the labels of the values in lower case. A country or a language may be given by its code."""
     if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
         raise invalid(f"device must be from the list {', '.join(DEVICES)}", "unknown_value")
-    labels_of = _CODES.get(name)
-    return [label.lower() for value in values for label in (labels_of(value) if labels_of else [value])]
+    return [label for value in values for label in _labels_of(name, value)]
 
 
-def _unknown_label(value: str, expected: str) -> AppError:
-    kind = "code" if len(value) == _CODE_LENGTH else "name"
-    return invalid(f"{expected}; {value} is not a {kind}", "unknown_value")
-
-
-def _countries(value: str) -> list[str]:
-    if len(value) == _CODE_LENGTH:
-        names = NAMES.get("GB" if value.upper() == "UK" else value.upper(), [])
-    else:  # the database of this setting may have further names
-        names = [value] if value.lower() in _COUNTRIES or settings().geoip_database else []
-    if not names:
-        raise _unknown_label(value, "country must be names such as Germany, or ISO 3166 codes such as DE")
-    return names
-
-
-def _languages(value: str) -> list[str]:
-    name = LANGUAGES.get(value.lower(), "") if len(value) == _CODE_LENGTH else value
-    if name.lower() not in _LANGUAGES:
-        raise _unknown_label(value, "language must be names such as German, or codes such as de")
-    return [name]
-
-
-_CODES = {"country": _countries, "language": _languages}
+def _labels_of(name: str, value: str) -> list[str]:
+    label, is_code = value.lower(), name in _EXPECTED and len(value) == _CODE_LENGTH
+    match name:
+        case "country" if is_code:
+            labels = [name.lower() for name in NAMES.get("GB" if label == "uk" else value.upper(), ())]
+        case "country":  # the database of this setting may have further names
+            labels = [label] if label in _COUNTRIES or settings().geoip_database else []
+        case "language" if is_code:
+            labels = [LANGUAGES[label]] if label in LANGUAGES else []
+        case "language":
+            labels = [label] if label in _LANGUAGES else []
+        case _:
+            labels = [label]
+    if not labels:
+        raise invalid(f"{_EXPECTED[name]}; {value} is not a {'code' if is_code else 'name'}", "unknown_value")
+    return labels
 
 
 def parse(name: str, text: str) -> Filter:

@@ -149,5 +149,5 @@ def _logo(source: str, image: bytes | AppError | None) -> Row:
 def _check_colors(code: Row) -> None:
     pair = code["foreground"], code["background"]
     colors.check("colours_too_close", colors.MIN_SCANNED, *pair)
-    if colors.is_close(*pair):
+    if colors.contrast(*pair) < colors.MIN_CONTRAST:  # not all cameras can scan them
         warn(AppError("colours_too_close", **colors.better(*pair)).message)
