@@ -93,14 +93,9 @@ def account() -> Response:
     return web_export.download(user_id(), chunks, "application/zip", "linkmgr-account.zip")
 
 
-def _converted(convert: Callable[[Json], Json], batches: Iterator[list[Json]]) -> Iterator[list[Json]]:
-    for batch in batches:
-        yield [convert(record) for record in batch]
-
-
 def _export_visits(tracked_id: int, what: str) -> Response:
     visit_list.index(user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
-    return _respond("visits", VISITS, _converted(_to_visit, visit_list.visits_of(tracked_id)))
+    return _respond("visits", VISITS, (list(map(_to_visit, batch)) for batch in visit_list.visits_of(tracked_id)))
 
 
 def _to_visit(visit: Json) -> Json:

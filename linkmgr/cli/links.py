@@ -55,11 +55,6 @@ def _show(preview: Row) -> None:
         click.echo(f"{row['number']:>6}  {link.get('custom', ''):<20}  {row['problem'] or link.get('url', '')}")
 
 
-def _write_errors(user_id: int, import_id: int, file: Path) -> None:
-    with file.open("wb") as output:
-        output.writelines(api.error_lines(user_id, import_id))
-
-
 def _recognize(stream: IO[bytes], file: Path, source: str, mapping: str | None) -> requests.File:
     columns = api.parse_mapping(mapping) if mapping else {}
     return requests.recognize(stream, file.stat().st_size, file.name, None if source == "auto" else source, columns)
@@ -138,7 +133,8 @@ def import_links(
     record = imports.read(user_id, import_id)
     _report(record)
     if errors:
-        _write_errors(user_id, import_id, errors)
+        with errors.open("wb") as output:
+            output.writelines(api.error_lines(user_id, import_id))
     if record["state"] == "done" and record["message"]:
         click.echo(record["message"])
     if record["state"] != "done":

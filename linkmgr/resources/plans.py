@@ -41,15 +41,16 @@ class Feature(fields.Nested):
 
 
 def _number(about: str, label: str) -> Integer:
-    return member(Integer(0, 2**31 - 1), about, 0, label=label, shown="")
+    return member(Integer(0, 2**31 - 1), about, 0, label=label, shown="", default=0)
 
 
 def _counted(about: str, label: str = "") -> Feature:
-    return member(Feature(has_count=True), about, {"enabled": "1", "count": "50"}, label=label, shown="")
+    example = {"enabled": "1", "count": "50"}
+    return member(Feature(has_count=True), about, example, label=label, shown="", default=example | {"count": "0"})
 
 
 def _switched(about: str, label: str = "") -> Feature:
-    return member(Feature(has_count=False), about, {"enabled": "1"}, label=label, shown="")
+    return member(Feature(has_count=False), about, {"enabled": "1"}, label=label, shown="", default={"enabled": "1"})
 
 
 class PlanLimits(_Limits):
@@ -84,13 +85,7 @@ COUNTED = tuple(name for name, field in _FEATURES.items() if field.has_count)
 SWITCHED = tuple(name for name, field in _FEATURES.items() if not field.has_count)
 
 # Those of a new plan that was sent none: every feature, and no limits.
-UNLIMITED: dict[str, Any] = (
-    dict.fromkeys(NUMBERS, 0)
-    | {name: {"enabled": "1", "count": "0"} for name in COUNTED}
-    | {name: {"enabled": "1"} for name in SWITCHED}
-)
-
-
+UNLIMITED: dict[str, Any] = {name: field.metadata["default"] for name, field in LIMITS.items()}
 PRICES = ("monthly", "yearly", "lifetime")
 
 
