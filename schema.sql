@@ -254,6 +254,7 @@ CREATE TABLE domains (
     LIKE resources INCLUDING ALL,
     scheme       text    NOT NULL,
     host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
+    domain       text    GENERATED ALWAYS AS (scheme || '://' || host) STORED,
     redirectroot text    NOT NULL DEFAULT '',
     redirect404  text    NOT NULL DEFAULT '',
     brandname    text    NOT NULL DEFAULT '',
@@ -605,7 +606,7 @@ CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE
 BEGIN
     RETURN (
         SELECT json_build_object(
-                   'domain', (SELECT scheme || '://' || host FROM public.domains WHERE id = l.domain_id),
+                   'domain', (SELECT domain FROM public.domains WHERE id = l.domain_id),
                    'type', CASE WHEN splash_id IS NOT NULL
                                 THEN coalesce((SELECT to_json(id) FROM splash_pages p
                                                 WHERE p.user_id = owner AND p.id = l.splash_id), '"direct"')
@@ -735,7 +736,7 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
 $$;
 
 CREATE VIEW link_records AS
-SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
+SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.description,
        coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
        (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
        ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
@@ -911,8 +912,8 @@ BEGIN
         SELECT user_id, TG_ARGV[0] || '.deleted', id,
                (SELECT jsonb_object_agg(key, value) FROM jsonb_each(members)
                  WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign_id,channel_id,domain_id}'))
-               || jsonb_build_object('domain', (SELECT scheme || '://' || domains.host FROM public.domains
-                                                 WHERE domains.id = (members ->> 'domain_id')::bigint))
+               || jsonb_build_object('domain', (SELECT domain FROM public.domains
+                                                 WHERE id = (members ->> 'domain_id')::bigint))
           FROM deleted d,
                LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) records
          WHERE has_webhooks(user_id)
@@ -1190,7 +1191,7 @@ BEGIN
         ('qrs', 'qr', '', true, '{logo_hash}'),
         ('campaigns', 'campaign', 'bundle', true, '{}'),
         ('channels', 'channel', '', true, '{}'),
-        ('domains', 'domain', 'domain', false, '{checked,problem,logo_digest}'),
+        ('domains', 'domain', 'domain', false, '{checked,problem,logo_digest,domain}'),
         ('splash_pages', 'splash', 'splash', true, '{}'),
         ('overlays', 'overlay', 'overlay', true, '{}'),
         ('pixels', 'pixel', 'pixels', false, '{}'),

@@ -28,9 +28,7 @@ def test_an_unknown_query_parameter_is_named(alice: Client, path: str, hint: str
 
 
 def test_a_link_is_found_by_its_alias(alice: Client, bob: Client, sql: Sql) -> None:
-    [domain] = sql(
-        "SELECT scheme || '://' || host AS name FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id)
-    )
+    [domain] = sql("SELECT domain AS name FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id))
     own = alice.add("/api/url/add", {"url": URL, "custom": "summer"})
     branded = alice.add("/api/url/add", {"url": URL, "custom": "summer", "domain": domain["name"]})
     assert alice.get("/api/urls?alias=summer").get_json()["id"] == own

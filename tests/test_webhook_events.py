@@ -288,7 +288,7 @@ def test_a_deleted_link_is_announced_with_its_short_url(
 ) -> None:
     subscribe(alice)
     restricted = make_key(alice, own_only=True)  # it may not use the domain
-    [domain] = sql("SELECT scheme || '://' || host AS name FROM domains WHERE id = %(id)s",
+    [domain] = sql("SELECT domain AS name FROM domains WHERE id = %(id)s",
                    id=factories.domain(sql, alice.id))  # fmt: skip
     for client, members in ((alice, {}), (alice, {"domain": domain["name"]}), (restricted, {"domain": domain["name"]})):
         link_id = client.add("/api/url/add", {"url": URL, "custom": "gone", "metatitle": "T"})

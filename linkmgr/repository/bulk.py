@@ -138,7 +138,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
             SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
-                   coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
+                   coalesce(d.domain, %(base)s) AS host,
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
@@ -155,7 +155,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz,
                    imported_clicks bigint)) WITH ORDINALITY AS l
              CROSS JOIN plan
-              LEFT JOIN LATERAL (SELECT id, scheme, host FROM domains
+              LEFT JOIN LATERAL (SELECT id, domains.domain FROM domains
                                   WHERE user_id = %(user_id)s AND domains.host = l.domain LIMIT 1) d
                      ON l.domain <> ''),
         looked_up AS MATERIALIZED (

@@ -102,8 +102,8 @@ def _update(ids: list[int], params: Row) -> Row:
         {CHANNELS_ADDED}
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
                (SELECT json_agg(json_build_array(
-                           u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),
-                                          %(base)s::text) || '/' || u.alias))
+                           u.id, coalesce((SELECT domain FROM domains WHERE id = u.domain_id), %(base)s::text)
+                                 || '/' || u.alias))
                   FROM updated u) AS updated
         """,  # noqa: S608 - static SQL
         **params,

@@ -20,8 +20,7 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
                coalesce(link_id, bio_id, qr_id) AS id,
                coalesce(nullif(l.title, ''), l.url, b.name, q.name) AS title,
                coalesce(l.url, %(base_url)s || coalesce('/' || b.alias, '/qr/' || q.code)) AS preview,
-               coalesce(d.scheme || '://' || d.host, %(base_url)s)
-                   || coalesce('/' || l.alias, '/' || b.alias, '/qr/' || q.code) AS link,
+               coalesce(d.domain, %(base_url)s) || coalesce('/' || l.alias, '/' || b.alias, '/qr/' || q.code) AS link,
                coalesce(l.created, b.created, q.created)::date AS date
           FROM channel_items i
           LEFT JOIN links l ON l.id = link_id

@@ -10,7 +10,7 @@ from linkmgr.settings import settings
 MANY = 1000  # rows of a group that are counted
 _GROUPS = {"campaign": CAMPAIGNS, "channel": CHANNELS}
 _PROPOSED_LINKS = """
-    (SELECT coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || alias AS url,
+    (SELECT coalesce(d.domain, %(base)s) || '/' || alias AS url,
             coalesce(nullif(title, ''), l.url) AS name
        FROM links l
        LEFT JOIN domains d ON d.id = l.domain_id
@@ -118,7 +118,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
     return page(
         f"""
         SELECT *, {_days("members.id")} AS days
-          FROM (SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl,
+          FROM (SELECT l.id, coalesce(d.domain, %(base)s::text) || '/' || alias AS shorturl,
                        url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
                        coalesce(expires <= now(), false) AS is_expired
                   FROM (SELECT *
@@ -149,7 +149,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
 MAX_CHOICES = 200  # of a kind
 # By kind of what a link can refer to: its table, and the SQL of the name.
 CHOICES = {
-    "domain": ("domains", "scheme || '://' || host"),
+    "domain": ("domains", "domain"),
     "campaign": ("campaigns", "name"),
     "channel": ("channels", "name"),
     "pixel": ("pixels", "name"),

@@ -16,7 +16,7 @@ DOMAINS = Table(
     },
     changed={"logo": "nullif(coalesce(%(logo)s::bytea, logo), '')"},
     columns="""
-    id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+    id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
     """,
     write=run_with_name,
 )

@@ -101,7 +101,7 @@ _OWN_IDS = {
          WHERE user_id = %(user_id)s AND {column} = ANY (%(keys)s::{column_type}[])
     """  # noqa: S608
     for table, member, column, column_type in (
-        ("domains", "domain", "scheme || '://' || host", "text"),
+        ("domains", "domain", "domain", "text"),
         ("domains", "host", "host", "text"),
         ("campaigns", "name", "name", "text"),
         ("channels", "name", "name", "text"),

@@ -83,7 +83,7 @@ def targets(user_id: int, ids: list[int]) -> list[Row]:
     return rows(
         """
         SELECT id, host, '/' || alias AS path, campaign, channel, domain
-          FROM (SELECT l.id, d.scheme || '://' || d.host AS host, alias, campaign_id AS campaign, domain_id AS domain,
+          FROM (SELECT l.id, d.domain AS host, alias, campaign_id AS campaign, domain_id AS domain,
                        ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = l.user_id AND link_id = l.id)
                            AS channel
                   FROM links l

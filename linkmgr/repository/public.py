@@ -56,7 +56,7 @@ def _link(host: str | None, alias: str) -> Row | None:
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                CASE WHEN l.domain_id IS NULL THEN %(base)s
-                    ELSE (SELECT scheme || '://' || host FROM domains WHERE id = l.domain_id) END AS base,
+                    ELSE (SELECT domain FROM domains WHERE id = l.domain_id) END AS base,
                l.alias, url, title, metadescription, metaimage, l.password_hash,
                coalesce(l.expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
@@ -123,7 +123,7 @@ def random_link(host: str | None, slug: str) -> Row:
     waits for the reading of more."""
     link = row(
         """
-        SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || l.alias AS shorturl
+        SELECT l.id, coalesce(d.domain, %(base)s) || '/' || l.alias AS shorturl
           FROM campaigns c
           JOIN users ON users.id = c.user_id
          CROSS JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links WHERE campaign_id = c.id) ids
@@ -170,7 +170,7 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
     password. PostgreSQL estimates this condition on `expires` well, and so reads the links by their index."""
     return page(
         """
-        SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl, title,
+        SELECT l.id, coalesce(d.domain, %(base)s::text) || '/' || alias AS shorturl, title,
                CASE WHEN password_hash IS NULL THEN url END AS url
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id

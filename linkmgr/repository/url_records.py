@@ -116,7 +116,7 @@ def batch(user_id: int, after: int) -> list[Row]:
     `related`."""
     links = rows(
         f"""
-        SELECT {COLUMNS}, d.scheme || '://' || d.host AS domain, coalesce(clicks, 0) AS clicks,
+        SELECT {COLUMNS}, d.domain, coalesce(clicks, 0) AS clicks,
                coalesce(visitors, 0) AS uniqueclicks, password_hash, plain AND l.key_id IS NULL AS plain,
                ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
                       WHERE i.user_id = l.user_id AND i.link_id = l.id

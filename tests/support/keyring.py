@@ -28,7 +28,7 @@ def code(answer: Any) -> tuple[int, str]:
 def branded(sql: Sql, owner: "Client") -> tuple[int, str]:
     """Return the id and the URL of a new domain."""
     domain_id = factories.domain(sql, owner.id)
-    [domain] = sql("SELECT scheme || '://' || host AS url FROM domains WHERE id = %(id)s", id=domain_id)
+    [domain] = sql("SELECT domain AS url FROM domains WHERE id = %(id)s", id=domain_id)
     return domain_id, domain["url"]
 
 
