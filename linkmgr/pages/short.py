@@ -138,7 +138,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
 # By member of a link, the names of the visitor that its targets may have.
 _NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "devices": lambda: targets.device_names(_user_agent()),
-    "locations": lambda: targets.country_names(geoip.find_country(web_request.address())),
+    "locations": lambda: targets.country_names(geoip.find_location(web_request.address()).country),
     "languages": lambda: targets.language_names(code for code, quality in request.accept_languages if quality > 0),
 }
 

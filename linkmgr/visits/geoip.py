@@ -37,10 +37,6 @@ def _open(path: str) -> maxminddb.Reader | None:
         raise InvalidSetting("LINKMGR_GEOIP_DATABASE must be a readable .mmdb file.") from None
 
 
-def find_country(address: str) -> Country:
-    return find_location(address).country
-
-
 def find_location(address: str) -> Location:
     """Return the location of an IP address. Records contain either objects with names, or the texts `country`,
     `country_code` and `city`."""
