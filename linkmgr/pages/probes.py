@@ -1,20 +1,17 @@
 """The pages of programs that watch the service: /healthz, /metrics, and the challenge of branded domains."""
 
 import hmac
-from collections.abc import Iterator
 from contextlib import suppress
 
 import psycopg2
 from flask import Blueprint, Response, request
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from linkmgr.errors import AppError
 from linkmgr.outbound.domain_check import CHALLENGE_PATH, challenge_response
 from linkmgr.repository import service
 from linkmgr.settings import RELEASE, settings
-from linkmgr.web.metrics import Metrics, metrics
+from linkmgr.web.metrics import metrics
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("probes", __name__)
@@ -34,18 +31,6 @@ def prove(token: str) -> Response:
     return Response(challenge_response(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"})
 
 
-class _AllMetrics(Collector):
-    def __init__(self, counters: Metrics) -> None:
-        self.counters = counters
-
-    def collect(self) -> Iterator[Metric]:
-        yield from self.counters.collect()
-        with suppress(psycopg2.Error):  # the counters are available without the database
-            for name, value in service.connections().items():
-                help_text = "PostgreSQL connections of all processes and machines."
-                yield GaugeMetricFamily(f"linkmgr_database_connections_{name}", help_text, value=value)
-
-
 @bp.get("/metrics")
 def scrape() -> Response:
     """Return the metrics for Prometheus, protected by a token."""
@@ -55,5 +40,10 @@ def scrape() -> Response:
     authorization = request.headers.get("Authorization", "").encode("utf-8", "replace")
     if not hmac.compare_digest(authorization, f"Bearer {settings().metrics_token}".encode()):
         raise AppError("metrics_token")
-    exposition = generate_latest(_AllMetrics(counters))
+    gauges = CollectorRegistry()
+    with suppress(psycopg2.Error):  # the counters are available without the database
+        for name, value in service.connections().items():
+            help_text = "PostgreSQL connections of all processes and machines."
+            Gauge(f"linkmgr_database_connections_{name}", help_text, registry=gauges).set(value)
+    exposition = generate_latest(counters) + generate_latest(gauges)
     return Response(exposition, content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})

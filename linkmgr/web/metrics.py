@@ -22,6 +22,7 @@ from typing import Any
 
 from flask import Flask
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.settings import settings, this_app
@@ -45,7 +46,7 @@ ROUTE = "linkmgr.route"  # key of the WSGI environment: the route of a request t
 _HEAD = 4  # cells with the digest of the layout
 
 
-class Metrics:
+class Metrics(Collector):
     """Cells of 64 bits: the digest of the layout, the events, and a line for each route and method."""
 
     def __init__(self, app: Flask, folder: Path) -> None:
