@@ -106,7 +106,9 @@ def _source(query: Query, scope: Scope) -> str:
 
 def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
     query = _with_start(owner, query, scope)
-    times = _times(query.range, query.unit, scope.days_before)
+    # `period=30d` is the same range all day, so its times are kept for all reports. Those of long ranges are many.
+    times_of = _times if query.range.until - query.since <= _MAX_CACHED else _times.__wrapped__
+    times = times_of(query.range, query.unit, scope.days_before)
     limit = max(1, min(query.limit, MAX_ROWS // len(times.periods)))
     return _Count(owner, query, scope, _source(query, scope), times, limit)
 
@@ -114,23 +116,14 @@ def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
 # --- the statements and their parameters
 
 
-def _compute_times(span: Range, unit: str | None, days_before: date) -> _Times:
+@lru_cache(maxsize=16)
+def _times(span: Range, unit: str | None, days_before: date) -> _Times:
     """Return the periods of a range, and the parameters that depend on it."""
     assert span.since
     periods = buckets(span, unit)
     starts = [period.start for period in periods]
     times = {"edges": as_array(starts), "since": span.since.isoformat(), "until": span.until.isoformat()}
     return _Times(periods, times, as_rollups(span, starts, days_before))
-
-
-_cached_times = lru_cache(maxsize=16)(_compute_times)
-
-
-def _times(span: Range, unit: str | None, days_before: date) -> _Times:
-    """Compute the times once for all reports of a short range: `period=30d` is the same range all day."""
-    assert span.since
-    compute = _cached_times if span.until - span.since <= _MAX_CACHED else _compute_times
-    return compute(span, unit, days_before)
 
 
 def _params(count: _Count) -> Row:
