@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import ua_parser
@@ -68,7 +68,6 @@ def record(environ: Environ, tracked_id: int, user_id: int) -> None:
 
 def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
-    client = _client(agent)
     private = _wants_privacy(environ)
     referrer = None if private else _referrer(environ)
     address = web_request.address_of(environ)
@@ -81,13 +80,10 @@ def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
         visitor="" if private else _visitor(tracked_id, address, agent, at),
         country=_label(location.country.name),
         referrer=referrer or DIRECT,
-        browser=client.browser,
-        os=client.os,
         social=social(referrer),
-        bot=client.bot,
-        device=client.device,
         city=_label(location.city),
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")[:MAX_LABEL]),
+        **_client(agent),
     )
 
 
@@ -97,7 +93,7 @@ def imported(
     """Return a visit that another service recorded. `country` is an ISO code, or empty. Without an IP address, it has
     no visitor."""
     agent = agent[:MAX_AGENT]
-    client, host = _client(agent), _host(referrer) if referrer else None
+    host = _host(referrer) if referrer else None
     return asdict(
         Visit(
             tracked_id=tracked_id,
@@ -106,33 +102,21 @@ def imported(
             visitor=_visitor(tracked_id, address, agent, at) if address else "",
             country=_label(NAMES[country][0] if country in NAMES else None),
             referrer=host or DIRECT,
-            browser=client.browser,
-            os=client.os,
             social=social(host),
-            bot=client.bot,
-            device=client.device,
+            **_client(agent),
         )
     )
 
 
-class _Client(NamedTuple):
-    browser: str
-    os: str = UNKNOWN
-    device: str = UNKNOWN
-    bot: bool = False
-
-
 @lru_cache(maxsize=2048)
-def _client(agent: str) -> _Client:
+def _client(agent: str) -> dict[str, Any]:
+    """Return the members of a visit that the user agent determines."""
     if bots.is_bot(agent):
-        return _Client(bots.name(agent), bot=True)
+        return {"browser": bots.name(agent), "os": UNKNOWN, "bot": True}
     parsed = ua_parser.parse(agent)
     system = parsed.os.family if parsed.os else ""
-    return _Client(
-        _label(parsed.user_agent.family if parsed.user_agent else None),
-        _label(system),
-        _label(device_kind(agent, system)),
-    )
+    browser = _label(parsed.user_agent.family if parsed.user_agent else None)
+    return {"browser": browser, "os": _label(system), "device": _label(device_kind(agent, system))}
 
 
 @lru_cache(maxsize=1024)
