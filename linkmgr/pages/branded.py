@@ -9,7 +9,7 @@ import hashlib
 import re
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -47,13 +47,13 @@ def init_app(app: Flask) -> None:
     logo = _read_logo(chosen.logo) if chosen.logo else None
     style = _style(chosen.accent) if chosen.accent else None
     app.extensions["linkmgr_brand_files"] = logo, style
-    app.extensions["linkmgr_brand"] = Brand(
-        chosen.name,
-        chosen.footer,
-        _url("logo", _digest(logo[0])) if logo else "/static/icon.svg",
-        _url("accent.css", _digest(style)) if style else "",
-        is_ours=True,
-    )
+    app.extensions["linkmgr_brand"] = {
+        "name": chosen.name,
+        "footer": chosen.footer,
+        "icon": _url("logo", _digest(logo[0])) if logo else "/static/icon.svg",
+        "style": _url("accent.css", _digest(style)) if style else "",
+        "is_ours": True,
+    }
     app.context_processor(lambda: {"brand": current_brand()})
 
 
@@ -149,16 +149,6 @@ _SIGNATURES = {
 _LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
-class Brand(NamedTuple):
-    """The URLs of the icon and the style sheet are empty for a domain without a logo or without a color."""
-
-    name: str
-    footer: str
-    icon: str
-    style: str
-    is_ours: bool
-
-
 def _url(name: str, version: str) -> str:
     """Return the URL of a file. Browsers notice a change by its version."""
     return f"{bp.url_prefix}/{name}?v={version}"
@@ -190,13 +180,14 @@ def _style(accent: str) -> bytes:
     return colors.accent_style(*pair)
 
 
-def current_brand() -> Brand | None:
+def current_brand() -> Row | None:
     """Return the brand of the operator or of the branded domain, or None if the domain has none, and on unknown hosts.
 
-    Pages that are rendered at the start have no domain.
+    Pages that are rendered at the start have no domain. The URLs of the icon and the style sheet are empty for a domain
+    without a logo or without a color.
     """
     if not host():
-        brand: Brand = this_app().extensions["linkmgr_brand"]
+        brand: Row = this_app().extensions["linkmgr_brand"]
         return brand
     domain = None
     if current().has_foreign_host:
@@ -204,13 +195,11 @@ def current_brand() -> Brand | None:
             domain = requested_domain()
     if not domain or not (domain["brandname"] or domain["logo_digest"] or domain["brandcolor"]):
         return None
-    return Brand(
-        domain["brandname"] or current().host,
-        "",
-        _url("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
-        _url("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
-        is_ours=False,
-    )
+    return {
+        "name": domain["brandname"] or current().host,
+        "icon": _url("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
+        "style": _url("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
+    }
 
 
 def own_logo() -> Response | None:
