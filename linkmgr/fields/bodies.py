@@ -52,8 +52,14 @@ def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict
         with suppress(AppError):  # without a record, the error is the same
             stored = read()
         problems = _instance(schema).validate(sent)
-        unchanged = {name for name in problems if name in sent and name in stored and sent[name] == stored[name]}
+        unchanged = {
+            name for name in problems if name in sent and name in stored and _is_same(sent[name], stored[name])
+        }
         return load(schema, {name: value for name, value in sent.items() if name not in unchanged})
+
+
+def _is_same(sent: Any, stored: Any) -> bool:
+    return type(sent) is type(stored) and bool(sent == stored)  # 1 is not true
 
 
 @lru_cache(maxsize=256)
