@@ -27,13 +27,13 @@ Run = Callable[[Client, bytes], dict[str, Any]]
 
 
 @pytest.fixture
-def run(make_app: Callable[..., Flask]) -> Run:
+def run(app_with: Callable[..., Flask]) -> Run:
     """Import an archive into a service that checks domains."""
 
     def run(client: Client, content: bytes) -> dict[str, Any]:
         answer = send(client, content)
         import_id = answer.get_json()["id"]
-        with make_app(domain_check="http", base_url="https://go.example.org").app_context():
+        with app_with(domain_check="http", base_url="https://go.example.org").app_context():
             while not job.run_batch(client.id, import_id):
                 pass
         found: dict[str, Any] = import_of(client, import_id)

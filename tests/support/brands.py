@@ -18,18 +18,19 @@ SVG = '<?xml version="1.0"?>\n<!-- drawn -->\n<svg xmlns="http://www.w3.org/2000
 FOOTER = "Imprint: https://example.com/imprint & <more>"
 
 
-@pytest.fixture
-def brand_folder(tmp_path: Path) -> Path:
-    Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.png")
-    Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.jpg")
-    (tmp_path / "logo.svg").write_text(SVG)
-    (tmp_path / "large.svg").write_text(SVG + " " * 256 * 1024)
-    (tmp_path / "comments.svg").write_text("<!-- -->" * 10_000)
-    (tmp_path / "text.png").write_text("no image")
-    return tmp_path
+@pytest.fixture(scope="session")
+def brand_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("brand")
+    Image.new("RGB", (90, 30), "#14532d").save(folder / "logo.png")
+    Image.new("RGB", (90, 30), "#14532d").save(folder / "logo.jpg")
+    (folder / "logo.svg").write_text(SVG)
+    (folder / "large.svg").write_text(SVG + " " * 256 * 1024)
+    (folder / "comments.svg").write_text("<!-- -->" * 10_000)
+    (folder / "text.png").write_text("no image")
+    return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ours(make_app: Callable[..., Flask], app: Flask, brand_folder: Path) -> Flask:
     """The service with a brand, on the database of the tests."""
     brand = {"name": "Acme <Links>", "logo": "logo.png", "accent": "#14713d", "footer": FOOTER}
