@@ -42,11 +42,7 @@ def prefers_html() -> bool:
     return accepted["text/html"] >= accepted["application/json"]
 
 
-def page(status: int, message: str) -> str:
-    return _render("error.html", status, message)
-
-
-def _render(template: str, status: int, message: str, **values: str) -> str:
+def page(status: int, message: str, template: str = "error.html", **values: str) -> str:
     title = _TITLES.get(status, _OTHER_TITLE)
     text = message.removeprefix(f"{title}. ")  # the heading says it already
     return render_template(template, status=status, title=title, message=text, **values)
@@ -56,7 +52,7 @@ def unknown_host_page(message: str) -> tuple[str, str]:
     """Return the page and its Content-Security-Policy, which allows the style that the page contains."""
     style, digest = _style(this_app().static_folder)
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
-    return _render("unknown_host.html", HTTPStatus.NOT_FOUND, message, style=style), policy
+    return page(HTTPStatus.NOT_FOUND, message, "unknown_host.html", style=style), policy
 
 
 @cache

@@ -19,12 +19,9 @@ from linkmgr.web.slots import Slots
 Row = dict[str, Any]
 MAX_CONCURRENT = 2  # of a worker's 4 threads
 FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/jsonl"}
-_ACCEPTED = {
-    "application/json": "json",
-    csv.MIMETYPE: "csv",
-    "application/jsonl": "jsonl",
-    "application/x-ndjson": "jsonl",
-}
+# The first one is sent without a preference.
+_ACCEPTED = {"application/json": "json"} | {mimetype: form for form, mimetype in FORMATS.items()}
+_ACCEPTED |= {"application/x-ndjson": "jsonl"}
 _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
 _slots = Slots(MAX_CONCURRENT, "export_busy", "own_export_busy")
 
