@@ -1,8 +1,6 @@
 """Import files in all formats, encodings and dialects, and with damaged rows: each file with what its rows become."""
 
-import csv
 import gzip
-import io
 from collections.abc import Callable
 from hashlib import shake_256
 
@@ -144,14 +142,6 @@ def test_encodings_and_line_ends_are_recognized(encoding: str, end: str) -> None
     assert recognized.name == "shlink"
     assert titles(content) == ["Café “Été”", None]
     assert read(content)[0].tags == ["news", "mail"]
-
-
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_delimiters_are_recognized(delimiter: str) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=delimiter)
-    writer.writerows([["Long URL", "Short code", "Title"], ["https://example.com/?a=1,2;3|4", "summer", "a;b,c\td|e"]])
-    assert titles(text.getvalue().encode()) == ["a;b,c\td|e"]
 
 
 @pytest.mark.parametrize(
