@@ -2,7 +2,6 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +12,7 @@ from linkmgr.imports import cells
 from linkmgr.imports.cells import as_text
 from linkmgr.imports.files.text import Record
 from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, RawVisit, Unreadable
-from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
+from linkmgr.imports.sources import ANY_SEPARATOR, Columns, Source, normalize
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -73,22 +72,13 @@ def split_short_url(text: str) -> tuple[str, str]:
 
 
 class Converter:
-    """Converts records of one source. `columns` are the normalized columns of each member, the best first. `names` are
-    the columns of a CSV."""
+    """Converts records of one source. `columns` are the normalized columns of each member, the best first."""
 
-    def __init__(
-        self,
-        source: Source | None,
-        columns: Mapping[str, tuple[str, ...]],
-        target_column: str,
-        *,
-        names: Sequence[str] = (),
-    ) -> None:
-        self._columns, self._target_column, self._is_csv = columns, target_column, bool(names)
+    def __init__(self, source: Source | None, columns: Columns, target_column: str, *, is_csv: bool = False) -> None:
+        self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
         self._nested = {name for member in NESTED for name in columns.get(member, ())}
         self._plain = {name for member in columns if member not in (*NESTED, "tags") for name in columns[member]}
         self._secret = set(columns.get("password", ()))
-        self._has_secret = any(cells.is_secret(name) or normalize(name) in self._secret for name in names)
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
 
@@ -102,7 +92,8 @@ class Converter:
             texts = cells.columns(values, self._plain)
             row = row._replace(raw=cells.report(texts, self._secret))
             if record.problem:
-                if self._has_secret or cells.is_secret("".join(row.raw.values())):
+                words = " ".join((*texts, *row.raw.values()))
+                if cells.is_secret(words) or self._secret.intersection(map(normalize, texts)):
                     row = ImportRow(number)  # cells may be in other columns than theirs
                 raise Unreadable(record.problem)
             if any("\0" in text or "\\u0000" in text for text in row.raw.values()):

@@ -94,7 +94,7 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
         names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
         raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
     target = (form.mapping | dict(mapping)).get("url", "url")
-    converter = Converter(form.source, columns, target, names=form.columns if form.format == "csv" else ())
+    converter = Converter(form.source, columns, target, is_csv=form.format == "csv")
     number = 0
     try:
         with text.open_text(stream) as file:
