@@ -5,16 +5,17 @@ limit was reached before. Therefore any number of correct passwords succeed at t
 get an answer than the limit allows, and a process that dies during a comparison leaves no trace.
 
 Browsers that have signed in before have a limit of their own, so that strangers who guess passwords cannot lock out the
-owner. Their cookie contains a random name, under which their wrong passwords are counted, and a signature over it, the
-account and its current password hash. It is invalid for other accounts and after a password change.
+owner. Their cookie is a random name, under which their wrong passwords are counted, signed for the account and its
+current password hash. It is invalid for other accounts and after a password change.
 """
 
 import hashlib
+from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
 
 from flask import Response, after_this_request, current_app, request
-from itsdangerous import Signer
+from itsdangerous import BadSignature, Signer
 
 from linkmgr import keys
 from linkmgr.db.statements import Row
@@ -45,9 +46,10 @@ def by_account(bucket: str) -> Limit:
 
 def by_browser(user_id: int, password_hash: str) -> Limit | None:
     """Return the limit of this browser, or None if it never signed in to the account with the current password."""
-    name, _, signature = request.cookies.get(_cookie(), "").partition(".")
-    is_valid = _signer().verify_signature(_payload(name, user_id, password_hash), signature)
-    return Limit(f"browser:{name}") if is_valid else None
+    with suppress(BadSignature):
+        name = _signer(user_id, password_hash).unsign(request.cookies.get(_cookie(), ""))
+        return Limit(f"browser:{name.decode()}")
+    return None
 
 
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:
@@ -75,19 +77,14 @@ def _cookie() -> str:
     return "__Secure-linkmgr_known" if current_app.config["SESSION_COOKIE_SECURE"] else "linkmgr_known"
 
 
-def _signer() -> Signer:
+def _signer(user_id: int, password_hash: str) -> Signer:
     secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last key signs
-    return Signer(secrets, salt="linkmgr known browser", digest_method=hashlib.sha256)
-
-
-def _payload(name: str, user_id: int, password_hash: str) -> str:
-    return f"{name} {user_id} {password_hash}"
+    return Signer(secrets, salt=f"linkmgr known browser {user_id} {password_hash}", digest_method=hashlib.sha256)
 
 
 def remember_browser(user_id: int, password_hash: str) -> None:
     """Send the cookie with the response to this request."""
-    name = keys.new_token()
-    value = f"{name}.{_signer().get_signature(_payload(name, user_id, password_hash)).decode()}"
+    value = _signer(user_id, password_hash).sign(keys.new_token()).decode()
 
     @after_this_request
     def send(response: Response) -> Response:
