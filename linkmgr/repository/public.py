@@ -120,18 +120,19 @@ def bio(host: str | None, alias: str) -> Row | None:
 def random_link(host: str | None, slug: str) -> Row:
     """Return the id and short URL of a random link of the public campaign that has not expired: one of the 500 on
     each side of a random id, or, if all of these have expired, one of the 500 newest or oldest. So a visitor never
-    waits for the reading of more."""
+    waits for the reading of more. Equal campaigns are compared with <= and >=, because PostgreSQL would look for a few
+    links of a small one among all links of large ones: only one index has this order."""
     link = row(
         """
         SELECT l.id, coalesce(d.domain, %(base)s) || '/' || l.alias AS shorturl
-          FROM campaigns c
-          JOIN users ON users.id = c.user_id
+          FROM campaigns c JOIN users ON users.id = c.user_id
          CROSS JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links WHERE campaign_id = c.id) ids
          CROSS JOIN unnest(ARRAY[first + (random() * (last - first))::bigint, last, first]) AS start
          CROSS JOIN LATERAL (
-              SELECT *
-                FROM ((SELECT * FROM links WHERE campaign_id = c.id AND id >= start ORDER BY id LIMIT 500) UNION ALL
-                      (SELECT * FROM links WHERE campaign_id = c.id AND id < start ORDER BY id DESC LIMIT 500)) near
+              SELECT * FROM ((SELECT * FROM links WHERE campaign_id <= c.id AND (campaign_id, id) >= (c.id, start)
+                               ORDER BY campaign_id, id LIMIT 500) UNION ALL
+                             (SELECT * FROM links WHERE campaign_id >= c.id AND (campaign_id, id) < (c.id, start)
+                               ORDER BY campaign_id DESC, id DESC LIMIT 500)) near
                WHERE (expires > now()) IS NOT FALSE
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
