@@ -112,7 +112,7 @@ def test_targets_on_a_host_that_has_become_a_branded_domain_can_be_kept_but_not_
 @pytest.mark.parametrize(("word", "member"), [("campaign", "public"), ("channel", "starred")])
 def test_a_value_of_another_type_is_not_the_stored_one(alice: Client, word: str, member: str) -> None:
     row_id = alice.add(f"/api/{word}/add", {"name": "Summer", member: True})
-    refused = alice.put(f"/api/{word}/{row_id}/update", {member: 1})
+    refused = alice.put(f"/api/{word}/{row_id}/update", {"name": "Summer", member: 1})
     assert refused.get_json()["message"] == f"{member} must be true or false."
 
 
