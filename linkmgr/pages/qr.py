@@ -48,11 +48,12 @@ def of_url(url: str, size: str | None) -> Response:
 
 def _respond(spec: ImageSpec, read: Callable[[], tuple[ImageSpec, bytes | None]]) -> Response:
     """Return the image, or 304 if the browser's copy is current. Only rendering needs what `read` returns."""
-    is_current, content = request.if_none_match.contains_weak(spec.tag), _kept.get(spec.tag)
-    if content is None and not is_current:
+    is_current = request.if_none_match.contains_weak(spec.tag)
+    content = b"" if is_current else _kept.get(spec.tag)
+    if content is None:
         spec, logo = read()
         content = _render(spec, logo)
-    response = Response(b"" if is_current else content, 304 if is_current else 200, mimetype=FORMATS[spec.format])
+    response = Response(content, 304 if is_current else 200, mimetype=FORMATS[spec.format])
     response.set_etag(spec.tag)
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Expires"] = "@1"  # let nginx store the image as expired and revalidate it
