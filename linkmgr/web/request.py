@@ -101,7 +101,7 @@ class Body:
         size = left if size < 0 else min(size, left)
         try:
             data: bytes = self._source.read(size)
-        except TimeoutError:
+        except TimeoutError:  # the deadline of the connection (deploy/worker.py)
             raise
         except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
             raise BadRequest from None
