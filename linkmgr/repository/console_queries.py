@@ -123,7 +123,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
                        coalesce(expires <= now(), false) AS is_expired
                   FROM (SELECT *
                           FROM links
-                         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND id < %(after)s
+                         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
                          ORDER BY id DESC
                          LIMIT %(most)s) l
                   LEFT JOIN domains d ON d.id = l.domain_id
