@@ -17,7 +17,7 @@ from linkmgr.openapi.operations import SECTIONS
 from tests.conftest import ROOT, Client
 from tests.support.browser import Browser
 from tests.support.document import document
-from tests.support.operations import CALLS, examples
+from tests.support.operations import CALLS, Call, examples
 from tests.support.pages import POLICY
 from tests.support.stage import Stage
 
@@ -137,8 +137,14 @@ def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> 
         for method, operation in methods.items()
     }
     order = ["GET", "POST", "PUT", "DELETE"]
-    # Rows are deleted last, and their owner after them.
-    for call in sorted(routes.values(), key=lambda call: (order.index(call.method), call.rows == ["user"])):
+
+    def position(call: Call) -> tuple[int, int]:
+        """Delete rows last, then those whose ids are in examples, which may be the same rows, and then their owner."""
+        deletes = call.path.endswith("/delete")
+        last = ("bulk" in call.path) + 2 * (call.rows == ["user"])
+        return order.index("DELETE" if deletes else call.method), last
+
+    for call in sorted(routes.values(), key=position):
         command = shown[ids[call.method, call.operation.path]]
         path = call.path_of([17] * len(call.rows))
         assert f"{unlimited}{path}" in command
