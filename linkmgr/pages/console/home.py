@@ -1,10 +1,10 @@
 """The first page: shorten URLs, and the clicks of the last 28 days."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
 
 from flask import g, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -19,7 +19,6 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_numbers
 from linkmgr.resources.urls import Link
-from linkmgr.settings import settings
 
 DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
@@ -30,13 +29,6 @@ _NEAR = 0.8  # of a limit
 _BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
 
 
-class Shortened(NamedTuple):
-    """The result of the form: the links, new or not, and the lines that were refused with their messages."""
-
-    links: list[Row]
-    refused: list[tuple[str, str]]
-
-
 def _shorten(line: str, links: list[Row]) -> None:
     url = f"https://{line}" if _BARE.fullmatch(line) else line
     if messages := problems(Link.creates(), {"url": url}):
@@ -44,14 +36,16 @@ def _shorten(line: str, links: list[Row]) -> None:
     links.append(Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url})
 
 
-def _shorten_all(text: str) -> Shortened:
-    result = Shortened([], [])
+def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
+    """Return the links, new or not, and the lines that were refused with their messages."""
+    links: list[Row] = []
+    refused = []
     lines = list(dict.fromkeys(line.strip() for line in text.replace("\0", "").splitlines() if line.strip()))
     for line in lines[:MAX_LINES]:
-        if error := errors.refusal(partial(_shorten, line, result.links)):
-            result.refused.append((line, error.message))
-    result.refused.extend((line, f"Send at most {MAX_LINES} lines at a time.") for line in lines[MAX_LINES:])
-    return result
+        if error := errors.refusal(partial(_shorten, line, links)):
+            refused.append((line, error.message))
+    refused += [(line, f"Send at most {MAX_LINES} lines at a time.") for line in lines[MAX_LINES:]]
+    return links, refused
 
 
 def _numbers(targets: int) -> Row:
@@ -72,16 +66,15 @@ def _labeled(row: Row) -> Row:
     return {"label": row["name"] or "A deleted link or QR code", "url": url}
 
 
-def _page(shortened: Shortened | None = None) -> str:
+def _page(links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) -> str:
     account = accounts.overview(g.user_id)
     usage = [] if account["admin"] else plan_use.usage(account)
     return render_template(
         "console/home.html",
         near=[item for item in usage if item.limit and item.used >= _NEAR * item.limit],
         links_used=account["used"].get("links", 0),
-        shortened=shortened,
-        base_url=settings().base_url,
-        max_lines=MAX_LINES,
+        links=links,
+        refused=refused,
         **_numbers(account["used"].get("links", 0) + account["used"].get("qrs", 0)),
     )
 
@@ -93,5 +86,5 @@ def home() -> str:
 
 @bp.post("")
 def home_shorten() -> ResponseReturnValue:
-    shortened = _shorten_all(request.form.get("urls", ""))
-    return _page(shortened), 400 if shortened.refused and not shortened.links else 200
+    links, refused = _shorten_all(request.form.get("urls", ""))
+    return _page(links, refused), 400 if refused and not links else 200
