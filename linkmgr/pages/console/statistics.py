@@ -30,7 +30,7 @@ _TOO_OLD = (
 )
 
 
-class Asked(NamedTuple):
+class PageQuery(NamedTuple):
     """The query: the kind and the id of what is selected, the filters, the dimensions, and the times."""
 
     kind: str
@@ -68,15 +68,15 @@ class Asked(NamedTuple):
         return row | {"target": target["name"], "url": url}
 
 
-def _read_query() -> Asked:
+def _read_query() -> PageQuery:
     kind = next((name for name in _PAGES if name in request.args), "")
     filters = {name: text for name in DIMENSIONS if (text := query_text(name, _MAX_TEXT))}
     first, second = query_choice("dimension", (*DIMENSIONS, *_TARGETS)), query_choice("second", tuple(DIMENSIONS))
     dimensions = list(dict.fromkeys(filter(None, [first or "country", second])))
-    return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested())
+    return PageQuery(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested())
 
 
-def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
+def _count(selection: PageQuery) -> tuple[str, list[stats.Report]]:
     """Return the name of what is selected, and the reports of the labels and over time. The latter is missing if the
     clicks of the whole account are counted, which are compared with the time before."""
     ids = [selection.row_id] if selection.kind in ("link", "qr") else None
@@ -95,7 +95,7 @@ def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
     return stats.reports(g.user_id, Owner(g.user_id), [by_label] if is_compared else [by_label, over_time])
 
 
-def _chart(selection: Asked, over_time: list[stats.Report]) -> Row:
+def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
     period, noun = selection.period, periods.noun_of(selection.kind)
     if not over_time:
         return periods.count(period)[1]
@@ -145,7 +145,7 @@ def statistics() -> ResponseReturnValue:
     )
 
 
-def _chips(selection: Asked, name: str) -> list[Chip]:
+def _chips(selection: PageQuery, name: str) -> list[Chip]:
     """Return what is selected and the filters, each with the URL of the page without it."""
     selected = [Chip(name, selection.without(selection.kind))] if selection.kind else []
     return selected + [
