@@ -74,6 +74,23 @@ def test_a_campaign_that_is_not_public_or_empty_or_unknown_has_no_rotator(
     assert len(pages) == 1, "a private campaign does not show that it exists"
 
 
+def test_each_of_1000_links_can_be_chosen_if_some_are_far_newer(
+    app: Flask, alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    campaign = alice.add("/api/campaign/add", {"slug": "old-and-new", "public": True})
+    with raw.cursor() as cursor:
+        for aliases in (range(300), range(300, 1000)):
+            cursor.execute(
+                "INSERT INTO links (user_id, campaign_id, alias, url)"
+                " SELECT %s, %s, 'link' || n, 'https://example.com/' FROM unnest(%s) n ORDER BY n",
+                [alice.id, campaign, [*aliases]],
+            )
+            cursor.execute("SELECT setval('tracked_ids', nextval('tracked_ids') + 1000000)")
+    with app.app_context():
+        chosen = [public.random_link(None, "old-and-new")["shorturl"] for _ in range(200)]
+    assert any(int(url.rpartition("link")[2]) >= 900 for url in chosen)
+
+
 @pytest.fixture
 def large(rotator: list[int], raw: psycopg2.extensions.connection) -> list[int]:
     """The links of the campaign `spring`, to which 5,000 are added."""

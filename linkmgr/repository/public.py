@@ -118,10 +118,11 @@ def bio(host: str | None, alias: str) -> Row | None:
 
 
 def random_link(host: str | None, slug: str) -> Row:
-    """Return the id and short URL of a random link of the public campaign that has not expired: one of the 500 on
-    each side of a random id, or, if all of these have expired, one of the 500 newest or oldest. So a visitor never
-    waits for the reading of more. Equal campaigns are compared with <= and >=, because PostgreSQL would look for a few
-    links of a small one among all links of large ones: only one index has this order."""
+    """Return the id and short URL of a random link of the public campaign that has not expired: one of 1,000
+    from a random id on, with some before it if fewer follow, or, if all of these have expired, one of the 1,000 newest
+    or oldest. So a visitor never waits for the reading of more. Equal campaigns are compared with <= and >=, because
+    PostgreSQL would look for a few links of a small one among all links of large ones: only one index has this
+    order."""
     link = row(
         """
         SELECT l.id, coalesce(d.domain, %(base)s) || '/' || l.alias AS shorturl
@@ -130,9 +131,9 @@ def random_link(host: str | None, slug: str) -> Row:
          CROSS JOIN unnest(ARRAY[first + (random() * (last - first))::bigint, last, first]) AS start
          CROSS JOIN LATERAL (
               SELECT * FROM ((SELECT * FROM links WHERE campaign_id <= c.id AND (campaign_id, id) >= (c.id, start)
-                               ORDER BY campaign_id, id LIMIT 500) UNION ALL
+                               ORDER BY campaign_id, id LIMIT 1000) UNION ALL
                              (SELECT * FROM links WHERE campaign_id >= c.id AND (campaign_id, id) < (c.id, start)
-                               ORDER BY campaign_id DESC, id DESC LIMIT 500)) near
+                               ORDER BY campaign_id DESC, id DESC LIMIT 1000) LIMIT 1000) near
                WHERE (expires > now()) IS NOT FALSE
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
