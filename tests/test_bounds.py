@@ -83,7 +83,7 @@ EXPIRED = """
     window_ended AS (
         INSERT INTO rate_windows (bucket, count, until) VALUES ('expired', 1, now() - interval '2 hours')),
     failed AS (
-        INSERT INTO imports (user_id, state, source, on_conflict, finished)
+        INSERT INTO imports (user_id, state, source, on_conflict, failed, finished)
         VALUES (%(owner)s, 'done', 'csv', 'skip', now() - interval '31 days') RETURNING id),
     failed_row AS (
         INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from psycopg2.extensions import connection
 
 from linkmgr.db.statements import run
 from linkmgr.imports import batches, job
-from linkmgr.repository import bulk, plans
+from linkmgr.repository import bulk, import_rows, plans
+from linkmgr.repository import purge as purge_queries
 from tests.conftest import BASE_URL, Client
 from tests.support.archives import archive
+from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.imported import HEADER, Import, aliases, counts, details, sale, send, shlink
 from tests.support.pages import signed_in
@@ -55,6 +58,25 @@ def test_no_table_has_the_password_of_a_row_that_failed(
     sql("UPDATE imports SET finished = now() - interval '30 days 1 hour' RETURNING 1")
     purge(app)
     assert sql("SELECT FROM import_rows") == []
+
+
+def test_the_purge_reads_no_failed_rows_of_imports_that_ended_lately(
+    *, app: Flask, dsn: str, alice: Client, raw: connection, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with raw.cursor() as cursor:
+        for days, number in ((31, 3), (29, 5000)):
+            cursor.execute(
+                "WITH added AS (INSERT INTO imports (user_id, state, source, failed, finished)"
+                " VALUES (%s, 'done', 'shlink', %s, now() - make_interval(days => %s)) RETURNING user_id, id)"
+                " INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)"
+                " SELECT user_id, id, n, 0, 'links', '', 1, '{}', 'invalid', '' FROM added, generate_series(1, %s) n",
+                [alice.id, number, days, number],
+            )
+        cursor.execute("ANALYZE imports, import_rows")
+    with app.app_context():
+        [read] = rows_read(monkeypatch, dsn, lambda: import_rows.delete_expired(purge_queries.MAX_ROWS))
+    assert read < 100
+    assert sql("SELECT count(*) AS number FROM import_rows") == [{"number": 5000}]
 
 
 @pytest.mark.parametrize("is_last", [False, True])

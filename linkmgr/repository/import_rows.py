@@ -163,6 +163,29 @@ def drop_old_errors(user_id: int, import_id: int) -> None:
     )
 
 
+def delete_expired(limit: int) -> int:
+    """Delete some failed rows of imports that ended ERROR_DAYS ago, and return their number. The LIMIT inside makes
+    PostgreSQL look them up by import: others have many more."""
+    deleted = run(
+        """
+        WITH deleted AS (
+            DELETE FROM import_rows
+             WHERE ctid = ANY (ARRAY(SELECT expired.ctid
+                                       FROM imports i,
+                                            LATERAL (SELECT ctid FROM import_rows
+                                                      WHERE import_id = i.id AND code IS NOT NULL
+                                                      LIMIT %(limit)s) expired
+                                      WHERE finished < now() - make_interval(days => %(days)s) AND failed > 0
+                                      LIMIT %(limit)s))
+            RETURNING 1)
+        SELECT count(*) AS number FROM deleted
+        """,
+        days=ERROR_DAYS,
+        limit=limit,
+    )
+    return int(deleted["number"]) if deleted else 0
+
+
 def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:
     """Return the next rows that failed, in the order of the source."""
     return rows(

@@ -228,12 +228,7 @@ _KINDS = (
         for table in ("tracked_rollups", "account_rollups")
     ),
     _deletion("imports", "created", "1 day", "state = 'draft'"),
-    _deletion(
-        "import_rows",
-        "(SELECT finished FROM imports WHERE id = import_id)",
-        f"{import_rows.ERROR_DAYS} days",
-        "code IS NOT NULL",
-    ),
+    import_rows.delete_expired,
     imports.cancel_expired,
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more
