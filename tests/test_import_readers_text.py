@@ -59,6 +59,7 @@ ROWS: dict[str, tuple[bytes, list[str]]] = {
     "an empty array": (b"[]", []),
     "an empty array with spaces": (b" [ ] \n", []),
     "an array without objects": (b"[7]", [NO_OBJECT]),
+    "brackets in a text before the array": (rb'{"query": "\"[{a}]", "links": [' + link("a") + b"]}", ["a"]),
     "rows of SQL with too few values": (sql(row(b"'a'") + b", ('c')," + row(b"'d'")) + sql(row(b"'e'")),
                                         ["a", "has 1 values instead of 6.", "d", "e"]),
     "rows of megabytes": (sql(b",".join([row(b"'x'")] * 6000)), ["x"] * 6000),

@@ -14,7 +14,8 @@ from linkmgr.imports.rows import ReadError, Unreadable
 
 _MAX_SHOWN = 500  # characters of a malformed record
 _GAP = re.compile(r"[ \t\r\n,]*")
-_ARRAY = re.compile(r"\s*+\[|.*?\[(?=\s*+\{)", re.DOTALL)  # up to the array at the top, or the first one of objects
+# Up to the array at the top, or the first one of objects, which is not part of a string.
+_ARRAY = re.compile(r'\s*+\[|(?:[^"\[]++|"(?:[^"\\]++|\\.)*+"|\[(?!\s*+\{))*+\[', re.DOTALL)
 _MALFORMED = "is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file."
 _decode = json.JSONDecoder().raw_decode
 
