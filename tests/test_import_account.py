@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkmgr.db import statements
+from linkmgr.fields.qr import CODE_LENGTH
 from linkmgr.imports import job
 from linkmgr.imports.account.export import RESOURCES
 from linkmgr.imports.files import text
@@ -107,6 +108,16 @@ def test_an_exported_account_is_restored_exactly(
     heir = restore(owner, before)
     assert normalized(export(heir)) == normalized(before)
     admin.delete(f"/api/user/{heir.id}/delete")
+
+
+@pytest.mark.parametrize("code", [token_hex(20_000), "a/b", ""], ids=["long", "slash", "empty"])
+def test_a_qr_code_whose_code_no_url_can_have_gets_a_new_one(
+    alice: Client, run_import: Import, sql: Sql, code: str
+) -> None:
+    row = {"id": 1, "type": "text", "data": "hello", "name": "Poster", "code": code}
+    found = run_import(alice, archive(qr=[row]))
+    assert (found["state"], found["made"]) == ("done", 1)
+    assert len(sql("SELECT code FROM qrs")[0]["code"]) == CODE_LENGTH
 
 
 def test_the_code_of_a_deleted_qr_code_is_given_to_its_user_only(

@@ -47,6 +47,7 @@ _TABLES = {file: TABLES[kind.plural] for file, kind in RESOURCES.items()} | {"li
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
+_CODE = re.compile("[A-Za-z0-9_-]{1,64}")  # of URLs
 _LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
 
 
@@ -162,15 +163,19 @@ class Lines(Batch):
         return int(Domain.add_checked(user_id, new, is_checked=self._check, image=image)["id"])
 
     def _create_code(self, user_id: int, record: Row) -> int:
-        """Add a QR code, with a new code if another user has the one of the record. The image of its logo follows."""
+        """Add a QR code, with a new code if no URL can have the one of the record, or if another user has it. The image
+        of its logo follows."""
         new = load(QrCode.creates(), record | {"logo": None})
         source = record.get("logo")
         if isinstance(source, str) and len(source) > MAX_URL:
             raise invalid(f"logo must be at most {MAX_URL:,} characters")
         stored = QrCode.to_row(new) | {"logo_source": source if isinstance(source, str) else ""}
+        code = str(record.get("code") or "")
+        if not _CODE.fullmatch(code):
+            code = qr_data.new_code()
         try:
             with undoable():
-                return int(qr.add(user_id, stored | {"code": str(record.get("code"))})["id"])
+                return int(qr.add(user_id, stored | {"code": code})["id"])
         except UniqueViolation:
             return int(qr.add(user_id, stored | {"code": qr_data.new_code()})["id"])
 
