@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 from io import BytesIO
+from itertools import count
 from typing import Any
 
 import pytest
 from flask import Flask
+from psycopg2.errors import QueryCanceled
 from psycopg2.extensions import connection
 
 from linkmgr.db.statements import run
@@ -204,6 +206,22 @@ def test_a_row_that_takes_too_long_fails_alone(
     [error] = sql("SELECT number, code, message FROM import_rows WHERE code IS NOT NULL")
     assert error == {"number": 6, "code": "busy", "message": batches.TOO_SLOW}
     assert slow[:2] == [16, 2]
+
+
+def test_a_row_that_takes_too_long_at_the_end_counts_nothing_else(
+    alice: Client, run_import: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, tries = import_rows.finish, count()
+
+    def finish_second(*args: Any) -> None:
+        if next(tries) == 0:
+            raise QueryCanceled
+        finish(*args)
+
+    monkeypatch.setattr(import_rows, "finish", finish_second)
+    found = run_import(alice, shlink(sale("long").replace("Sale", "t" * 300)))
+    assert counts(found) == ("done", 1, 0, 0, 0, 1)
+    assert found["message"] == ""
 
 
 def test_a_row_has_a_limited_number_of_channels(alice: Client, run_import: Import, sql: Sql) -> None:

@@ -107,7 +107,8 @@ class Batch:
 
     def fail(self) -> None:
         """Count the first row as one that takes longer to store than a statement may."""
-        self.outcomes, self.visits = [(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))], []
+        self.outcomes = [(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))]
+        self.stored_visits = self.cut = 0  # of the try that was undone
 
     @property
     def counts(self) -> Counter[str]:
