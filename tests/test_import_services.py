@@ -157,6 +157,24 @@ def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_report
     assert found["message"] == (said if unsent else "")
 
 
+def test_links_that_yourls_sends_twice_and_that_cannot_be_read_fail_once(
+    start_service: Start, alice: Client, run_jobs: Callable[[], None]
+) -> None:
+    def respond(_path: str, _query: dict[str, str], request: Any) -> Any:
+        form = parameters(request.rfile.read(int(request.headers["Content-Length"])).decode())
+        start, limit = int(form["start"]), int(form["limit"])
+        links = {n: {"shorturl": f"http://{HOST}/c{n}", "url": "", "timestamp": "2026-02-04 12:04:57"}
+                 for n in range(start, min(start + limit, 1600))}  # fmt: skip
+        return {"links": links, "stats": {"total_links": "1600"}, "statusCode": 200}
+
+    start_service(respond)
+    members = {"source": "yourls", "address": f"http://{HOST}", "token": KEY}
+    import_id = alice.post("/api/imports", members).get_json()["id"]
+    run_jobs()
+    found = import_of(alice, import_id)
+    assert (found["state"], found["made"], found["failed"]) == ("done", 0, 1600)
+
+
 def test_services_of_private_networks_are_read_if_a_setting_allows_it(
     *, make_app: Callable[..., Flask], alice: Client, sql: Sql
 ) -> None:

@@ -1,6 +1,7 @@
 """Rows of an import, as readers return them to the job that stores them."""
 
 import re
+from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -73,7 +74,9 @@ class ImportRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name in the source, to which other rows refer, or ""."""
+        """Return the name in the source, to which other rows refer, a digest of a row that could not be read, or ""."""
+        if self.problem:  # a service may send it again
+            return blake2b(repr(self.raw).encode(errors="surrogatepass"), digest_size=16).hexdigest()
         if isinstance(number := self.record.get("id"), int):
             return str(number)[:MAX_NAME]
         alias = self.record.get("custom") or self.record.get("alias")
