@@ -51,8 +51,9 @@ PERIODS = {
 }
 DEFAULT = "28d"
 _FIRST = date(2000, 1, 1)  # of a custom period
-# By unit: the least and the greatest number of days of a period that is shown by it, first by the first of them.
-_UNITS = {"day": (3, 120), "hour": (1, 7), "month": (90, MAX_DAYS), "week": (21, 800)}
+# By unit: the least and the greatest number of days of a period that is shown by it, first by the first of them, but 12
+# months by month.
+_UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (90, MAX_DAYS)}
 
 
 class Period(NamedTuple):
@@ -115,7 +116,7 @@ def _shown(span: Range, name: str, query: dict[str, str], now: datetime) -> Peri
     assert span.since
     days = round((span.until - span.since) / timedelta(days=1))
     units = [unit for unit, (least, most) in _UNITS.items() if least <= days <= most]
-    return Period(span, name, query, units, units[0], now)
+    return Period(span, name, query, units, "month" if span.period == "12mo" else units[0], now)
 
 
 def requested() -> Period:
