@@ -60,7 +60,7 @@ def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make
 
 @pytest.mark.parametrize(
     ("path", "limit"),
-    [("/api/urls", "own_only"), ("/api/urls?after=1000000", "domains"), ("/api/urls?order=click", "domains")],
+    [("/api/urls", "own_only"), ("/api/urls?after=1000000000000", "domains"), ("/api/urls?order=click", "domains")],
 )
 def test_a_list_reads_no_links_of_other_keys(
     *, app_with: Callable[..., Flask], alice: Client, make_key: Make, raw: psycopg2.extensions.connection, dsn: str,
