@@ -107,8 +107,8 @@ def post_worker_init(worker: Any) -> None:
     # Imported here, because modules that the master imports are not reloaded.
     from linkmgr.db import jobs  # noqa: PLC0415
     from linkmgr.events import worker as events  # noqa: PLC0415
+    from linkmgr.request.request import Service  # noqa: PLC0415
     from linkmgr.visits import queue  # noqa: PLC0415
-    from linkmgr.web.request import Service  # noqa: PLC0415
 
     if isinstance(worker.wsgi, Service):
         if not worker.cfg.reload:

@@ -3,23 +3,14 @@
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from linkmgr import api, cli, openapi, pages, settings
+from linkmgr import api, cli, metrics, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
 from linkmgr.repository import cleanup, purge, url_records
-from linkmgr.web import (
-    auth,
-    conditional_writes,
-    error_handlers,
-    metrics,
-    middleware,
-    rate_limit,
-    responses,
-    security_headers,
-    sessions,
-)
-from linkmgr.web.request import IdConverter, Service
+from linkmgr.request import rate_limit
+from linkmgr.request.request import IdConverter, Service
+from linkmgr.web import auth, conditional_writes, error_handlers, middleware, responses, security_headers, sessions
 
 __version__ = settings.RELEASE
 

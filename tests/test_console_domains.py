@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.outbound import fetch
-from linkmgr.web.slots import Slots
+from linkmgr.request.slots import Slots
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.outbound import fetch
-from linkmgr.web.slots import Slots
+from linkmgr.request.slots import Slots
 from tests.conftest import Client
 from tests.support.factories import PLAIN
 from tests.support.foreign import Publish, answering, publish, resolve

@@ -10,7 +10,7 @@ from flask import Flask
 from linkmgr.db import jobs, session
 from linkmgr.imports import job
 from linkmgr.outbound import fetch
-from linkmgr.web.slots import Slots
+from linkmgr.request.slots import Slots
 from tests.conftest import Client
 from tests.support.archives import archive, export
 from tests.support.drawing import busy

@@ -2,7 +2,7 @@
 
 from flask import Flask
 
-from linkmgr.web import scopes
+from linkmgr.request import scopes
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.bodies import LEAST

@@ -9,9 +9,9 @@ from flask import Flask
 
 from linkmgr.db import restricted, statements, transaction
 from linkmgr.openapi.model import Access
+from linkmgr.request.scopes import RESTRICTED_BLUEPRINTS
 from linkmgr.resources.keys import Key
 from linkmgr.resources.kinds import KINDS
-from linkmgr.web.scopes import RESTRICTED_BLUEPRINTS
 from tests.conftest import Client
 from tests.support import factories, lists
 from tests.support.bodies import LEAST

@@ -7,7 +7,7 @@ from flask import Flask
 
 from linkmgr import keys
 from linkmgr.openapi.model import Access
-from linkmgr.web import scopes
+from linkmgr.request import scopes
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.operations import CALLS, KEYED, Call

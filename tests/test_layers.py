@@ -10,16 +10,14 @@ import linkmgr
 from tests.conftest import ROOT
 
 PACKAGE = Path(linkmgr.__file__).parent
-# A module imports only modules of its own package and of the layers above it in this list. What a layer names of a
-# package is below the rest of the package.
+# A module imports only modules of its own package and of the layers above it in this list.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "setting_types"),
     ("settings",),
-    ("web.metrics",),
+    ("metrics",),
     ("keys",),
     ("db",),
-    ("web.request",),
-    ("web.rate_limit", "web.scopes", "web.slots"),
+    ("request",),
     ("fields",),
     ("repository", "outbound"),
     ("web",),
@@ -39,7 +37,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
 def layer_of(module: str) -> str:
-    return module if module in LEVEL else module.split(".", maxsplit=1)[0]
+    return module.split(".", maxsplit=1)[0]
 
 
 def modules() -> dict[str, ast.Module]:

@@ -13,7 +13,7 @@ from flask import Flask
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import TestResponse
 
-from linkmgr.web.metrics import Metrics
+from linkmgr.metrics import Metrics
 from tests.conftest import ROOT, Client
 from tests.support.targets import FIREFOX, wait_until
 

@@ -10,7 +10,7 @@ from redis import Redis
 from werkzeug.test import TestResponse
 
 from linkmgr.pages import attempts
-from linkmgr.web import rate_limit
+from linkmgr.request import rate_limit
 from tests.conftest import Client
 from tests.support.factories import Sql
 

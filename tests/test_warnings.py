@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import pytest
 from flask import Flask
 
+from linkmgr.request.request import MAX_WARNINGS
 from linkmgr.visits import labels
-from linkmgr.web.request import MAX_WARNINGS
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

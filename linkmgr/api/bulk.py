@@ -23,10 +23,10 @@ from linkmgr.fields.problems import invalid, problems_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, qr
+from linkmgr.request import request as web_request
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
-from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, ok
 

@@ -15,9 +15,9 @@ from linkmgr.imports import requests, services
 from linkmgr.imports.requests import File, Service
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.repository import import_rows, imports
+from linkmgr.request import request as web_request
 from linkmgr.web import csv as web_csv
 from linkmgr.web import export as web_export
-from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, versioned

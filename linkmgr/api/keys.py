@@ -8,8 +8,8 @@ from linkmgr.fields.base import Boolean
 from linkmgr.fields.bodies import New, body
 from linkmgr.fields.member import member
 from linkmgr.repository import api_keys
+from linkmgr.request import scopes
 from linkmgr.resources.keys import Key, KeyRotation
-from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.responses import Json, ok
 

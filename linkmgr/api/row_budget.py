@@ -3,8 +3,8 @@
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
+from linkmgr.request import rate_limit
 from linkmgr.settings import settings
-from linkmgr.web import rate_limit
 from linkmgr.web.auth import user_id
 
 

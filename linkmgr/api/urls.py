@@ -13,10 +13,10 @@ from linkmgr.fields.query import SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records
+from linkmgr.request import scopes
+from linkmgr.request.request import warn
 from linkmgr.resources.urls import Link
-from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.request import warn
 from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("urls", __name__)

@@ -12,8 +12,8 @@ from linkmgr.fields.query import paging, query_choice
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.repository import outbox, webhooks
+from linkmgr.request import scopes
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, Webhook, match_users, users_problem
-from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.responses import Json, listing, ok
 

@@ -29,9 +29,9 @@ from flask import Flask
 from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
+from linkmgr import metrics
 from linkmgr.db import embedded, session
 from linkmgr.settings import settings, this_app
-from linkmgr.web import metrics
 
 Row = dict[str, Any]
 MAX_BIGINT = 2**63 - 1

@@ -12,7 +12,7 @@ from marshmallow import ValidationError, fields, validate
 from linkmgr.db.statements import MAX_BIGINT
 from linkmgr.fields.member import JsonSchema, url_json
 from linkmgr.fields.urls import normalize_target, split_ascii
-from linkmgr.web import request as web_request
+from linkmgr.request import request as web_request
 
 MAX_ID = MAX_BIGINT
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

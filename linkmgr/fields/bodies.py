@@ -14,7 +14,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.fields.problems import join_problems, problems_of
 from linkmgr.fields.unknown import warn_unknown
-from linkmgr.web import request as web_request
+from linkmgr.request import request as web_request
 
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 

@@ -18,8 +18,8 @@ from linkmgr.fields.member import JsonSchema, url_json
 from linkmgr.fields.times import parse_time, pattern
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_http, strict_host
+from linkmgr.request.request import MAX_WARNINGS, can_warn, warn
 from linkmgr.settings import settings
-from linkmgr.web.request import MAX_WARNINGS, can_warn, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100

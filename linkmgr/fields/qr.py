@@ -17,8 +17,8 @@ from linkmgr.fields.problems import problems_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
+from linkmgr.request.request import warn
 from linkmgr.settings import settings
-from linkmgr.web.request import warn
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 

@@ -9,7 +9,7 @@ from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.web.request import current
+from linkmgr.request.request import current
 
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows

@@ -10,7 +10,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.web.request import can_warn, current, note_ignored_member, warn
+from linkmgr.request.request import can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.fields import unknown
+from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
-from linkmgr.web import request as web_request
 from linkmgr.web import security_headers
 
 docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name__)

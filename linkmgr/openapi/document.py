@@ -16,10 +16,11 @@ from linkmgr.openapi.schemas import ID, JsonSchema, body_of, record, ref, text, 
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS, OTHER
+from linkmgr.request import scopes
+from linkmgr.request.request import operations
 from linkmgr.resources.webhooks import TYPES
 from linkmgr.settings import RELEASE
-from linkmgr.web import conditional_writes, idempotency, scopes
-from linkmgr.web.request import operations
+from linkmgr.web import conditional_writes, idempotency
 
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
 PAGES = ("docs.page",)  # endpoints under /api that are not operations

@@ -17,8 +17,8 @@ from marshmallow import ValidationError
 from linkmgr.errors import AppError
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
+from linkmgr.request.slots import Slots
 from linkmgr.settings import settings
-from linkmgr.web.slots import Slots
 
 DEADLINE = 5.0  # seconds, redirects included
 MAX_BYTES = 1 << 20

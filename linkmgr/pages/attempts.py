@@ -21,8 +21,8 @@ from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
+from linkmgr.request import request as web_request
 from linkmgr.web import passwords
-from linkmgr.web import request as web_request
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window

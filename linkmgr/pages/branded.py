@@ -23,8 +23,8 @@ from linkmgr.fields import colors
 from linkmgr.fields.urls import is_ipv4, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
+from linkmgr.request.request import current
 from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
-from linkmgr.web.request import current
 
 bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 

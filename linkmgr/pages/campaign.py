@@ -11,8 +11,9 @@ from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public, rate_windows
-from linkmgr.web import rate_limit, security_headers
-from linkmgr.web import request as web_request
+from linkmgr.request import rate_limit
+from linkmgr.request import request as web_request
+from linkmgr.web import security_headers
 
 bp = Blueprint("campaign", __name__)
 bp.after_request(security_headers.prevent_caching)

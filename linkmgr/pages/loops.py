@@ -15,8 +15,8 @@ from werkzeug.exceptions import HTTPException, NotFound
 from linkmgr.errors import AppError
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository import public
+from linkmgr.request.request import current
 from linkmgr.settings import this_app
-from linkmgr.web.request import current
 
 MAX_HOPS = 10
 

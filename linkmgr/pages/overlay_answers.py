@@ -14,9 +14,9 @@ from linkmgr.fields.base import Choice, Email, Text
 from linkmgr.fields.bodies import New, load
 from linkmgr.repository import overlay as stored_overlays
 from linkmgr.repository import rate_windows
+from linkmgr.request import request as web_request
 from linkmgr.resources.overlay import list_choices
 from linkmgr.web import error_pages, security_headers
-from linkmgr.web import request as web_request
 from linkmgr.web.responses import ok
 
 bp = Blueprint("overlay_answers", __name__)

@@ -8,10 +8,10 @@ from flask import Blueprint, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from linkmgr.errors import AppError
+from linkmgr.metrics import metrics
 from linkmgr.outbound.domain_check import CHALLENGE_PATH, challenge_response
 from linkmgr.repository import service
 from linkmgr.settings import RELEASE, settings
-from linkmgr.web.metrics import metrics
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("probes", __name__)

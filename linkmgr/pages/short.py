@@ -13,14 +13,15 @@ from flask import Blueprint, Flask, Response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
+from linkmgr import metrics
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.repository import public
+from linkmgr.request import request as web_request
 from linkmgr.visits import geoip, record, targets
-from linkmgr.web import metrics, security_headers
-from linkmgr.web import request as web_request
+from linkmgr.web import security_headers
 
 bp = Blueprint("short", __name__)
 bp.after_request(security_headers.prevent_caching)

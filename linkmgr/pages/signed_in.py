@@ -8,7 +8,8 @@ from werkzeug.wrappers import Response
 
 from linkmgr.errors import AppError
 from linkmgr.fields.periods import parse_zone
-from linkmgr.web import rate_limit, sessions
+from linkmgr.request import rate_limit
+from linkmgr.web import sessions
 
 SIGN_OUT = "account_page.sign_out"  # what a suspended user can do
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

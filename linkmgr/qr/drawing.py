@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from linkmgr.errors import RETRY_SECONDS, AppError
-from linkmgr.web.slots import Slots
+from linkmgr.request.slots import Slots
 
 _WAIT_SECONDS = 1.0
 _waiting = Slots(1, "image_busy")

@@ -1,6 +1,6 @@
 """The caller of a request by its key, and scoped keys: API keys that users make for their programs.
 
-A key can neither make nor change a key that allows more than itself (`grantable` of web/scopes.py).
+A key can neither make nor change a key that allows more than itself (`grantable` of request/scopes.py).
 """
 
 from typing import Any
@@ -12,9 +12,9 @@ from linkmgr import keys
 from linkmgr.db.statements import Row, row, run, run_repeatable, run_unsynced
 from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import Table
+from linkmgr.request import rate_limit, scopes
+from linkmgr.request import request as web_request
 from linkmgr.settings import settings
-from linkmgr.web import rate_limit, scopes
-from linkmgr.web import request as web_request
 
 KEYS = Table(
     "api_keys",
@@ -76,13 +76,13 @@ _BY_SCOPED_KEY = f"""
 
 
 def identify(key_digest: bytes, address: str, by: int) -> Row:
-    """Return the members of web.request.Caller. If PostgreSQL keeps the counters, count `by` requests and return
+    """Return the members of a `Caller`. If PostgreSQL keeps the counters, count `by` requests and return
     `count`, `until` and `now` too, which are None otherwise."""
     return _identify(_BY_KEY, key_digest=key_digest, source=address, by=by)
 
 
 def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
-    """Return the members of web.request.Caller for a scoped key, like identify. A request that the key does not allow
+    """Return the members of a `Caller` for a scoped key, like identify. A request that the key does not allow
     counts against the network."""
     return _identify(_BY_SCOPED_KEY, key_digest=key_digest, source=network, address=address, by=by)
 

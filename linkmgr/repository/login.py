@@ -5,8 +5,8 @@ from typing import Any
 from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run, run_repeatable
 from linkmgr.errors import existing
+from linkmgr.request import rate_limit
 from linkmgr.settings import settings
-from linkmgr.web import rate_limit
 
 MAX_SESSIONS = 100  # of a user; the next sign-in with a password ends the oldest
 

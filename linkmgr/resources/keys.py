@@ -13,8 +13,8 @@ from linkmgr.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Ti
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
+from linkmgr.request import scopes
 from linkmgr.resources.resource import Resource, prose, row_id
-from linkmgr.web import scopes
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
@@ -89,7 +89,7 @@ class Networks(Items):
         if not isinstance(value, str) or "%" in value:  # PostgreSQL has no zones such as fe80::1%eth0
             raise ValueError
         network = ipaddress.ip_network(value, strict=False)
-        # Clients never have an IPv4-mapped address (web/request.py). Larger networks do not begin with one.
+        # Clients never have an IPv4-mapped address (request/request.py). Larger networks do not begin with one.
         mapped = getattr(network.network_address, "ipv4_mapped", None)
         return f"{mapped}/{network.prefixlen - _MAPPED_BITS}" if mapped else str(network)
 

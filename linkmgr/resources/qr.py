@@ -16,8 +16,8 @@ from linkmgr.outbound import fetch
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
+from linkmgr.request.request import warn
 from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, prose, row_id, with_statistics
-from linkmgr.web.request import warn
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"

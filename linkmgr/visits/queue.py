@@ -14,12 +14,12 @@ import psycopg2
 from flask import Flask
 from psycopg2 import errors as pg
 
+from linkmgr import metrics
 from linkmgr.db.background import Background
 from linkmgr.repository import visits
 from linkmgr.settings import settings
 from linkmgr.visits import spool
 from linkmgr.visits.spool import Spool
-from linkmgr.web import metrics
 
 BATCH_SECONDS = 0.5
 # After a batch of many visits: they change the same rows, such as the totals of a link, which a batch changes once.

@@ -18,16 +18,16 @@ from flask import Flask
 from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
+from linkmgr import metrics
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository.visits import UNKNOWN
+from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
 from linkmgr.visits.queue import Visit, VisitQueue
 from linkmgr.visits.targets import device_kind
-from linkmgr.web import metrics
-from linkmgr.web import request as web_request
 
 DIRECT = "Direct, email and other"
 MAX_LABEL = 100

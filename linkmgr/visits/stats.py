@@ -16,7 +16,7 @@ from linkmgr.fields.problems import invalid
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
 from linkmgr.repository import stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
-from linkmgr.web.slots import Slots
+from linkmgr.request.slots import Slots
 
 RETRY_SECONDS = 60
 LIVE_MINUTES = 30

@@ -18,11 +18,12 @@ from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
 from linkmgr.repository import api_keys
+from linkmgr.request import rate_limit, scopes
+from linkmgr.request import request as web_request
+from linkmgr.request.rate_limit import Window
+from linkmgr.request.request import Caller, Key
 from linkmgr.settings import this_app
-from linkmgr.web import middleware, rate_limit, scopes
-from linkmgr.web import request as web_request
-from linkmgr.web.rate_limit import Window
-from linkmgr.web.request import Caller, Key
+from linkmgr.web import middleware
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
 KEEP_SECONDS = 1  # during which a change by another process has no effect

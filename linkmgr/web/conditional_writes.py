@@ -20,8 +20,8 @@ from linkmgr.db import transaction
 from linkmgr.db.transaction import Transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import tables
+from linkmgr.request import request as web_request
 from linkmgr.web import idempotency
-from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
 from linkmgr.web.idempotency import IdempotencyKey, Replay
 

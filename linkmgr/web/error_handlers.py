@@ -15,8 +15,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from linkmgr.db import session
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, as_json, from_constraint
+from linkmgr.request import request as web_request
 from linkmgr.web import error_pages, suggestions
-from linkmgr.web import request as web_request
 
 _UNAVAILABLE = (
     psycopg2.OperationalError,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from flask import render_template
 
+from linkmgr.request import request as web_request
 from linkmgr.settings import this_app
-from linkmgr.web import request as web_request
 
 _TITLES = {
     401: "Sign-in required",

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 from flask import Response, request, stream_with_context
 
+from linkmgr.request.slots import Slots
 from linkmgr.web import csv
-from linkmgr.web.slots import Slots
 
 Row = dict[str, Any]
 MAX_CONCURRENT = 2  # of a worker's 4 threads

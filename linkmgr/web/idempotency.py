@@ -17,7 +17,7 @@ from linkmgr import keys
 from linkmgr.errors import AppError
 from linkmgr.repository import idempotency
 from linkmgr.repository.tables import try_lock
-from linkmgr.web import request as web_request
+from linkmgr.request import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import caller, user_id
 

@@ -24,10 +24,11 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from linkmgr import keys
 from linkmgr.errors import CATALOGUE, HTTP_CODES, as_json
+from linkmgr.metrics import Metrics
+from linkmgr.request import rate_limit
+from linkmgr.request import request as web_request
 from linkmgr.settings import Settings, settings
-from linkmgr.web import rate_limit, security_headers
-from linkmgr.web import request as web_request
-from linkmgr.web.metrics import Metrics
+from linkmgr.web import security_headers
 
 # Our keys and tokens have 40 characters or more. A UUID has 36.
 _PLAIN = re.compile(f"(?!.*(?:{keys.PREFIX}|{keys.SCOPED_PREFIX}))[A-Za-z0-9._-]{{1,39}}")

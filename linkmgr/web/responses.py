@@ -9,7 +9,7 @@ from flask.json.provider import JSONProvider
 from werkzeug.http import parse_etags
 
 from linkmgr.db.statements import Page
-from linkmgr.web import request as web_request
+from linkmgr.request import request as web_request
 
 Json = dict[str, Any]
 

@@ -7,8 +7,8 @@ from flask import Flask, session
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.repository import login
+from linkmgr.request import request as web_request
 from linkmgr.settings import settings
-from linkmgr.web import request as web_request
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)

@@ -4,8 +4,8 @@ import re
 from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
+from linkmgr.request.request import operations
 from linkmgr.settings import this_app
-from linkmgr.web.request import operations
 
 MAX_PATH = 200  # characters; longer paths get no hint
 _LIST = "/api/docs lists all operations."

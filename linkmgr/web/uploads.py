@@ -18,9 +18,9 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
 from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.request import request as web_request
+from linkmgr.request.slots import Slots
 from linkmgr.settings import settings
-from linkmgr.web import request as web_request
-from linkmgr.web.slots import Slots
 
 if TYPE_CHECKING:
     from werkzeug.formparser import TStreamFactory

@@ -9,8 +9,8 @@ from linkmgr.db.statements import Row, row
 from linkmgr.errors import AppError
 from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
+from linkmgr.request.request import Request
 from linkmgr.web import auth
-from linkmgr.web.request import Request
 
 
 def _nul() -> None:

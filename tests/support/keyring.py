@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 
 from linkmgr.openapi import operations
+from linkmgr.request.scopes import RESTRICTED_BLUEPRINTS
 from linkmgr.resources.keys import Key
-from linkmgr.web.scopes import RESTRICTED_BLUEPRINTS
 from tests.support import factories
 from tests.support.factories import Sql
 

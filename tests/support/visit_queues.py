@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr import metrics
 from linkmgr.visits.queue import Visit, VisitQueue
-from linkmgr.web import metrics
 from tests.support.targets import Target
 
 AWAY = "postgresql://nobody@127.0.0.1:1/none"

@@ -11,8 +11,8 @@ from werkzeug.wrappers import Response
 
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.repository import console_queries
+from linkmgr.request import request as web_request
 from linkmgr.web import error_handlers, security_headers
-from linkmgr.web import request as web_request
 
 framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 

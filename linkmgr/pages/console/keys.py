@@ -10,8 +10,8 @@ from linkmgr.pages.account import confirm_password, password_problem
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, console_queries
+from linkmgr.request import scopes
 from linkmgr.resources.keys import Key, KeyRotation
-from linkmgr.web import scopes
 
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own

@@ -18,11 +18,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from linkmgr import metrics
 from linkmgr.db.statements import Row
 from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
-from linkmgr.web import metrics
-from linkmgr.web import request as web_request
 
 Headers = list[tuple[str, str]]
 

@@ -10,8 +10,8 @@ from typing import Any
 from flask import Flask, request
 
 from linkmgr.errors import AppError
+from linkmgr.request.request import Caller, Key, operations
 from linkmgr.settings import this_app
-from linkmgr.web.request import Caller, Key, operations
 
 ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"
