@@ -1,5 +1,6 @@
 """Sign-in by password and by login link."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -184,6 +185,25 @@ def test_favicon_and_robots_txt_are_served(browser_of: FlaskClient, path: str, k
     with browser_of.get(path) as answer:
         assert answer.status_code == 200
         assert str(answer.mimetype).startswith(kind)
+
+
+def is_disallowed(robots: str, path: str) -> bool:
+    """Match a path with the rules as RFC 9309 describes them: `$` is the end of the path, others are prefixes."""
+    rules = re.findall("^Disallow: (.+)$", robots, re.MULTILINE)
+    return any(path == rule[:-1] if rule.endswith("$") else path.startswith(rule) for rule in rules)
+
+
+def test_robots_txt_hides_our_pages_and_no_link(browser_of: FlaskClient, alice: Client) -> None:
+    with browser_of.get("/robots.txt") as answer:
+        robots = answer.get_data(as_text=True)
+    for path in ("/api/urls", "/login", "/login?next=/console", "/login/token", "/account", "/account/key"):
+        assert is_disallowed(robots, path), path
+    for path in ("/accounting", "/accounts2026", "/account-", "/login2", "/logins/qr", "/apis", "/api-docs", "/"):
+        assert not is_disallowed(robots, path), path
+    alice.add("/api/domain/add", {"domain": "https://go.example.org"})
+    robots = browser_of.get("/robots.txt", headers={"Host": "go.example.org"}).text
+    assert robots.startswith("User-agent: *\n")
+    assert not is_disallowed(robots, "/login")
 
 
 def test_a_session_ends_after_30_days(browser_of: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:

@@ -34,4 +34,6 @@ def favicon(alias: str = "") -> Response:
 
 @bp.get("/robots.txt")
 def robots() -> Response:
+    if branded.host():  # nothing of ours is there, and a link may be /login
+        return Response("User-agent: *\nDisallow:\n", mimetype="text/plain")
     return current_app.send_static_file("robots.txt")
