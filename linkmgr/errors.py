@@ -139,7 +139,7 @@ _LINES = {
     "fetch_busy": "503 Too many fetches are in progress. Try again in {seconds} seconds.",
     # QR codes
     "colours_too_close": "400 The foreground and background colors are too similar. Choose colors with a contrast of "
-    "at least 3 to 1. For example, change foreground to {color}, or background to {background}.",
+    "at least 3 to 1. For example, change {change}.",
     "short_link_unknown": "400 data points to this service, but not to a short link or bio page. Check the short URL.",
     "logo_missing": "400 Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service.",
     "logo_unusable": "400 logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB.",

@@ -145,9 +145,15 @@ def test_a_preview_shows_what_was_typed_and_stores_nothing(console: FlaskClient,
     ("colors", "sentence"),
     [
         (("#000000", "#ffffff"), "Contrast 21.0 : 1. Good to scan."),
-        (("#cccccc", "#ffffff"), "Contrast 1.6 : 1. Too low for some cameras: it must be at least 3 : 1. Try #939393"),
-        (("#eeeeee", "#ffffff"), "Contrast 1.2 : 1. Too low to scan: it must be at least 3 : 1. Try #949494"),
-        (("#ffffff", "#000080"), "Some scanners cannot read a light code on a dark background."),
+        (
+            ("#cccccc", "#ffffff"),
+            "for some cameras: it must be at least 3 : 1. Try #939393 on #ffffff.",
+        ),
+        (
+            ("#eeeeee", "#ffffff"),
+            "Too low to scan: it must be at least 3 : 1. Try #949494 on #ffffff.",
+        ),
+        (("#ffffff", "#000080"), "cannot scan a light code on a dark background. Try #000080 on #ffffff."),
     ],
 )
 def test_the_contrast_is_beside_the_preview(console: FlaskClient, colors: tuple[str, str], sentence: str) -> None:

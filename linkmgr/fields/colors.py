@@ -61,25 +61,41 @@ def readable(color: str, against: str) -> str:
     return next(candidate for candidate in mixed if contrast(candidate, against) >= MIN_CONTRAST)
 
 
-def better(color: str, background: str) -> dict[str, str]:
-    """Return a better color for each of the two, if the other one stays."""
-    return {"color": readable(color, background), "background": readable(background, color)}
+def check_text(color: str, background: str) -> None:
+    """Raise an error that names better colors for each of the two if the text of an overlay cannot be read."""
+    if contrast(color, background) < MIN_CONTRAST:
+        better = {"color": readable(color, background), "background": readable(background, color)}
+        raise AppError("overlay_colours_too_close", **better)
 
 
-def check(code: str, minimum: float, color: str, background: str) -> None:
-    """Raise an error that names better colors if the contrast is below the minimum."""
-    if contrast(color, background) < minimum:
-        raise AppError(code, **better(color, background))
+def is_inverted(color: str, background: str) -> bool:
+    """Return True for a light QR code on a dark background, which many readers cannot scan."""
+    return _luminance(parts_of(color)) > _luminance(parts_of(background))
+
+
+def dark_on_light(color: str, background: str) -> tuple[str, str]:
+    """Return colors of a QR code and its background that all readers can scan: the two, swapped if they are inverted,
+    with a darker code or, if black is not enough, a lighter background."""
+    dark, light = (background, color) if is_inverted(color, background) else (color, background)
+    darker = ((_mixed(dark, _BLACK, percent), light) for percent in range(101))
+    lighter = ((dark, _mixed(light, _WHITE, percent)) for percent in range(101))
+    return next(pair for pair in (*darker, *lighter) if contrast(*pair) >= MIN_CONTRAST)
+
+
+def scan_advice(color: str, background: str) -> dict[str, str]:
+    """Return the change of `foreground` and `background` that `dark_on_light` proposes, as part of a sentence."""
+    pairs = zip(("foreground", "background"), (color, background), dark_on_light(color, background), strict=True)
+    return {"change": " and ".join(f"{name} to {better}" for name, old, better in pairs if better != old)}
 
 
 def rating(color: str, background: str) -> dict[str, Any]:
-    """Return the contrast of a color with the one behind it, the nearest color that suffices, and which is lighter."""
+    """Return the contrast of the colors of a QR code, their faults, and the colors that are proposed."""
     return {
         "contrast": contrast(color, background),
         "minimum": MIN_CONTRAST,
         "is_refused": contrast(color, background) < MIN_SCANNED,
-        "better": to_hex(readable(color, background)),
-        "is_inverted": _luminance(parts_of(color)) > _luminance(parts_of(background)),
+        "is_inverted": is_inverted(color, background),
+        "better": [to_hex(better) for better in dark_on_light(color, background)],
     }
 
 

@@ -51,6 +51,7 @@ _PLACEHOLDERS = {  # of the messages in examples
     "id": "5d41402abc4b2a76",
     "color": "rgb(118,118,118)",
     "background": "rgb(255,255,255)",
+    "change": "foreground to rgb(118,118,118)",
     "scope": "links:write",
     "limited": "the rows that it created",
     "remedy": "Use another key.",

@@ -92,7 +92,7 @@ class Overlay(Resource):
 
 
 def _check_colors(members: Row) -> None:
-    colors.check("overlay_colours_too_close", colors.MIN_CONTRAST, members["color"], members["background"])
+    colors.check_text(members["color"], members["background"])
 
 
 def _check_message(before: Row, after: Row) -> None:

@@ -72,8 +72,9 @@ class QrCode(Resource):
     data = member(Data(required=True), "The content of the code.", "Hello", label="Content", needed=True, shown=DETAIL)
     background = member(
         Rgb(load_default=WHITE),
-        "The color behind the code. A contrast of less than 3 to 1 causes a warning that names better colors, and one "
-        f"of less than {colors.MIN_SCANNED} to 1, which cameras cannot scan, an error.",
+        "The color behind the code. A contrast of less than 3 to 1, or a code that is lighter than it, causes a "
+        f"warning that names better colors. Cameras cannot scan a contrast of less than {colors.MIN_SCANNED} to 1, "
+        "which is an error.",
         WHITE,
         label="Background",
         shown=DETAIL,
@@ -147,7 +148,13 @@ def _logo(source: str, image: bytes | AppError | None) -> Row:
 
 
 def _check_colors(code: Row) -> None:
+    """Refuse colors that no camera can scan, and warn of those that some cannot."""
     pair = code["foreground"], code["background"]
-    colors.check("colours_too_close", colors.MIN_SCANNED, *pair)
-    if colors.contrast(*pair) < colors.MIN_CONTRAST:  # not all cameras can scan them
-        warn(AppError("colours_too_close", **colors.better(*pair)).message)
+    too_close = AppError("colours_too_close", **colors.scan_advice(*pair))
+    if colors.contrast(*pair) < colors.MIN_SCANNED:
+        raise too_close
+    if colors.contrast(*pair) < colors.MIN_CONTRAST:
+        warn(too_close.message)
+    elif colors.is_inverted(*pair):
+        change = colors.scan_advice(*pair)["change"]
+        warn(f"Many readers cannot scan a light code on a dark background. Change {change}.")
