@@ -73,7 +73,7 @@ def test_all_labels_that_the_service_gives_are_restored(alice: Client, bob: Clie
         "language": {*(name.capitalize() for name in LANGUAGES.values()), "Unknown"},
     }
     visits: list[Visit] = [{name: label} for name, known in labels.items() for label in known]
-    visits += [{"bot": True, "browser": name} for name in (*bots._NAMES, bots._OTHER_BOT)]
+    visits += [{"bot": True, "browser": name} for name in (*bots.NAMES, bots.OTHER_BOT)]
     run_import(alice, account(*visits))
     before = export(alice)
     assert alice.delete(f"/api/url/{details(alice, 'sale')['id']}/delete").status_code == 200

@@ -5,6 +5,7 @@ import re
 from crawlerdetect.providers import exclusions
 
 from linkmgr.visits import bots
+from tests.support.shortlinks import Make
 from tests.support.targets import Target
 
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0"
@@ -57,6 +58,33 @@ PROGRAMS = (
     "Mozilla/5.0 (compatible; Cardyb/1.1; mailto:support@bsky.app)",
     "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
     "UptimeRobot/2.0",
+    # Previews of the Fediverse and of chat programs
+    *(
+        FEDIVERSE := (
+            "Lemmy/0.19.3; +https://lemmy.example",
+            "Akkoma 3.13.2; https://akkoma.example <admin@akkoma.example>",
+            "Friendica 'Giant Rhubarb' 2023.05-1518; https://friendica.example",
+            "PeerTube/6.0.3 (+https://peertube.example)",
+            "Mbin/1.7.1 (+https://mbin.example/agent)",
+            "Misskey/2024.2.0 (https://misskey.example)",
+            "Mozilla/5.0 (compatible; SummalyBot/5.2.0)",
+            "(Pixelfed/0.11.9; +https://pixelfed.example)",
+            "gotosocial/0.16 (+https://gts.example)",
+            "Synapse (bot; +https://github.com/matrix-org/synapse)",
+            "matrix-media-repo v1.3",
+            "Mozilla/5.0 (compatible; Rocket.Chat/6.0)",
+        )
+    ),
+    # Monitors and checkers of links
+    "Amazon-Route53-Health-Check-Service (ref 1b2c3d4e; report http://amzn.to/1vsZADi)",
+    "Blackbox Exporter/0.24.0",
+    f"Mozilla/5.0 (X11; Linux x86_64) {CHROME} Safari/537.36 DatadogSynthetics",
+    "Datadog/Synthetics",
+    f"Mozilla/5.0 (compatible; Windows NT 10.0; Catchpoint) {CHROME} Safari/537.36",
+    "linkinator/6.1.1",
+    "lychee/0.15.1",
+    "Consul Health Check",
+    "Gatus/1.0",
 )
 
 PEOPLE = (
@@ -116,6 +144,12 @@ def test_visits_by_programs_are_not_counted(target: Target) -> None:
 
 def test_visits_by_browsers_and_apps_of_people_are_counted(target: Target) -> None:
     assert counted(target, PEOPLE) == list(PEOPLE)
+
+
+def test_programs_that_preview_links_get_the_card(short: Make) -> None:
+    link = short(title="Sale")
+    assert [agent for agent in FEDIVERSE if "og:title" not in link.ask(agent=agent).text] == []
+    assert [agent for agent in PEOPLE if link.ask(agent=agent).status_code != 302] == []
 
 
 def test_python_searches_no_pattern_that_backtracks() -> None:

@@ -20,7 +20,7 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.request import request as web_request
-from linkmgr.visits import geoip, record, targets
+from linkmgr.visits import bots, geoip, record, targets
 from linkmgr.web import security_headers
 
 bp = Blueprint("short", __name__)
@@ -115,7 +115,7 @@ def _user_agent() -> str:
 
 def _shows_preview(link: Row, agent: str) -> bool:
     has_preview = link["title"] or link["metadescription"] or link["metaimage"]
-    return bool(has_preview) and targets.is_crawler(agent)
+    return bool(has_preview) and bots.shows_previews(agent)
 
 
 # --- redirects

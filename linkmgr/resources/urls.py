@@ -148,7 +148,7 @@ class Link(Resource):
     )
     metatitle = member(
         Text(allow_empty=True),
-        "The title in previews on social networks.",
+        "The title in previews of social networks, the Fediverse and chat programs.",
         "Summer sale",
         label="Title",
         shown=DETAIL,

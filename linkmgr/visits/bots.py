@@ -1,34 +1,18 @@
 """Detection of bots: crawlers, link previews, scanners and HTTP libraries."""
 
 import re
+import tomllib
+from functools import lru_cache
+from pathlib import Path
 
 import ua_parser
 from crawlerdetect.providers import crawlers, exclusions
 from ua_parser_rs import UserAgentExtractor
 
-# HTTP libraries, link previews and load generators that crawlerdetect does not list.
-_MORE_BOTS = (
-    "cardyb",
-    "insomnia/",
-    "java-http-client/",
-    "ktor client",
-    "powershell/",
-    "preview",
-    "^(?:bun|deno)/",
-    "^(?:ab|autocannon|dirb|feroxbuster|ffuf|gatling|hey|locust|oha|wfuzz|wrk|xh)\\b",
-    "^(?:grafana )?k6/",
-    "^node$",
-)
-# Names of bots in statistics, by a part of the user agent. The list is fixed, because bots can send any name.
-_NAMES = (
-    "AdsBot-Google", "AhrefsBot", "Amazonbot", "Applebot", "archive.org_bot", "Baiduspider", "bingbot", "Bytespider",
-    "CCBot", "ChatGPT-User", "ClaudeBot", "curl", "Discordbot", "DotBot", "DuckDuckBot", "facebookexternalhit",
-    "Feedly", "Go-http-client", "Googlebot", "GPTBot", "LinkedInBot", "Mastodon", "meta-externalagent", "MJ12bot",
-    "OAI-SearchBot", "okhttp", "PerplexityBot", "PetalBot", "Pinterestbot", "python-requests", "redditbot",
-    "SemrushBot", "SkypeUriPreview", "Slackbot", "TelegramBot", "Twitterbot", "UptimeRobot", "Wget", "WhatsApp",
-    "Yahoo! Slurp", "YandexBot",
-)  # fmt: skip
-_OTHER_BOT = "Other bot"
+_PROGRAMS = tomllib.loads(Path(__file__).with_name("programs.toml").read_text(encoding="utf-8"))
+_PREVIEWS, _MONITORS = _PROGRAMS["previews"], _PROGRAMS["monitors"]
+NAMES = tuple(dict.fromkeys((*_PROGRAMS["names"], *_PREVIEWS, *_MONITORS)))  # of bots in statistics
+OTHER_BOT = "Other bot"
 
 
 def _lower(pattern: str) -> str:
@@ -36,7 +20,9 @@ def _lower(pattern: str) -> str:
     return re.sub(r"(\\.)|(.)", lambda match: match[1] or match[2].lower(), pattern)
 
 
-_PATTERNS = [_lower(pattern) for pattern in (*crawlers.data, *_MORE_BOTS)]
+_PATTERNS = [
+    _lower(pattern) for pattern in (*crawlers.data, *_PROGRAMS["others"], *_PREVIEWS.values(), *_MONITORS.values())
+]
 # Only Python's re supports lookaround. It takes up to 26 ms for all patterns, the engine of ua-parser 0.03 ms.
 _LOOKAROUND = [pattern for pattern in _PATTERNS if re.search(r"\(\?<?[=!]", pattern)]
 _PYTHON_MATCHER = re.compile("|".join(_LOOKAROUND or ["(?!)"]))
@@ -45,12 +31,19 @@ _RUST_MATCHER = UserAgentExtractor(
 )
 # Common parts of browser names, some of which match a pattern. Like crawlerdetect, remove them first.
 _BROWSER_WORDS = re.compile("|".join(exclusions.data), re.IGNORECASE)
+_PREVIEW_MATCHER = re.compile("|".join(_PREVIEWS.values()), re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def shows_previews(agent: str) -> bool:
+    """Return True if the program fetches the link to show a preview of it."""
+    return _PREVIEW_MATCHER.search(agent) is not None
 
 
 def name(agent: str) -> str:
     """Return the name of a bot in statistics."""
     lower = agent.lower()
-    return next((name for name in _NAMES if name.lower() in lower), _OTHER_BOT)
+    return next((name for name in NAMES if name.lower() in lower), OTHER_BOT)
 
 
 def is_bot(agent: str) -> bool:

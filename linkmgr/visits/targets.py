@@ -6,7 +6,6 @@ first.
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -18,11 +17,6 @@ from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
 
-_CRAWLER = re.compile(
-    r"facebookexternalhit|facebot|twitterbot|linkedinbot|slackbot|whatsapp/|telegrambot|discordbot|skypeuripreview"
-    r"|pinterestbot|redditbot|vkshare|mastodon|iframely|embedly|cardyb|applebot",
-    re.IGNORECASE,
-)
 _APPLE = re.compile(r"\b(iPhone|iPad|iPod)\b")
 _TABLET = re.compile(r"iPad|Tablet|PlayBook|Kindle|Silk/|Android(?!.*Mobi)")
 _PHONE = re.compile(r"Mobi|iPhone|iPod|BlackBerry|Windows Phone")
@@ -54,12 +48,6 @@ _SCRIPTS = {"zh-cn": "hans", "zh-sg": "hans", "zh-tw": "hant", "zh-hk": "hant", 
 def first_match(targets: Targets, names: Iterable[str]) -> str | None:
     """Return the target of the first name that has one, or None."""
     return next((targets[name] for name in names if name in targets), None)
-
-
-@lru_cache(maxsize=1024)
-def is_crawler(agent: str) -> bool:
-    """Return True if a social network fetches the link to show a preview."""
-    return _CRAWLER.search(agent) is not None
 
 
 def device_names(agent: str) -> Iterator[str]:
