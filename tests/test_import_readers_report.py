@@ -59,7 +59,7 @@ def test_members_of_objects_are_columns_of_their_own() -> None:
 def test_a_cell_that_is_too_long_for_the_report_is_cut_and_says_so() -> None:
     _, row = read(orjson.dumps([BASE, BASE | {"title": "t" * 70_000, "other": "x"}]))
     assert (row.raw["title"][-8:], len(row.raw["title"]), row.raw["other"]) == ("t… [cut]", 5007, "x")
-    assert only(report(row)).problem == "Row 1 has a 'metatitle' that was cut in this report. Copy it from your file."
+    assert only(report(row)).problem == "Row 1 has a 'title' that was cut in this report. Copy it from your file."
     assert only(report(row, title="Sale")).record["metatitle"] == "Sale"
 
 

@@ -223,6 +223,9 @@ def test_a_message_names_a_bounded_number_of_columns() -> None:
         ("validUntil", "tomorrow", "Row 1 has an expiry in an unknown format: 'tomorrow'. "),
         ("visits", "many", "Row 1 has clicks that are not a number: 'many'. "),
         ("visits", "-1", "Row 1 has clicks that are not a number: '-1'. "),
+        ("visits", "1.5", "Row 1 has clicks that are not a number: '1.5'. "),
+        ("visits", "1.23.456", "Row 1 has clicks that are not a number: '1.23.456'. "),
+        ("validUntil", "1.13.2030", "Row 1 has an expiry in an unknown format: '1.13.2030'. "),
         ("visits", "9" * 19, "Row 1 has clicks that are not a number: "),
     ],
 )
@@ -240,7 +243,10 @@ def test_a_value_of_another_form_is_a_problem(column: str, cell: str, message: s
         ("1706695200", "2024-01-31 10:00:00"),
         ("1706695200000.0", "2024-01-31 10:00:00"),
         ("1706695200000000", "2024-01-31 10:00:00"),
+        ("31.01.2024 10:00:00", "2024-01-31 10:00:00"),
+        ("31.1.2024, 10:00", "2024-01-31 10:00:00"),
         ("0000-00-00 00:00:00", None),
+        ("0", None),
         ("null", None),
         ("", None),
     ],
@@ -253,8 +259,12 @@ def test_times_become_utc(text: str, utc: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "clicks"), [("1234", 1234), ("1,234", 1234), ("1 234 567", 1234567), ("12.0", 12), ("", None)]
-)
+    ("text", "clicks"), [
+        ("1234", 1234), ("1,234", 1234), ("1 234 567", 1234567), ("12.0", 12), ("", None), ("0", 0),
+        ("1.000", 1000), ("12.000", 12000), ("1.234.567", 1234567), ("1'234", 1234), ("1\u202f234", 1234),
+        ("1,234.00", 1234), ("1234,0", 1234),
+    ],
+)  # fmt: skip
 def test_clicks_may_have_separators(text: str, clicks: int | None) -> None:
     assert only(f'longUrl,shortCode,visits\nhttps://example.com,summer,"{text}"\n'.encode()).clicks == clicks
 

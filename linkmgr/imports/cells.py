@@ -9,6 +9,7 @@ import orjson
 from linkmgr.imports.rows import Unreadable
 from linkmgr.imports.sources import MAX_NAME, normalize
 
+_NO_VALUES = ("", "null", "none", "nil", "(null)", r"\n")  # in lower case
 CUT = "… [cut]"  # the end of a cell that the report has in part
 REMOVED = "[removed]"  # a password in the report
 MAX_TEXT = 1 << 16  # characters of a row; a body of the API has at most 64 KiB
@@ -29,6 +30,38 @@ def as_text(value: Any) -> str:
         return orjson.dumps(value).decode() if isinstance(value, bool | dict | list) else str(value)
     except orjson.JSONEncodeError:
         raise Unreadable("has a value that is nested in too many others. Leave it out.") from None
+
+
+def value(text: str) -> str:
+    """Return a cell without the spaces around it, or "" for the words that SQL tools write for no value."""
+    text = text.strip()
+    return "" if text.lower() in _NO_VALUES else text
+
+
+class Cells:
+    """The cells of a row by normalized column: of columns with the same, the first."""
+
+    def __init__(self, texts: dict[str, str], *, has_words_for_null: bool = True) -> None:
+        self._texts, self._has_words = texts, has_words_for_null
+        self._names = {normalize(name): name for name in reversed(texts)}
+
+    def __contains__(self, column: str) -> bool:
+        return column in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def name(self, column: str) -> str:
+        """Return the column as the source has it."""
+        return self._names.get(column, column)
+
+    def word(self, column: str) -> str:
+        """Return a text as the source has it, even if it is a word for no value."""
+        return self._texts[self._names[column]].strip() if column in self._names else ""
+
+    def text(self, column: str) -> str:
+        """Return a text, or "" for none."""
+        return value(self.word(column)) if self._has_words else self.word(column)
 
 
 def first_text(value: list[Any]) -> str | None:
@@ -84,5 +117,5 @@ def is_secret(text: str) -> bool:
 def _without_secret(name: str, text: str, names: Container[str]) -> str:
     if name in _ADDRESSES:
         return ""
-    is_flag = text.strip().lower() in ("", "true", "false", "0", "1")
+    is_flag = value(text).lower() in ("", "true", "false", "0", "1")
     return REMOVED if not is_flag and (name in names or is_secret(name)) else text

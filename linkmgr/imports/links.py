@@ -74,7 +74,7 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
     to our own host.
     """
     if row.problem:
-        return Sent(outcome=Outcome("failed", None, "invalid", row.problem))
+        return Sent(outcome=Outcome("failed", None, row.code, row.problem))
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
     body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}

@@ -44,6 +44,7 @@ class ImportRow(NamedTuple):
     visits: list[RawVisit] = []
     raw: dict[str, str] = {}  # columns of the source, without passwords
     problem: str | None = None  # a sentence, if the row could not be read
+    code: str = "invalid"  # of the problem
     kind: str = "links"  # or visits, or another file of an account
     is_mended: bool = False  # a line whose ids are those of the account
 
@@ -97,3 +98,11 @@ class ReadError(Exception):
 
 class Unreadable(ValueError):
     """The end of a sentence that begins with "Row 7". Readers raise it for a row that ends the file."""
+
+    code = "invalid"
+
+
+class Inactive(Unreadable):
+    """A link that is not open to all at its source."""
+
+    code = "import_inactive"

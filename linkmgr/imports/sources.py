@@ -74,11 +74,10 @@ SOURCES = (
             "tags": "channels tags",
             "created": "date",
             "clicks": "clicks",
-            "haspassword": "haspassword",
         },
     ),
     # https://docs.kutt.it, "Get list of links"
-    _source("kutt", "target address", url="target", custom="address", banned="banned"),
+    _source("kutt", "target address", url="target", custom="address"),
     # https://developers.rebrandly.com/docs/link-entity; the export of a workspace has the same names
     _source("rebrandly", "destination slashtag", url="destination", custom="slashtag shorturl"),
     # https://docs.short.io/articles/managing-links/how-to-export-short-links-from-short.io
@@ -108,6 +107,7 @@ SOURCES = (
         custom="key shortlink link",
         metadescription="description",
         metaimage="image",
+        geotarget="geo",
         description="comments",
     ),
     # The table yourls_url (https://github.com/YOURLS/YOURLS/blob/master/includes/functions-install.php), and

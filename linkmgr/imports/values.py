@@ -2,48 +2,26 @@
 
 import ipaddress
 import re
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from linkmgr.fields.times import parse_time
-from linkmgr.imports import cells
-from linkmgr.imports.cells import as_text
+from linkmgr.imports import cells, figures, states
+from linkmgr.imports.cells import Cells, as_text
 from linkmgr.imports.files.text import Record
-from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, RawVisit, Unreadable
+from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, Inactive, RawVisit, Unreadable
 from linkmgr.imports.sources import ANY_SEPARATOR, Columns, Source, normalize
 
-_EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_COUNT = re.compile(r"(\d{1,3}(?:[,'\u00a0 ]\d{3})+|\d{1,18})(?:\.0*)?", re.ASCII)
 _SHORT_URL = re.compile(
     r"https?://([^/\s]++)/++(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:]{2,}(?::\d+)?)/++(.*)", re.IGNORECASE
 )
-_NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NEUTRALIZED = re.compile(r"'+[=+\-@\t\r]")  # what our CSV has in place of a formula
 _HASH = re.compile(r"\$(?:2[abxy]?|argon2\w*|[1567HPy]|pbkdf2[\w-]*|s?crypt|bcrypt[\w-]*)\$.{10,}", re.DOTALL)
-_TRUE = ("true", "t", "1", "yes")
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
+# Normalized columns of targets for devices
+_APPLE, _ANDROID = ("iphone", "ipad"), ("android",)
+_DEVICES = {"ios": _APPLE, "iphoneurl": _APPLE, "android": _ANDROID, "androidurl": _ANDROID}
 _MAX_VISIT = 2048  # characters of a text of a visit
-_UTC = "%Y-%m-%d %H:%M:%S"
-
-
-def utc(text: str, *, end_of_day: bool = False) -> str | None:
-    """Return a time as UTC text, or None for none. Raise ValueError if it has no known form."""
-    text = text.strip()
-    if text.lower() in _NEVER:
-        return None
-    if epoch := _EPOCH.fullmatch(text):
-        seconds = int(epoch[1]) / 1000 ** ((len(epoch[1]) - 8) // 3)
-        return datetime.fromtimestamp(seconds, UTC).strftime(_UTC)
-    if _DATE.fullmatch(text) and not end_of_day:
-        text += " 00:00:00"
-    try:
-        time = parse_time(text)
-    except OverflowError:
-        raise ValueError from None
-    return f"{time.year:04}{time.strftime(_UTC[2:])}"
 
 
 def tags_of(text: str, separators: str, *, may_be_json: bool) -> list[str]:
@@ -81,6 +59,7 @@ class Converter:
         self._secret = set(columns.get("password", ()))
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
+        self._has_aliases = source is not None
 
     def row(self, number: int, record: Record) -> ImportRow:
         row = ImportRow(number)
@@ -98,56 +77,62 @@ class Converter:
                 raise Unreadable(record.problem)
             if any("\0" in text or "\\u0000" in text for text in row.raw.values()):
                 raise Unreadable("contains a NUL character. Remove it.")
-            return self._convert(row, {normalize(name): texts[name] for name in reversed(texts)})
+            return self._convert(row, Cells(texts, has_words_for_null=not self._is_own))
         except Unreadable as problem:
             raw = {name: text.replace("\0", "\ufffd") for name, text in row.raw.items()}
-            return row._replace(problem=f"Row {number} {problem}", raw=raw)
+            return row._replace(problem=f"Row {number} {problem}", raw=raw, code=problem.code)
 
-    def _convert(self, row: ImportRow, values: dict[str, str]) -> ImportRow:
+    def _convert(self, row: ImportRow, values: Cells) -> ImportRow:
         members = {member: self._value(member, values) for member in self._columns}
         record: dict[str, Any] = {member: text for member in LINK_MEMBERS if (text := members.get(member))}
-        if members.get("banned", "").lower() in _TRUE:
-            raise Unreadable("is banned at the source. Leave the row out, or empty its column 'banned'.")
+        clicks = self._clicks(members.get("clicks", ""), values)
         if not record.get("url"):
             raise Unreadable(f"has no target. Fill in '{self._target_column}', or leave the row out.")
         may_be_json = not (self._is_own and self._is_csv) or _ERROR in values
         tags = tags_of(members.get("tags", ""), self._separators, may_be_json=may_be_json)
         if sum(map(len, (*record.values(), *tags))) > cells.MAX_TEXT:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
+        if expiry := figures.time(record.pop("expiry", ""), "an expiry", end_of_day=True):
+            record["expiry"] = expiry
+        states.check(values, clicks, has_expiry=bool(expiry))
         self._split_alias(record)
-        if self._is_own and values.get("custom") == "" and "custom" in record:
+        if self._is_own and "custom" in values and not values.word("custom") and "custom" in record:
             record["alias"] = record.pop("custom")  # generated, as our own exports say
-        self._check_password(record, members.get("haspassword", ""))
+        _check_password(record, has_password=states.has_password(values))
         for member in NESTED:
             if member in record:
                 record[member] = _nested(member, record[member])
-        if expiry := _time(record.pop("expiry", ""), "an expiry", end_of_day=True):
-            record["expiry"] = expiry
+        _add_devices(record, values)
         return row._replace(
             record=record,
             tags=tags,
-            created=_time(members.get("created", ""), "a creation date", end_of_day=False),
-            clicks=self._clicks(members.get("clicks", ""), values),
+            created=figures.time(members.get("created", ""), "a creation date", end_of_day=False),
+            clicks=clicks,
         )
 
-    def _value(self, member: str, values: dict[str, str]) -> str:
-        """Return the first value that is not empty, or ""."""
+    def _value(self, member: str, values: Cells) -> str:
+        """Return the first value that is not empty, or "". Each link of a service has an alias, which may be a word for
+        no value."""
+        is_report = self._is_csv and _ERROR in values
         for name in self._columns[member]:
-            text = values.get(name, "").strip()
-            if self._is_csv and (self._is_own or _ERROR in values) and _NEUTRALIZED.match(text):
+            text = values.text(name)
+            if self._is_csv and (self._is_own or is_report) and _NEUTRALIZED.match(text):
                 text = text[1:]
-            if text == cells.REMOVED:
-                raise Unreadable(f"has a '{member}' that this report does not repeat. Fill it in, or leave it empty.")
-            if self._is_csv and _ERROR in values and text.endswith(cells.CUT):
-                raise Unreadable(f"has a '{member}' that was cut in this report. Copy it from your file.")
+            column = values.name(name)
+            if text == cells.REMOVED and (name in self._secret or cells.is_secret(name)):
+                raise Unreadable(f"has a '{column}' that this report does not repeat. Fill it in, or leave it empty.")
+            if is_report and text.endswith(cells.CUT):
+                raise Unreadable(f"has a '{column}' that was cut in this report. Copy it from your file.")
             is_empty = text in ("[]", "{}") and (not self._is_csv or member in NESTED)
             if text and not is_empty:
                 return text
-        return ""
+        words = (word for name in self._columns[member] if (word := values.word(name)))
+        return next(words, "") if member == "custom" and self._has_aliases else ""
 
-    def _clicks(self, text: str, values: dict[str, str]) -> int | None:
+    def _clicks(self, text: str, values: Cells) -> int | None:
         """Return the clicks that the source counted. Our own exports have those of an earlier source apart."""
-        clicks, imported = _count(text), _count(values.get("importedclicks", "")) if self._is_own else None
+        clicks = figures.count(text)
+        imported = figures.count(values.text("importedclicks")) if self._is_own else None
         return clicks if imported is None else (clicks or 0) + imported
 
     def _split_alias(self, record: dict[str, Any]) -> None:
@@ -161,37 +146,37 @@ class Converter:
         if not record["custom"]:
             del record["custom"]
 
-    def _check_password(self, record: dict[str, Any], has_password: str) -> None:
-        """Refuse a link whose password is unknown, because everybody could open it."""
-        password = record.pop("password", "")
-        is_mark = password.lower() in ("", "true", "false")
-        if not is_mark and not _HASH.fullmatch(password):
-            record["password"] = password
-        elif not is_mark or password.lower() == "true" or has_password.lower() in ("true", "1"):
-            raise Unreadable("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
+
+def _check_password(record: dict[str, Any], *, has_password: bool) -> None:
+    """Refuse a link whose password is unknown, because everybody could open it."""
+    password = record.pop("password", "")
+    is_mark = password.lower() in ("", "true", "false")
+    if not is_mark and not _HASH.fullmatch(password):
+        record["password"] = password
+    elif not is_mark or password.lower() == "true" or has_password:
+        raise Inactive("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
+
+
+def _add_devices(record: dict[str, Any], values: Cells) -> None:
+    """Add the targets that Dub and Short.io have for the devices of a maker."""
+    targets = [
+        {"device": device, "link": values.text(column)}
+        for column, devices in _DEVICES.items()
+        for device in devices
+        if values.text(column).startswith(("http://", "https://"))
+    ]
+    if targets:
+        record["devicetarget"] = [*record.get("devicetarget", []), *targets]
 
 
 def _nested(member: str, text: str) -> Any:
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         raise Unreadable(f"has a '{member}' that is not valid JSON. Correct it, or leave it empty.") from None
-
-
-def _time(text: str, what: str, *, end_of_day: bool) -> str | None:
-    try:
-        return utc(text, end_of_day=end_of_day)
-    except ValueError:
-        raise Unreadable(f"has {what} in an unknown format: '{text[:50]}'. Write it as 2030-12-31 23:59:59.") from None
-
-
-def _count(text: str) -> int | None:
-    text = text.strip()
-    if text.lower() in _NEVER:
-        return None
-    if not (count := _COUNT.fullmatch(text)):
-        raise Unreadable(f"has clicks that are not a number: '{text[:50]}'. Write it as 1234, or leave it empty.")
-    return int(re.sub(r"\D", "", count[1]))
+    if member == "geotarget" and isinstance(value, dict):  # as Dub has it
+        return [{"location": country, "link": url} for country, url in value.items()]
+    return value
 
 
 def _address(value: Any) -> str:
@@ -206,10 +191,10 @@ def _address(value: Any) -> str:
 
 def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "") -> RawVisit:
     """Return a raw visit. Raise Unreadable if its time is unknown."""
-    moment = _time(as_text(time), "a time", end_of_day=False)
+    moment = figures.time(as_text(time), "a time", end_of_day=False)
     if moment is None:
         raise Unreadable("has no time.")
-    texts = [as_text(value)[:_MAX_VISIT].replace("\0", "").strip() for value in (referrer, agent, country)]
+    texts = [cells.value(as_text(value)[:_MAX_VISIT].replace("\0", "")) for value in (referrer, agent, country)]
     code = texts[2].upper()
     return RawVisit(
         moment,

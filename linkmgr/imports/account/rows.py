@@ -19,9 +19,9 @@ from linkmgr.imports import links, visits
 from linkmgr.imports.account import reading
 from linkmgr.imports.account.export import RESOURCES
 from linkmgr.imports.batches import Batch
+from linkmgr.imports.figures import utc
 from linkmgr.imports.links import Outcome, Sent, failure
 from linkmgr.imports.rows import ImportRow
-from linkmgr.imports.values import utc
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr

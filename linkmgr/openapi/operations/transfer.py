@@ -131,8 +131,8 @@ IMPORTS = Section(
         "ImportError": js.record(
             number=js.number(17, 1),
             raw=js.map_of("https://example.com/sale", "Long URL"),
-            code="alias_taken",
-            message="This alias is already in use. Choose another one.",
+            code="import_inactive",
+            message="Row 17 is deleted at the source. Leave the row out, or empty its column 'deleted'.",
         ),
     },
     operations=(

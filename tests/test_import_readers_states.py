@@ -1,0 +1,147 @@
+"""Words for no value, and links that were not open to all at their source."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Client
+from tests.support.imported import Import, send
+from tests.support.reading import END, SALE, only, read
+
+FILES = Path(__file__).parent / "import_files"
+WORDS = ["NULL", "null", "None", r"\N", "(null)", "nil", " NULL ", ""]
+MEMBERS = ("password", "title", "description", "domain", "tags", "expiry", "created", "clicks", "deleted_at")
+
+
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("columns", ["target address", "longUrl shortCode", "to alias", "url key link"])
+def test_a_word_for_null_is_no_value_in_any_source_and_format(word: str, columns: str) -> None:
+    link = {name: SALE if n == 0 else "summer" for n, name in enumerate(columns.split())}
+    values = link | dict.fromkeys(MEMBERS, word)
+    mapping = {"url": next(iter(link)), "custom": [*link][1]}
+    expected = only(json.dumps([link]).encode(), mapping=mapping)
+    for file in (
+        json.dumps([values]).encode(),
+        json.dumps(values).encode(),
+        "\n".join([",".join(values), ",".join(values.values())]).encode(),
+        "\n".join(["\t".join(values), "\t".join(values.values())]).encode(),
+    ):
+        row = only(file, mapping=mapping)
+        assert (row.record, row.tags, row.created, row.clicks, row.problem) == (expected.record, [], None, None, None)
+    assert "domain" not in expected.record
+
+
+def test_a_table_that_was_exported_with_words_for_null_locks_no_link() -> None:
+    rows = read((FILES / "null_words_kutt_table.csv").read_bytes())
+    assert [(row.record, row.clicks) for row in rows] == [
+        ({"url": f"https://example.com/{alias}", "custom": alias}, 3) for alias in ("kutta", "kuttb", "kuttc")
+    ]
+
+
+def test_an_alias_of_a_service_and_texts_of_our_own_exports_may_be_such_a_word() -> None:
+    assert only(b"target,address\nhttps://example.com,nil\n").record["custom"] == "nil"
+    sql = b"INSERT INTO yourls_url VALUES ('null','https://example.com','NULL','2026-01-01','',1);"
+    assert only(sql).record == {"url": "https://example.com", "custom": "null"}
+    own = only(b"alias,custom,longurl,metatitle,uniqueclicks,channels\nnone,none,https://example.com,None,0,nil\n")
+    assert (own.record["custom"], own.record["metatitle"], own.tags) == ("none", "None", ["nil"])
+    assert only(b"longurl,alias\nhttps://example.com,NULL\n", mapping={"url": "longurl"}).record == {
+        "url": "https://example.com"
+    }
+
+
+LEAVE = "at the source. Leave the row out, or empty its column"
+SECRET = "has a password, which the source keeps secret. Fill in 'password', or leave the row out."
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"is_deleted": True}, f"is deleted {LEAVE} 'is_deleted'."),
+        ({"deleted_at": "2026-01-01 10:00:00"}, f"is deleted {LEAVE} 'deleted_at'."),
+        ({"Status": "Deleted"}, f"is deleted {LEAVE} 'Status'."),
+        ({"Status": "expired"}, f"has expired {LEAVE} 'Status'."),
+        ({"is_disabled": "1"}, f"is disabled {LEAVE} 'is_disabled'."),
+        ({"disabledAt": "2026-01-01"}, f"is disabled {LEAVE} 'disabledAt'."),
+        ({"banned": "Y"}, f"is banned {LEAVE} 'banned'."),
+        ({"active": "0"}, f"is not active {LEAVE} 'active'."),
+        ({"isActive": False}, f"is not active {LEAVE} 'isActive'."),
+        ({"hasRedirectRules": True}, f"has rules that choose its target {LEAVE} 'hasRedirectRules'."),
+        ({"testVariants": [{"url": SALE}]}, f"has rules that choose its target {LEAVE} 'testVariants'."),
+        ({"validSince": "2099-01-01"}, f"is not valid yet {LEAVE} 'validSince'."),
+        ({"meta": {"validSince": "2099-01-01T00:00:00Z"}}, f"is not valid yet {LEAVE} 'meta.validSince'."),
+        ({"clicks": 10, "maxVisits": 10}, f"has used up its 10 clicks {LEAVE} 'maxVisits'."),
+        ({"clicksLimit": 9}, f"is limited to 9 clicks, and the number of its clicks is unknown {LEAVE} 'clicksLimit'."),
+        ({"secret_key": "a1b2"}, SECRET),
+        ({"hasPassword": "true"}, SECRET),
+        ({"password_protected": 1}, SECRET),
+        ({"Status": "Active", "deleted": "f", "active": "1", "banned": 0, "rules": [], "archived": True}, None),
+        ({"validSince": "2020-01-01", "clicks": 9, "maxVisits": 10, "hasPassword": False}, None),
+        ({"is_disabled": "NULL", "deleted_at": "0000-00-00 00:00:00", "maxVisits": 0, "secret_key": ""}, None),
+        ({"expired": True, "expires": "2020-01-01 10:00:00"}, None),
+        ({"has_password": True, "password": "correct horse"}, None),
+    ],
+)
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"target": SALE, "address": "a"},
+        {"longUrl": SALE, "shortCode": "a"},
+        {"long_url": SALE, "link": "https://bit.ly/a"},
+    ],
+)
+def test_a_link_that_is_not_open_at_its_source_does_not_become_one(
+    members: dict[str, Any], problem: str | None, link: dict[str, str]
+) -> None:
+    row = only(json.dumps([link | members]).encode())
+    assert row.problem == (problem and f"Row 1 {problem}")
+    assert row.code == ("import_inactive" if problem else "invalid")
+    assert bool(row.record) == (problem is None)
+
+
+@pytest.mark.parametrize(
+    ("file", "states"),
+    [
+        ("shlink_limits.json", ["has rules that choose its target", "is not valid yet"]),
+        ("bitly_backhalves_and_deleted.json", [None, "is deleted"]),
+    ],
+)
+def test_files_with_links_that_have_ended_or_not_begun(file: str, states: list[str | None]) -> None:
+    rows = [row for row in read((FILES / file).read_bytes()) if row.record.get("custom") != "SummerB2"]
+    told = [
+        row.problem and row.problem.removeprefix(f"Row {row.number} ").partition(" at the source")[0] for row in rows
+    ]
+    assert told == states
+
+
+def test_targets_for_devices_and_countries_of_dub_are_kept() -> None:
+    row = only((FILES / "dub_card_off.json").read_bytes())
+    assert row.record["devicetarget"] == [
+        {"device": device, "link": "https://apps.apple.com/x"} for device in ("iphone", "ipad")
+    ]
+    assert row.record["geotarget"] == [{"location": "DE", "link": "https://example.de/"}]
+
+
+def test_the_preview_and_the_report_say_why_a_link_does_not_come_alive(alice: Client, run_import: Import) -> None:
+    file = (FILES / "shlink_limits.json").read_bytes()
+    [first, second] = send(alice, file, "?dry_run=1").get_json()["data"]["rows"]
+    assert f"is not valid yet {LEAVE} 'meta.validSince'." in second["problem"]
+    found = run_import(alice, file)
+    path = f"/api/imports/{found['id']}/errors"
+    rows = alice.get(path, headers={"Accept": "application/json"}).get_json()["data"]
+    told = [(row["code"], row["message"]) for row in rows]
+    assert told == [("import_inactive", first["problem"]), ("import_inactive", second["problem"])]
+    mended = alice.get(path).text.replace("2099-01-01", "2020-01-01").replace(",true,", ",,").replace(",10,", ",,", 1)
+    assert run_import(alice, mended.encode())["made"] == 2
+
+
+def test_targets_of_dub_are_those_of_a_link(alice: Client, run_import: Import) -> None:
+    assert run_import(alice, (FILES / "dub_card_off.json").read_bytes())["made"] == 1
+    link = alice.get("/api/urls?short=dubp").get_json()["details"]
+    assert link["geotarget"] == [{"location": "de", "link": "https://example.de/"}]
+    assert {target["device"] for target in link["devicetarget"]} == {"iphone", "ipad"}
+
+
+def test_an_expiry_keeps_that_a_link_has_expired() -> None:
+    assert only(f"target,address,expired,expire_in\n{SALE},a,true,{END}\n".encode()).record["expiry"] == END
