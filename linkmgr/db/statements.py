@@ -4,7 +4,7 @@
     run_repeatable write what may be written twice; retried likewise
     replica_row, replica_rows   read data that may lag, from the replica if there is one
     page           read one page of a list and its total, which may lag too
-    run            write and wait for the disk; never retried once the write may be committed
+    run, run_one   write and wait for the disk; never retried once the write may be committed
     run_unsynced   write without waiting for the disk
 
 Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
@@ -221,6 +221,12 @@ def run_repeatable(sql: str, **params: Any) -> Row | None:
 def run(sql: str, **params: Any) -> Row | None:
     """Execute a write, wait until it is on disk, and return its first row or None."""
     return _first((executor.get() or database()).execute(sql, params, idempotent=False))
+
+
+def run_one(sql: str, **params: Any) -> Row:
+    """Execute a write that returns a row, wait until it is on disk, and return the row."""
+    [written] = (executor.get() or database()).execute(sql, params, idempotent=False)
+    return written
 
 
 def run_unsynced(sql: str, **params: Any) -> Row | None:

@@ -59,7 +59,7 @@ class Key(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """A row of `repository.api_keys.identify`. The members after `bucket` are None if the key is unknown."""
+    """A row of `repository.callers.identify`. The members after `bucket` are None if the key is unknown."""
 
     bucket: str  # of the rate limit: the user's, or the client network's if the key is not valid
     id: int | None  # None if the key is not valid

@@ -17,7 +17,7 @@ from flask import Flask, Response
 from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.repository import api_keys
+from linkmgr.repository import callers
 from linkmgr.request import rate_limit, scopes
 from linkmgr.request import request as web_request
 from linkmgr.request.rate_limit import Window
@@ -69,14 +69,14 @@ def _key(request: web_request.Request) -> str | None:
 def _identify(key: str) -> tuple[Caller, Window | None]:
     """Return the caller and its window, in which this request is counted. The window is None if Redis counts."""
     if not key.startswith(keys.SCOPED_PREFIX):
-        return _recent_or_stored(api_keys.identify, keys.digest(key), web_request.network())
+        return _recent_or_stored(callers.identify, keys.digest(key), web_request.network())
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return _recent_or_stored(api_keys.identify, keys.digest(""), web_request.network())
+        return _recent_or_stored(callers.identify, keys.digest(""), web_request.network())
     try:
         address = str(ipaddress.ip_address(web_request.address()))
     except ValueError:
         address = None
-    return _recent_or_stored(api_keys.identify_scoped, keys.digest(key), web_request.network(), address)
+    return _recent_or_stored(callers.identify_scoped, keys.digest(key), web_request.network(), address)
 
 
 def _recent_or_stored(lookup: Any, *arguments: Any) -> tuple[Caller, Window | None]:
@@ -166,7 +166,7 @@ def _use(key: Key) -> None:
     """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     request = web_request.current()
     if key.is_first_use:
-        api_keys.record_use(key.id, web_request.address())
+        callers.record_use(key.id, web_request.address())
     if request.endpoint:  # otherwise the answer is a 404 or a 405
         scopes.require(key)
     if key.is_restricted:
