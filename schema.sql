@@ -716,6 +716,18 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
                      WHERE dimensions <> '{""}') counted
 $$;
 
+-- Return the clicks of a link or QR code by the number of the bucket. This is a function because it is planned once a
+-- connection.
+CREATE FUNCTION daily_clicks(tracked bigint, edges timestamptz[], since timestamptz, until timestamptz,
+                             split timestamptz[]) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_object_agg(day, clicks), '{}')
+          FROM (SELECT width_bucket(at, edges) AS day, sum(visits) AS clicks
+                  FROM tracked_counts(ARRAY[tracked], '{""}', since, until, split, '{f}')
+                 GROUP BY 1) daily);
+END $$;
+
 CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
@@ -791,6 +803,14 @@ CREATE TABLE imports (
                      WHEN stage = 'read' THEN 0.5 * bytes_read / nullif(size, 0)
                      WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED
 );
+
+-- Imports as clients see them.
+CREATE VIEW import_records AS
+SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+       CASE WHEN state = 'running' AND part > 0
+            THEN ceil(extract(epoch FROM now() - started) * (1 / part - 1))::bigint END AS seconds_left,
+       (100 * part)::integer AS percent, message, created, started, finished, version::text
+  FROM imports;
 
 -- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
 -- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`, and deleted.

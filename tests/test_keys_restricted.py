@@ -37,7 +37,7 @@ def test_every_table_of_users_is_restricted(sql: Sql) -> None:
     unrestricted = {
         "sessions",  # for browsers
         "webhooks", "outbox", "events",  # whose blueprint refuses restricted keys
-        "imports", "import_rows",  # the same
+        "imports", "import_records", "import_rows",  # the same
         "account_rollups",  # read without a selection only, which restricted keys must send
         "usage_parts",  # which triggers write
         "idempotency_keys",  # whose answers belong to a key

@@ -1,4 +1,5 @@
-"""A member of a resource needs one line in schema.sql, one in linkmgr/resources, and its name in linkmgr/repository."""
+"""A member of a resource needs one line in schema.sql, one in linkmgr/resources, and its name in the statements of
+linkmgr/repository that create and update."""
 
 import shutil
 import subprocess
@@ -17,7 +18,11 @@ EDITS = {
             '\n    note = member(Text(allow_empty=True), "A remark.", "Shop window", label="Remark")\n',
         ),
     ],
-    "linkmgr/repository/pixels.py": [("type name tag", " note")],
+    "linkmgr/repository/pixels.py": [
+        ("(user_id, type, name, tag", ", note"),
+        ("%(name)s, %(tag)s", ", %(note)s"),
+        ("tag = coalesce(%(tag)s, tag)", ", note = coalesce(%(note)s, note)"),
+    ],
 }
 SCRIPT = """
 import csv, io, json, re, secrets, sys

@@ -3,7 +3,7 @@
 import pytest
 
 from linkmgr.db import statements
-from linkmgr.repository.pixels import PIXELS
+from linkmgr.repository import pixels
 from tests.conftest import Client
 
 FORMS = ["application/x-www-form-urlencoded", "Multipart/Form-Data; boundary=x"]
@@ -123,7 +123,7 @@ def test_a_bug_is_a_500_in_the_envelope(alice: Client, monkeypatch: pytest.Monke
     def fail(_user_id: int, **_paging: int) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(PIXELS, "index", fail)
+    monkeypatch.setattr(pixels, "index", fail)
     headers = {"Authorization": f"Bearer {alice.key}"}
     answer = alice.http.get("/api/pixels", headers=headers)
     assert answer.status_code == 500
@@ -134,7 +134,7 @@ def test_a_bug_is_a_500_in_the_envelope(alice: Client, monkeypatch: pytest.Monke
 
 
 def test_a_value_that_only_postgresql_rejects_is_a_400(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PIXELS, "add", lambda *_: statements.row("SELECT 1 / 0 AS never"))
+    monkeypatch.setattr(pixels, "add", lambda *_: statements.row("SELECT 1 / 0 AS never"))
     answer = alice.post("/api/pixel/add", PIXEL)
     assert answer.status_code == 400
     assert answer.get_json()["message"] == "A value in the request cannot be stored. Check the members of the body."

@@ -20,6 +20,11 @@ class ShortUrl(NamedTuple):
     scheme: str | None = None  # None if it was not sent
 
 
+def short_url(domain: str | None, alias: str) -> str:
+    """Return the URL of a link. `domain` is a branded domain with its scheme, or None for our own host."""
+    return f"{domain or settings().base_url}/{alias}"
+
+
 def parse_short_url(text: str) -> ShortUrl | None:
     """Return the parts of a short URL, or None if no link can have it.
 

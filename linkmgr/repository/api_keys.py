@@ -50,7 +50,7 @@ def batch(user_id: int, after: int) -> list[Row]:
 
 
 def read(user_id: int, key_id: int) -> Row:
-    found = row(
+    stored = row(
         """
         SELECT *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
                CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
@@ -60,7 +60,7 @@ def read(user_id: int, key_id: int) -> Row:
         user_id=user_id,
         key_id=key_id,
     )
-    return existing(found, "key")
+    return existing(stored, "key")
 
 
 def default(user_id: int) -> Row:

@@ -1,30 +1,68 @@
 """Bio pages."""
 
+from typing import Unpack
+
 import orjson
 
-from linkmgr.db.statements import Row
-from linkmgr.repository.tables import Table, run_with_name
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import existing
+from linkmgr.repository.tables import BATCH, run_with_name
 from linkmgr.repository.urls import with_random_alias
+from linkmgr.settings import settings
 
-BIOS = Table(
-    "bios",
-    "bio page",
-    "name alias bio theme links",
-    added={
-        "custom": "%(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s))",
-    },
-    changed={"custom": "custom OR coalesce(%(alias)s <> alias, false)"},
-    columns="""
-    *, CASE WHEN custom THEN alias ELSE '' END AS custom, %(base)s::text || '/' || alias AS shorturl,
-    ARRAY(SELECT channel_id FROM channel_items i
-            JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-           WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
-           ORDER BY channel_id) AS channel,
-    created AS date, version::text
-    """,
-    write=run_with_name,
-)
-index, batch, read, delete = BIOS.index, BIOS.batch, BIOS.read, BIOS.delete
+
+def _to_record(bio: Row) -> Row:
+    return bio | {
+        "custom": bio["alias"] if bio["custom"] else "",
+        "shorturl": f"{settings().base_url}/{bio['alias']}",
+    }
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    bios = page(
+        """
+        SELECT *, created AS date, version::text FROM bios
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'bios'",
+        user_id=user_id,
+        **paging,
+    )
+    bios.rows[:] = map(_to_record, bios.rows)
+    return bios
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    bios = rows(
+        """
+        SELECT *, created AS date,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
+                      ORDER BY channel_id) AS channel
+          FROM bios
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+    return [_to_record(bio) for bio in bios]
+
+
+def read(user_id: int, bio_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, created AS date, version::text FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s
+        """,
+        user_id=user_id,
+        bio_id=bio_id,
+    )
+    return _to_record(existing(stored, "bio page"))
 
 
 def add(user_id: int, members: Row) -> Row:
@@ -38,7 +76,19 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def _add(user_id: int, members: Row) -> Row:
-    return BIOS.add(user_id, _encoded(members))
+    added = run_with_name(
+        """
+        INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
+        VALUES (%(user_id)s, %(name)s, %(alias)s,
+                %(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s)),
+                %(bio)s, %(theme)s, %(links)s)
+        RETURNING *, created AS date, version::text
+        """,
+        **_encoded(members),
+        user_id=user_id,
+    )
+    assert added
+    return _to_record(added)
 
 
 def _encoded(members: Row) -> Row:
@@ -47,4 +97,29 @@ def _encoded(members: Row) -> Row:
 
 
 def update(user_id: int, bio_id: int, members: Row) -> Row:
-    return BIOS.update(user_id, bio_id, _encoded(members))
+    updated = run_with_name(
+        """
+        UPDATE bios
+           SET name = coalesce(%(name)s, name),
+               alias = coalesce(%(alias)s, alias),
+               custom = custom OR coalesce(%(alias)s <> alias, false),
+               bio = coalesce(%(bio)s, bio),
+               theme = coalesce(%(theme)s, theme),
+               links = coalesce(%(links)s, links)
+         WHERE user_id = %(user_id)s AND id = %(bio_id)s
+        RETURNING *, created AS date, version::text
+        """,
+        **_encoded(members),
+        user_id=user_id,
+        bio_id=bio_id,
+    )
+    return _to_record(existing(updated, "bio page"))
+
+
+def delete(user_id: int, bio_id: int) -> None:
+    deleted = run(
+        "DELETE FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s RETURNING id",
+        user_id=user_id,
+        bio_id=bio_id,
+    )
+    existing(deleted, "bio page")

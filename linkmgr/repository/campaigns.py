@@ -1,23 +1,111 @@
 """Campaigns and their links."""
 
-from linkmgr.db.statements import run
-from linkmgr.errors import existing, not_found
-from linkmgr.repository.tables import Table, run_with_name
+from typing import Unpack
 
-CAMPAIGNS = Table(
-    "campaigns",
-    "campaign",
-    "name public",
-    # An empty slug removes the slug, and the rotator with it.
-    added={"slug": "nullif(%(slug)s, '')"},
-    changed={"slug": "nullif(coalesce(%(slug)s, slug), '')"},
-    columns="""
-    *, coalesce(slug, '') AS slug, coalesce(to_json(%(base)s::text || '/r/' || slug), 'false') AS rotator,
-    %(base)s::text || '/u/' || (SELECT username FROM users WHERE users.id = user_id)
-        || '/' || coalesce(slug, 'list') || '-' || id AS list, created AS date, version::text
-    """,
-    write=run_with_name,
-)
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import existing, not_found
+from linkmgr.repository.tables import BATCH, run_with_name
+from linkmgr.settings import settings
+
+
+def to_record(campaign: Row) -> Row:
+    """Return a row, which also has the `username`, with the URLs of its rotator and its list."""
+    base, slug = settings().base_url, campaign["slug"]
+    return campaign | {
+        "slug": slug or "",
+        "rotator": f"{base}/r/{slug}" if slug else False,
+        "list": f"{base}/u/{campaign['username']}/{slug or 'list'}-{campaign['id']}",
+    }
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    campaigns = page(
+        """
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'campaigns'",
+        user_id=user_id,
+        **paging,
+    )
+    campaigns.rows[:] = map(to_record, campaigns.rows)
+    return campaigns
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    campaigns = rows(
+        """
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+    return [to_record(campaign) for campaign in campaigns]
+
+
+def read(user_id: int, campaign_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND id = %(campaign_id)s
+        """,
+        user_id=user_id,
+        campaign_id=campaign_id,
+    )
+    return to_record(existing(stored, "campaign"))
+
+
+def add(user_id: int, members: Row) -> Row:
+    added = run_with_name(
+        """
+        INSERT INTO campaigns (user_id, name, slug, public)
+        VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
+        RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+    assert added
+    return to_record(added)
+
+
+def update(user_id: int, campaign_id: int, members: Row) -> Row:
+    """Write the members that are not None. An empty slug removes the slug, and the rotator with it."""
+    updated = run_with_name(
+        """
+        UPDATE campaigns
+           SET name = coalesce(%(name)s, name),
+               slug = nullif(coalesce(%(slug)s, slug), ''),
+               public = coalesce(%(public)s, public)
+         WHERE user_id = %(user_id)s AND id = %(campaign_id)s
+        RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+        campaign_id=campaign_id,
+    )
+    return to_record(existing(updated, "campaign"))
+
+
+def delete(user_id: int, campaign_id: int) -> None:
+    deleted = run(
+        "DELETE FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s RETURNING id",
+        user_id=user_id,
+        campaign_id=campaign_id,
+    )
+    existing(deleted, "campaign")
+
+
+# --- links of campaigns
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

@@ -2,13 +2,93 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
-from linkmgr.errors import not_found
-from linkmgr.repository.tables import Table
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.errors import existing, not_found
+from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
-CHANNELS = Table("channels", "channel", "name description color starred")
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT *, created AS date, version::text FROM channels
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'channels'",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date FROM channels
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, channel_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    return existing(stored, "channel")
+
+
+def add(user_id: int, members: Row) -> Row:
+    return run_one(
+        """
+        INSERT INTO channels (user_id, name, description, color, starred)
+        VALUES (%(user_id)s, %(name)s, %(description)s, %(color)s, %(starred)s)
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+
+
+def update(user_id: int, channel_id: int, members: Row) -> Row:
+    updated = run(
+        """
+        UPDATE channels
+           SET name = coalesce(%(name)s, name),
+               description = coalesce(%(description)s, description),
+               color = coalesce(%(color)s, color),
+               starred = coalesce(%(starred)s, starred)
+         WHERE user_id = %(user_id)s AND id = %(channel_id)s
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    return existing(updated, "channel")
+
+
+def delete(user_id: int, channel_id: int) -> None:
+    deleted = run(
+        "DELETE FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s RETURNING id",
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    existing(deleted, "channel")
+
+
+# --- items
 
 
 def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:

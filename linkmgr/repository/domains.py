@@ -1,25 +1,100 @@
 """Branded domains."""
 
-from linkmgr.db.statements import rows, run
-from linkmgr.repository.tables import Table, run_with_name
+from typing import Unpack
 
-# `logo` is the image of `brandlogo`, or b"". `is_checked` is True if the domain points to this service.
-DOMAINS = Table(
-    "domains",
-    "domain",
-    "redirectroot redirect404 brandname brandlogo brandcolor",
-    added={
-        "scheme": "split_part(%(domain)s, '://', 1)",
-        "host": "split_part(%(domain)s, '://', 2)",
-        "logo": "nullif(%(logo)s::bytea, '')",
-        "checked": "CASE WHEN %(is_checked)s THEN now() END",
-    },
-    changed={"logo": "nullif(coalesce(%(logo)s::bytea, logo), '')"},
-    columns="""
-    id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
-    """,
-    write=run_with_name,
-)
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import existing
+from linkmgr.repository.tables import BATCH, run_with_name
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+          FROM domains
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'domains'",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor
+          FROM domains
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, domain_id: int) -> Row:
+    stored = row(
+        """
+        SELECT id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+          FROM domains
+         WHERE user_id = %(user_id)s AND id = %(domain_id)s
+        """,
+        user_id=user_id,
+        domain_id=domain_id,
+    )
+    return existing(stored, "domain")
+
+
+def add(user_id: int, members: Row) -> Row:
+    """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service."""
+    added = run_with_name(
+        """
+        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor, logo,
+                             checked)
+        VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
+                %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s, nullif(%(logo)s::bytea, ''),
+                CASE WHEN %(is_checked)s THEN now() END)
+        RETURNING id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+    assert added
+    return added
+
+
+def update(user_id: int, domain_id: int, members: Row) -> Row:
+    updated = run_with_name(
+        """
+        UPDATE domains
+           SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
+               redirect404 = coalesce(%(redirect404)s, redirect404),
+               brandname = coalesce(%(brandname)s, brandname),
+               brandlogo = coalesce(%(brandlogo)s, brandlogo),
+               brandcolor = coalesce(%(brandcolor)s, brandcolor),
+               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
+         WHERE user_id = %(user_id)s AND id = %(domain_id)s
+        RETURNING id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+        """,
+        **members,
+        user_id=user_id,
+        domain_id=domain_id,
+    )
+    return existing(updated, "domain")
+
+
+def delete(user_id: int, domain_id: int) -> None:
+    deleted = run(
+        "DELETE FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s RETURNING id",
+        user_id=user_id,
+        domain_id=domain_id,
+    )
+    existing(deleted, "domain")
 
 
 def store_check(user_id: int, domain_id: int, *, problem: str) -> None:

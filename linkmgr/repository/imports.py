@@ -1,30 +1,51 @@
 """Imports: their state and their files."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Row, row, run
-from linkmgr.errors import AppError, not_found
-from linkmgr.repository.tables import Table
+from linkmgr.db.statements import Page, Paging, Row, page, row, run, run_one
+from linkmgr.errors import AppError, existing, not_found
 
 MAX_UNFINISHED = 3  # of a user
 MAX_KEPT = 1000  # of a user that have ended
 
 
-_IMPORTS = Table(
-    "imports",
-    "import",
-    "state source name address token size",
-    columns="""
-    id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
-    visits,
-    CASE WHEN state = 'running' AND part > 0
-         THEN ceil(extract(epoch FROM now() - started) * (1 / part - 1))::bigint END AS seconds_left,
-    (100 * part)::integer AS percent, message, created, started, finished, version::text
-    """,
-)
-index, read, delete = _IMPORTS.index, _IMPORTS.read, _IMPORTS.delete
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    imports = page(
+        """
+        SELECT * FROM import_records
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'imports'",
+        user_id=user_id,
+        **paging,
+    )
+    for record in imports.rows:
+        del record["user_id"]
+    return imports
+
+
+def read(user_id: int, import_id: int) -> Row:
+    stored = row(
+        "SELECT * FROM import_records WHERE user_id = %(user_id)s AND id = %(import_id)s",
+        user_id=user_id,
+        import_id=import_id,
+    )
+    record = existing(stored, "import")
+    del record["user_id"]
+    return record
+
+
+def delete(user_id: int, import_id: int) -> None:
+    deleted = run(
+        "DELETE FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s RETURNING id",
+        user_id=user_id,
+        import_id=import_id,
+    )
+    existing(deleted, "import")
 
 
 # --- creation, in a transaction
@@ -32,8 +53,16 @@ index, read, delete = _IMPORTS.index, _IMPORTS.read, _IMPORTS.delete
 
 def add(user_id: int, **members: Any) -> int:
     """Store a draft with `source`, and return its id."""
-    values = {"state": "draft", "name": "", "address": "", "token": None, "size": None} | members
-    return int(_IMPORTS.add(user_id, values)["id"])
+    added = run_one(
+        """
+        INSERT INTO imports (user_id, state, source, name, address, token, size)
+        VALUES (%(user_id)s, 'draft', %(source)s, %(name)s, %(address)s, %(token)s, %(size)s)
+        RETURNING id
+        """,
+        **{"name": "", "address": "", "token": None, "size": None} | members,
+        user_id=user_id,
+    )
+    return int(added["id"])
 
 
 def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
@@ -181,7 +210,7 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                started = CASE WHEN %(is_failing)s THEN started ELSE coalesce(started, now()) END,
                finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
                failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
-               found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
+               stored = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
                bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
                rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
                updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,

@@ -2,11 +2,10 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
-from linkmgr.errors import AppError, required
-from linkmgr.repository.tables import Table
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.errors import AppError, existing, required
+from linkmgr.repository.tables import BATCH
 
-OVERLAYS = Table("overlays", "overlay", "type name message link label position color background")
 MAX_ANSWERS = 100_000  # per overlay
 # The events of the answers that a statement has `added`.
 ANSWERS_RECORDED = """
@@ -18,6 +17,92 @@ ANSWERS_RECORDED = """
               FROM added
              WHERE has_webhooks(user_id))
 """
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT *, created AS date, version::text FROM overlays
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'overlays'",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date FROM overlays
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, overlay_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+    return existing(stored, "overlay")
+
+
+def add(user_id: int, members: Row) -> Row:
+    return run_one(
+        """
+        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
+        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
+                %(background)s)
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+
+
+def update(user_id: int, overlay_id: int, members: Row) -> Row:
+    updated = run(
+        """
+        UPDATE overlays
+           SET type = coalesce(%(type)s, type),
+               name = coalesce(%(name)s, name),
+               message = coalesce(%(message)s, message),
+               link = coalesce(%(link)s, link),
+               label = coalesce(%(label)s, label),
+               position = coalesce(%(position)s, position),
+               color = coalesce(%(color)s, color),
+               background = coalesce(%(background)s, background)
+         WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+    return existing(updated, "overlay")
+
+
+def delete(user_id: int, overlay_id: int) -> None:
+    deleted = run(
+        "DELETE FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s RETURNING id",
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+    existing(deleted, "overlay")
+
+
+# --- answers
 
 
 def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
@@ -39,7 +124,7 @@ def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
         **paging,
     )
     if not sent.total:
-        OVERLAYS.read(user_id, overlay_id)  # raises not_found
+        read(user_id, overlay_id)  # raises not_found
     return sent
 
 

@@ -1,5 +1,81 @@
 """Pixels. linkmgr/resources/pixels.py says which columns are shown."""
 
-from linkmgr.repository.tables import Table
+from typing import Unpack
 
-PIXELS = Table("pixels", "pixel", "type name tag", fixed="type")
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.errors import existing
+from linkmgr.repository.tables import BATCH
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT *, created AS date, version::text FROM pixels
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'pixels'",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date FROM pixels
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, pixel_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s
+        """,
+        user_id=user_id,
+        pixel_id=pixel_id,
+    )
+    return existing(stored, "pixel")
+
+
+def add(user_id: int, members: Row) -> Row:
+    return run_one(
+        """
+        INSERT INTO pixels (user_id, type, name, tag)
+        VALUES (%(user_id)s, %(type)s, %(name)s, %(tag)s)
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+
+
+def update(user_id: int, pixel_id: int, members: Row) -> Row:
+    updated = run(
+        """
+        UPDATE pixels SET name = coalesce(%(name)s, name), tag = coalesce(%(tag)s, tag)
+         WHERE user_id = %(user_id)s AND id = %(pixel_id)s
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+        pixel_id=pixel_id,
+    )
+    return existing(updated, "pixel")
+
+
+def delete(user_id: int, pixel_id: int) -> None:
+    deleted = run(
+        "DELETE FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s RETURNING id",
+        user_id=user_id,
+        pixel_id=pixel_id,
+    )
+    existing(deleted, "pixel")

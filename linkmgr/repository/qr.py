@@ -1,39 +1,36 @@
 """QR codes. Table `totals` counts their scans."""
 
 from collections.abc import Callable
+from typing import Unpack
 
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, replica_row, row, rows, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.tables import BATCH, Table
+from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
-# Lists show less than `_record_of`.
-QRS = Table(
-    "qrs",
-    "QR code",
-    columns="""
-    id, %(base)s::text || '/qr/' || code AS link,
-    coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name, created AS date
-    """,
-)
-index, delete = QRS.index, QRS.delete
 
-
-def _record_of(codes: str, more: str = "") -> str:
-    """Return the SELECT of records. `codes` is the table, or rows with the same columns."""
-    return f"""
-        SELECT q.version::text, id, %(base)s::text || '/qr/' || code AS link, coalesce(clicks, 0) AS scans, name,
-               created AS date, type, data, background, foreground,
-               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels{more}
-          FROM {codes} q
-          LEFT JOIN totals t ON tracked_id = id
-    """  # noqa: S608 - static SQL
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    codes = page(
+        """
+        SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
+               created AS date
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'qrs'",
+        user_id=user_id,
+        **paging,
+    )
+    codes.rows[:] = [{"id": code.pop("id"), "link": _link(code.pop("code"))} | code for code in codes.rows]
+    return codes
 
 
 def read(user_id: int, qr_id: int) -> Row:
@@ -46,29 +43,45 @@ def read_current(user_id: int, qr_id: int) -> Row:
     return _read(row, user_id, qr_id)
 
 
-_BY_ID = _record_of("qrs") + "WHERE user_id = %(user_id)s AND id = %(qr_id)s"
-
-
 def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
-    return _to_record(existing(fetch(_BY_ID, user_id=user_id, qr_id=qr_id, base=settings().base_url), "QR code"))
+    stored = fetch(
+        """
+        SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
+               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
+          FROM qrs q
+          LEFT JOIN totals t ON tracked_id = id
+         WHERE user_id = %(user_id)s AND id = %(qr_id)s
+        """,
+        user_id=user_id,
+        qr_id=qr_id,
+    )
+    return _to_record(existing(stored, "QR code"))
 
 
-_EXPORTED = """, code, coalesce(visitors, 0) AS uniquescans,
-               ARRAY(SELECT channel_id FROM channel_items i
-                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE i.user_id = q.user_id AND i.qr_id = q.id
-                      ORDER BY channel_id) AS channel"""
+def _link(code: str) -> str:
+    return f"{settings().base_url}/qr/{code}"
 
 
 def _to_record(code: Row) -> Row:
-    return code | {"statistics": visits.statistics({name: code.pop(name) for name in visits.TOTALS})}
+    """Return the record of a row, which also has the columns of its totals."""
+    statistics = visits.statistics({name: code.pop(name) for name in visits.TOTALS})
+    first = {"version": code.pop("version"), "id": code.pop("id"), "link": _link(code.pop("code"))}
+    return first | {"scans": statistics["clicks"]} | code | {"statistics": statistics}
 
 
 def batch(user_id: int, after: int) -> list[Row]:
     """Return the next QR codes behind an id with the ids of their channels, oldest first."""
-    return rows(
-        f"""
-        {_record_of("qrs", _EXPORTED)}
+    codes = rows(
+        """
+        SELECT id, code, name, created AS date, type, data, background, foreground,
+               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, coalesce(clicks, 0) AS scans,
+               coalesce(visitors, 0) AS uniquescans,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = q.user_id AND i.qr_id = q.id
+                      ORDER BY channel_id) AS channel
+          FROM qrs q
+          LEFT JOIN totals t ON tracked_id = id
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
          LIMIT %(limit)s
@@ -76,29 +89,29 @@ def batch(user_id: int, after: int) -> list[Row]:
         user_id=user_id,
         after=after,
         limit=BATCH,
-        base=settings().base_url,
     )
+    return [code | {"link": _link(code["code"])} for code in codes]
 
 
 def _params(user_id: int, members: Row) -> Row:
     unsent = dict.fromkeys(("name", "background", "foreground", "own_alias", "logo", "logo_source"))
-    encoded = {"data": orjson.dumps(members["data"]).decode(), "user_id": user_id, "base": settings().base_url}
+    encoded = {"data": orjson.dumps(members["data"]).decode(), "user_id": user_id}
     return unsent | members | encoded
 
 
 def add(user_id: int, members: Row) -> Row:
     """Store a QR code and return its record. `own_alias` must be in use if it is not None."""
     added = run(
-        f"""
-        WITH added AS (
-            INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
-            SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-                   nullif(%(logo)s::bytea, ''), %(logo_source)s
-             WHERE %(own_alias)s::text IS NULL
-                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
-            RETURNING *)
-        {_record_of("added")}
-        """,  # noqa: S608 - static SQL
+        """
+        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
+        SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+               nullif(%(logo)s::bytea, ''), %(logo_source)s
+         WHERE %(own_alias)s::text IS NULL
+            OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
+        RETURNING version::text, id, code, name, created AS date, type, data, background, foreground,
+                  CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
+                  NULL AS top_labels
+        """,
         **_params(user_id, members),
     )
     return _to_record(required(added, "short_link_unknown"))
@@ -108,7 +121,7 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
     """Write the members that are not None, and return the record. An empty logo removes the logo. A name that is still
     `old_name` becomes `new_name`. `own_alias` must be in use if the data changes and it is not None."""
     updated = run(
-        f"""
+        """
         WITH updated AS (
             UPDATE qrs
                SET data = %(data)s::json,
@@ -121,8 +134,11 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
                AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
                     OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
             RETURNING *)
-        {_record_of("updated")}
-        """,  # noqa: S608 - static SQL
+        SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
+               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
+          FROM updated q
+          LEFT JOIN totals t ON tracked_id = id
+        """,
         qr_id=qr_id,
         **_params(user_id, members),
     )
@@ -130,6 +146,15 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
         read_current(user_id, qr_id)  # raises not_found
         raise AppError("short_link_unknown")
     return _to_record(updated)
+
+
+def delete(user_id: int, qr_id: int) -> None:
+    deleted = run(
+        "DELETE FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s RETURNING id",
+        user_id=user_id,
+        qr_id=qr_id,
+    )
+    existing(deleted, "QR code")
 
 
 def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
@@ -172,10 +197,10 @@ def add_many(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
 
 def _to_results(codes: list[Row], stored: Row) -> list[Row]:
     results: list[Row] = [{} for _ in codes]
-    for number, code_id, link in stored["added"] or ():
-        results[number - 1] = {"id": code_id, "link": link}
-    for number, code in stored["refused"] or ():
-        results[number - 1] = failure(AppError(code))
+    for number, code_id, code in stored["added"] or ():
+        results[number - 1] = {"id": code_id, "link": _link(code)}
+    for number, refusal in stored["refused"] or ():
+        results[number - 1] = failure(AppError(refusal))
     return results
 
 
@@ -207,14 +232,13 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
                    logo_source
               FROM accepted
              ORDER BY n)
-        SELECT (SELECT json_agg(json_build_array(n, id, %(base)s::text || '/qr/' || code)) FROM accepted) AS added,
+        SELECT (SELECT json_agg(json_build_array(n, id, code)) FROM accepted) AS added,
                (SELECT json_agg(json_build_array(n, refusal)) FROM checked WHERE refusal IS NOT NULL) AS refused
         """,
         user_id=user_id,
         codes=orjson.dumps(members).decode(),
         images=[psycopg2.Binary(image) for image in images],
         atomic=atomic,
-        base=settings().base_url,
     )
     assert stored
     return stored

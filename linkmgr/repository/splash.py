@@ -1,5 +1,87 @@
 """Splash pages. linkmgr/resources/splash.py says which columns are shown."""
 
-from linkmgr.repository.tables import Table
+from typing import Unpack
 
-SPLASH_PAGES = Table("splash_pages", "splash page", "name title message link counter banner")
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.errors import existing
+from linkmgr.repository.tables import BATCH
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT *, created AS date, version::text FROM splash_pages
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'splash_pages'",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date FROM splash_pages
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, splash_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, created AS date, version::text FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s
+        """,
+        user_id=user_id,
+        splash_id=splash_id,
+    )
+    return existing(stored, "splash page")
+
+
+def add(user_id: int, members: Row) -> Row:
+    return run_one(
+        """
+        INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
+        VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+
+
+def update(user_id: int, splash_id: int, members: Row) -> Row:
+    updated = run(
+        """
+        UPDATE splash_pages
+           SET name = coalesce(%(name)s, name),
+               title = coalesce(%(title)s, title),
+               message = coalesce(%(message)s, message),
+               link = coalesce(%(link)s, link),
+               counter = coalesce(%(counter)s, counter),
+               banner = coalesce(%(banner)s, banner)
+         WHERE user_id = %(user_id)s AND id = %(splash_id)s
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+        splash_id=splash_id,
+    )
+    return existing(updated, "splash page")
+
+
+def delete(user_id: int, splash_id: int) -> None:
+    deleted = run(
+        "DELETE FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s RETURNING id",
+        user_id=user_id,
+        splash_id=splash_id,
+    )
+    existing(deleted, "splash page")

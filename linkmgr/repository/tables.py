@@ -1,91 +1,15 @@
-"""The statements that resources share, which differ only by the table and its columns, and what a statement raises if a
-name is taken."""
+"""Shared by the rows of all resources: batches, names that are unique over all users, versions, and locks."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Unpack
+from typing import Any
 
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
-from linkmgr.errors import existing
-from linkmgr.settings import settings
 
 BATCH = 500  # rows of an export in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
-
-
-class Table:
-    """The rows of users in a table.
-
-    A create and an update write the columns `stored` from the members of the same names, and the columns `added` and
-    `changed` from their expressions. An update leaves the columns in `fixed`. `columns` are the columns of a
-    record and its `version`. `write` executes the statements that store a row. Triggers count the rows of a table that
-    `has_usage`.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        noun: str,
-        stored: str = "",
-        *,
-        fixed: str = "",
-        added: dict[str, str] | None = None,
-        changed: dict[str, str] | None = None,
-        columns: str = "*, created AS date, version::text",
-        write: Callable[..., Row | None] = run,
-        has_usage: bool = True,
-    ) -> None:
-        self._noun, self._write = noun, write
-        inserted = {column: f"%({column})s" for column in stored.split()} | (added or {})
-        updated = {
-            column: f"coalesce(%({column})s, {column})" for column in stored.split() if column not in fixed.split()
-        } | (changed or {})
-        values = ", ".join(f"{column} = {value}" for column, value in updated.items())
-        row_of_user = "user_id = %(user_id)s AND id = %(row_id)s"
-        self._index = f"""
-            SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id < %(after)s
-             ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s
-        """  # noqa: S608 - static SQL
-        self._total = f"SELECT count(*) FROM {name} WHERE user_id = %(user_id)s"  # noqa: S608
-        if has_usage:
-            self._total = f"SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = '{name}'"  # noqa: S608
-        self._batch = f"""
-            SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
-        """  # noqa: S608
-        self._read = f"SELECT {columns} ", f" FROM {name} WHERE {row_of_user}"
-        self._insert = f"""
-            INSERT INTO {name} (user_id, {", ".join(inserted)}) VALUES (%(user_id)s, {", ".join(inserted.values())})
-            RETURNING {columns}
-        """  # noqa: S608
-        self._update = f"UPDATE {name} SET {values} WHERE {row_of_user} RETURNING {columns}"  # noqa: S608
-        self._delete = f"DELETE FROM {name} WHERE {row_of_user} RETURNING id"  # noqa: S608
-
-    def index(self, user_id: int, **paging: Unpack[Paging]) -> Page:
-        return page(self._index, self._total, user_id=user_id, base=settings().base_url, **paging)
-
-    def batch(self, user_id: int, after: int) -> list[Row]:
-        """Return the next rows behind an id, oldest first."""
-        return rows(self._batch, user_id=user_id, after=after, limit=BATCH, base=settings().base_url)
-
-    def read(self, user_id: int, row_id: int, also: str = "", **params: Any) -> Row:
-        """Return the record. `also` is the SQL of further columns, each after a comma, with their parameters."""
-        params |= {"user_id": user_id, "row_id": row_id, "base": settings().base_url}
-        return existing(row(also.join(self._read), **params), self._noun)
-
-    def add(self, user_id: int, members: Row) -> Row:
-        added = self._write(self._insert, **members, user_id=user_id, base=settings().base_url)
-        assert added is not None
-        return added
-
-    def update(self, user_id: int, row_id: int, members: Row) -> Row:
-        """Write the members that are not None."""
-        params = members | {"user_id": user_id, "row_id": row_id, "base": settings().base_url}
-        return existing(self._write(self._update, **params), self._noun)
-
-    def delete(self, user_id: int, row_id: int) -> None:
-        existing(run(self._delete, user_id=user_id, row_id=row_id), self._noun)
 
 
 def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]]:

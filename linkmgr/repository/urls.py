@@ -12,13 +12,12 @@ from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
-from linkmgr.errors import RETRY_SECONDS, AppError, not_found
+from linkmgr.errors import RETRY_SECONDS, AppError, existing, not_found
 from linkmgr.fields.aliases import new_alias
-from linkmgr.repository.tables import Table, run_with_name
+from linkmgr.repository.tables import run_with_name
 from linkmgr.repository.url_records import COLUMNS, details_of, to_record
 from linkmgr.settings import settings
 
-delete = Table("links", "link").delete
 T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free
 
@@ -264,3 +263,12 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
         changed=changed,
     )
     return to_record(_accepted(updated))
+
+
+def delete(user_id: int, link_id: int) -> None:
+    deleted = run(
+        "DELETE FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s RETURNING id",
+        user_id=user_id,
+        link_id=link_id,
+    )
+    existing(deleted, "link")

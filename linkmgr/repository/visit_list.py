@@ -65,7 +65,7 @@ def index(
 
 def answers(user_id: int) -> Iterator[list[Row]]:
     """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
-    for batch in in_batches(overlay.OVERLAYS.batch, user_id):
+    for batch in in_batches(overlay.batch, user_id):
         for form in batch:
             after = 0
             while records := _answers(user_id, form["id"], after):

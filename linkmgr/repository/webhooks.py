@@ -1,49 +1,112 @@
-"""Webhooks and their deliveries."""
+"""Webhooks and their deliveries. `secret_version` of a webhook changes with each rotation of its secret."""
 
 from typing import Unpack
 
 import orjson
 
 from linkmgr import keys
-from linkmgr.db.statements import UNSYNCED, Page, Paging, Row, database, page, run, run_unsynced
+from linkmgr.db.statements import UNSYNCED, Page, Paging, Row, database, page, row, rows, run, run_one, run_unsynced
 from linkmgr.errors import AppError, existing
-from linkmgr.repository.tables import Table
+from linkmgr.repository.tables import BATCH
 
 LEASE_SECONDS = 60  # of a delivery that is sent
 
-# 0 removes a filter. A webhook that is turned on starts without failures. `secret_version` changes with each rotation.
-WEBHOOKS = Table(
-    "webhooks",
-    "webhook",
-    "name url events active",
-    added={
-        "campaign_id": "nullif(%(campaign)s::bigint, 0)",
-        "channel_id": "nullif(%(channel)s::bigint, 0)",
-        "domain_id": "nullif(%(domain)s::bigint, 0)",
-        "secret_ciphertext": "%(ciphertext)s",
-    },
-    changed={
-        "campaign_id": "nullif(coalesce(%(campaign)s::bigint, campaign_id), 0)",
-        "channel_id": "nullif(coalesce(%(channel)s::bigint, channel_id), 0)",
-        "domain_id": "nullif(coalesce(%(domain)s::bigint, domain_id), 0)",
-        "reason": "CASE WHEN %(active)s THEN '' ELSE reason END",
-        "failures": "CASE WHEN %(active)s THEN 0 ELSE failures END",
-        "failing_since": "CASE WHEN %(active)s THEN NULL ELSE failing_since END",
-        "paused_until": "CASE WHEN %(active)s THEN NULL ELSE paused_until END",
-    },
-    columns="""
-    *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date, version::text,
-    md5(secret_ciphertext) AS secret_version
-    """,
-    has_usage=False,
-)
-index, batch, read, delete = WEBHOOKS.index, WEBHOOKS.batch, WEBHOOKS.read, WEBHOOKS.delete
-update = WEBHOOKS.update
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
+               version::text, md5(secret_ciphertext) AS secret_version
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT count(*) FROM webhooks WHERE user_id = %(user_id)s",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, webhook_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
+               version::text, md5(secret_ciphertext) AS secret_version
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    return existing(stored, "webhook")
 
 
 def add(user_id: int, members: Row) -> Row:
-    """Store a webhook with its `secret`, which is encrypted."""
-    return WEBHOOKS.add(user_id, members | {"ciphertext": keys.seal(user_id, members["secret"])})
+    """Store a webhook with its `secret`, which is encrypted. A filter of 0 passes all events."""
+    return run_one(
+        """
+        INSERT INTO webhooks (user_id, name, url, events, active, campaign_id, channel_id, domain_id, secret_ciphertext)
+        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, %(active)s, nullif(%(campaign)s::bigint, 0),
+                nullif(%(channel)s::bigint, 0), nullif(%(domain)s::bigint, 0), %(ciphertext)s)
+        RETURNING *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
+                  version::text, md5(secret_ciphertext) AS secret_version
+        """,
+        **members,
+        user_id=user_id,
+        ciphertext=keys.seal(user_id, members["secret"]),
+    )
+
+
+def update(user_id: int, webhook_id: int, members: Row) -> Row:
+    """Write the members that are not None. 0 removes a filter. One that is turned on starts without failures."""
+    updated = run(
+        """
+        UPDATE webhooks
+           SET name = coalesce(%(name)s, name),
+               url = coalesce(%(url)s, url),
+               events = coalesce(%(events)s, events),
+               active = coalesce(%(active)s, active),
+               campaign_id = nullif(coalesce(%(campaign)s::bigint, campaign_id), 0),
+               channel_id = nullif(coalesce(%(channel)s::bigint, channel_id), 0),
+               domain_id = nullif(coalesce(%(domain)s::bigint, domain_id), 0),
+               reason = CASE WHEN %(active)s THEN '' ELSE reason END,
+               failures = CASE WHEN %(active)s THEN 0 ELSE failures END,
+               failing_since = CASE WHEN %(active)s THEN NULL ELSE failing_since END,
+               paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        RETURNING *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
+                  version::text, md5(secret_ciphertext) AS secret_version
+        """,
+        **members,
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    return existing(updated, "webhook")
+
+
+def delete(user_id: int, webhook_id: int) -> None:
+    deleted = run(
+        "DELETE FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s RETURNING id",
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    existing(deleted, "webhook")
 
 
 def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version: str | None = None) -> None:

@@ -5,7 +5,7 @@ import secrets
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.fields.member import member
-from linkmgr.repository.campaigns import CAMPAIGNS
+from linkmgr.repository import campaigns
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, row_id
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
@@ -25,7 +25,7 @@ campaign is `public`. Responses to create and update contain the name as `domain
     plural = "campaigns"
     also_shown = ("domain", "campaign")
     fixed = ("domain",)
-    rows = CAMPAIGNS
+    rows = campaigns
 
     id = row_id()
     name = member(

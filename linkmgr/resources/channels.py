@@ -3,7 +3,7 @@
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Color, Text
 from linkmgr.fields.member import member
-from linkmgr.repository.channels import CHANNELS
+from linkmgr.repository import channels
 from linkmgr.resources.resource import EXPORT, Resource, created, row_id
 
 
@@ -14,7 +14,7 @@ channel, newest first. `date` is the day on which the item itself was created.""
     noun = path = "channel"
     plural = "channels"
     answered = ()
-    rows = CHANNELS
+    rows = channels
 
     id = row_id()
     name = member(Text(required=True), "Unique among your channels.", "Reading", label="Name")

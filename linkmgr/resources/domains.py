@@ -43,7 +43,7 @@ class Domain(Resource):
     noun, called = "branded domain", "Domain"
     path = "domain"
     plural = "domains"
-    rows = domains.DOMAINS
+    rows = domains
 
     id = row_id()
     domain = member(

@@ -11,7 +11,7 @@ from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
-from linkmgr.repository.overlay import MAX_ANSWERS, OVERLAYS
+from linkmgr.repository import overlay
 from linkmgr.resources.resource import DETAIL, Resource, created, prose, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
@@ -21,12 +21,12 @@ _PAIRS = (("type", "message"), ("color", "background"))
 
 
 class Overlay(Resource):
-    about = prose(__file__, choices=MAX_CHOICES, answers=MAX_ANSWERS)
+    about = prose(__file__, choices=MAX_CHOICES, answers=overlay.MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
     list_key = "cta"
     file = "overlays"
-    rows = OVERLAYS
+    rows = overlay
 
     id = row_id()
     type = member(Choice(TYPES, required=True), "The type of the overlay.", "message", label="Type")

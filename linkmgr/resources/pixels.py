@@ -2,7 +2,7 @@
 
 from linkmgr.fields.base import Choice, Matching, Text
 from linkmgr.fields.member import member
-from linkmgr.repository.pixels import PIXELS
+from linkmgr.repository import pixels
 from linkmgr.resources.resource import Resource, created, row_id
 
 SERVICES = {
@@ -29,7 +29,7 @@ class Pixel(Resource):
 Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
     noun = path = "pixel"
     plural = "pixels"
-    rows = PIXELS
+    rows = pixels
 
     id = row_id()
     type = member(

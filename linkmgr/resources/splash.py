@@ -2,7 +2,7 @@
 
 from linkmgr.fields.base import Integer, Target, Text
 from linkmgr.fields.member import member
-from linkmgr.repository.splash import SPLASH_PAGES
+from linkmgr.repository import splash
 from linkmgr.resources.resource import DETAIL, Resource, created, row_id
 
 
@@ -11,7 +11,7 @@ class Splash(Resource):
 A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
     noun = "splash page"
     path = plural = "splash"
-    rows = SPLASH_PAGES
+    rows = splash
 
     id = row_id()
     name = member(Text(required=True), "Its name in lists. Visitors do not see it.", "Launch", label="Name")

@@ -29,7 +29,7 @@ def _owner() -> None:
         )
         return found or own(user_id, row_id)
 
-    own, pixels.PIXELS.read = pixels.PIXELS.read, read  # type: ignore[assignment, method-assign]
+    own, pixels.read = pixels.read, read  # type: ignore[assignment]
 
 
 def _key() -> None:
