@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.languages import LANGUAGES
+from linkmgr.fields.languages import NAMES as LANGUAGES
 from linkmgr.imports import job
 from linkmgr.visits import bots
 from tests.conftest import Client
@@ -70,7 +70,7 @@ def test_all_labels_that_the_service_gives_are_restored(alice: Client, bob: Clie
     labels: dict[str, set[str]] = {
         "country": {*NAMES, *(name for names in NAMES.values() for name in names), "Unknown"},
         "device": {"phone", "tablet", "desktop", "Unknown"},
-        "language": {*(name.capitalize() for name in LANGUAGES.values()), "Unknown"},
+        "language": {*(names[0] for names in LANGUAGES.values()), "Unknown"},
     }
     visits: list[Visit] = [{name: label} for name, known in labels.items() for label in known]
     visits += [{"bot": True, "browser": name} for name in (*bots.NAMES, bots.OTHER_BOT)]

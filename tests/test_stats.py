@@ -123,6 +123,7 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
         ("device=phone&country=-PE&by=browser", 1),
         ("city=berlin&language=de&os=linux&browser=firefox", 3),
         ("language=german,fr", 3),
+        ("language=german,French,Haitian,mi,tzm", 3),
         ("country=Unknown,other", 0),
         ("country=Bolivia", 0),
         ("country=Türkiye,Turkey", 0),

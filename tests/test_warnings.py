@@ -178,7 +178,7 @@ def test_a_device_that_does_not_exist_causes_a_warning(alice: Client, label: str
     [
         ("jp", "ja"),
         ("frnch", "french"),
-        ("klingon", ""),
+        ("dothraki", ""),
         ("en-uk", ""),
         ("xx", ""),
         ("eng", "en"),

@@ -4,16 +4,15 @@ import csv
 import re
 from dataclasses import dataclass
 
+from linkmgr.fields import languages
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
-from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.problems import invalid
 from linkmgr.settings import settings
 
 DEVICES = ("phone", "tablet", "desktop", "unknown")
 MAX_VALUES = 50
-_CODE_LENGTH = 2  # of a country or a language
+_CODE_LENGTH = 2  # of a country and most languages
 _COUNTRIES = LOWER_NAMES | {"unknown", "other"}  # labels, besides those of a database of the installation
-_LANGUAGES = {*LANGUAGES.values(), "unknown", "other"}
 _EXPECTED = {
     "country": "country must be names such as Germany, or ISO 3166 codes such as DE",
     "language": "language must be names such as German, or codes such as de",
@@ -55,16 +54,19 @@ def _labels(name: str, values: list[str]) -> list[str]:
 
 
 def _labels_of(name: str, value: str) -> list[str]:
-    label, is_code = value.lower(), name in _EXPECTED and len(value) == _CODE_LENGTH
+    label = value.lower()
+    is_code = name in _EXPECTED and (len(value) == _CODE_LENGTH or (name == "language" and label in languages.NAMES))
     match name:
         case "country" if is_code:
             labels = [name.lower() for name in NAMES.get("GB" if label == "uk" else value.upper(), ())]
         case "country":  # the database of this setting may have further names
             labels = [label] if label in _COUNTRIES or settings().geoip_database else []
-        case "language" if is_code:
-            labels = [LANGUAGES[label]] if label in LANGUAGES else []
+        case "language" if label in languages.LABELS:
+            labels = [languages.LABELS[label].lower()]
+        case "language" if label in languages.NAMES:
+            labels = [languages.NAMES[label][0].lower()]
         case "language":
-            labels = [label] if label in _LANGUAGES else []
+            labels = [label] if label in ("unknown", "other") else []
         case _:
             labels = [label]
     if not labels:

@@ -1,12 +1,11 @@
-"""Languages of visits: English names in lower case by ISO 639-1 code."""
+"""ISO 639 codes of languages, as browsers send them, and their English names.
 
-LANGUAGES = {
-    "ar": "arabic", "bg": "bulgarian", "bn": "bengali", "ca": "catalan", "cs": "czech", "da": "danish",
-    "de": "german", "el": "greek", "en": "english", "es": "spanish", "et": "estonian", "fa": "persian",
-    "fi": "finnish", "fr": "french", "he": "hebrew", "hi": "hindi", "hr": "croatian", "hu": "hungarian",
-    "id": "indonesian", "it": "italian", "ja": "japanese", "ko": "korean", "lt": "lithuanian", "lv": "latvian",
-    "ms": "malay", "nb": "norwegian", "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sk": "slovak", "sl": "slovenian", "sr": "serbian",
-    "sv": "swedish", "sw": "swahili", "th": "thai", "tr": "turkish", "uk": "ukrainian", "ur": "urdu",
-    "vi": "vietnamese", "zh": "chinese",
-}  # fmt: skip
+languages.txt has the languages of CLDR, as in Babel 2.19, those of ISO 639-2, and those of ISO 639-3 in which browsers
+are published. The first name is the label of statistics. The others are further names, and the first without accents.
+"""
+
+from pathlib import Path
+
+_LINES = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+NAMES = {code: names.split("/") for code, _, names in (line.partition(" ") for line in _LINES)}
+LABELS = {name.lower(): names[0] for names in NAMES.values() for name in names}

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from linkmgr.db.statements import Row
+from linkmgr.fields import languages
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.languages import LANGUAGES
 from linkmgr.imports.rows import RawVisit
 from linkmgr.repository import imported, visits
 from linkmgr.repository.visits import UNKNOWN
@@ -22,7 +22,7 @@ _LABELS = ("city", "referrer", "browser", "os")
 _COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
 _LOWER_COUNTRIES = {name.lower(): names[0] for names in NAMES.values() for name in names}
 _DEVICES = {"phone", "tablet", "desktop"}
-_LANGUAGES = {name.capitalize() for name in LANGUAGES.values()}
+_LANGUAGES = {*languages.LABELS.values()}
 _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 
 

@@ -140,7 +140,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
 _NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "devices": lambda: targets.device_names(_user_agent()),
     "locations": lambda: targets.country_names(geoip.find_location(web_request.address()).country),
-    "languages": lambda: targets.language_names(code for code, quality in request.accept_languages if quality > 0),
+    "languages": lambda: targets.language_names(request.headers.get("Accept-Language", "")),
 }
 
 

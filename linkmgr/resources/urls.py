@@ -5,10 +5,10 @@ from typing import Any
 from marshmallow import post_load
 
 from linkmgr.db.statements import Row
+from linkmgr.fields import languages
 from linkmgr.fields.aliases import Alias
 from linkmgr.fields.base import Choice, Password, Shown, Target, Text, Url
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.links import (
     DeepLink,
     Expiry,
@@ -35,7 +35,10 @@ RECORD, TOTALS = "record", "list export"  # where a member is shown
 COUNTRIES = {name.lower(): name for name in sorted(names[0] for names in NAMES.values())}
 _DEVICES = "iPhone iPad Android Mac Windows Linux ChromeOS Phone Tablet Mobile Desktop"
 DEVICES = {name.lower(): name for name in _DEVICES.split()}
-NAMES_OF_LANGUAGES = {name: name.capitalize() for name in sorted({*LANGUAGES.values()})}
+NAMES_OF_LANGUAGES = {
+    name.lower(): name
+    for name in sorted({names[0] for code, names in languages.NAMES.items() if len(code) == len("en")})
+}
 # Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
 # update with nothing else leaves it so.
 _DEFAULTS: Row = {
@@ -133,7 +136,7 @@ class Link(Resource):
     )
     languagetarget = member(
         Targets("language", labels.language_problem, "A language: its code or its English name.", "fr"),
-        "Targets by the language of the visitor's browser.",
+        "Targets by the language that the visitor's browser prefers.",
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",
         options=NAMES_OF_LANGUAGES,

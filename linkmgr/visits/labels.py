@@ -6,8 +6,8 @@ label can match. It accepts a label in doubt, because no list has all models of 
 
 import re
 
+from linkmgr.fields import languages
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
-from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.unknown import did_you_mean
 from linkmgr.visits.targets import DEVICE_WORDS, REGIONS
 
@@ -18,14 +18,6 @@ _OTHER_NAMES = {
     "österreich": "AT", "schweiz": "CH", "españa": "ES", "brasil": "BR", "uae": "AE", "korea": "KR",
 }  # fmt: skip
 
-# ISO 639-1, and the codes that older browsers send.
-_LANGUAGE_CODES = """
-    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en
-    eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv
-    ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne
-    ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st
-    su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu in iw ji mo sh
-"""
 # Codes that are taken for the one of a language.
 _OTHER_CODES = {
     "cn": "zh", "cz": "cs", "dk": "da", "eng": "en", "fra": "fr", "fre": "fr", "ger": "de", "deu": "de", "gr": "el",
@@ -51,7 +43,6 @@ _BRANDS = """
     vodafone walton watchos webos wiko wileyfox windows xbox xiaomi xolo xoro yarvik yota ziilabs zopo zte zuk
 """
 _DEVICES = DEVICE_WORDS | set(_BRANDS.split())
-_TWO_LETTERS = set(_LANGUAGE_CODES.split())
 
 
 def country_problem(label: str) -> str | None:
@@ -74,7 +65,7 @@ def _is_tag(label: str) -> bool:
     primary, *subtags = re.split("[-_]", label)
     if not re.fullmatch("[a-z]{2,3}", primary, re.ASCII) or primary in _OTHER_CODES:
         return False
-    if len(primary) == len("en") and primary not in _TWO_LETTERS:
+    if len(primary) == len("en") and primary not in languages.NAMES:
         return False
     regions = [subtag for subtag in subtags if len(subtag) == len("us")]
     return all(re.fullmatch("[a-z0-9]{1,8}", subtag, re.ASCII) for subtag in subtags) and all(
@@ -83,7 +74,7 @@ def _is_tag(label: str) -> bool:
 
 
 def language_problem(label: str) -> str | None:
-    names = set(LANGUAGES.values())
+    names = languages.LABELS.keys()
     name, _, region = label.removesuffix(")").partition(" (")
     if label == "*" or label in names or _is_tag(label) or (name in names and region in REGIONS.values()):
         return None

@@ -15,19 +15,17 @@ import ua_parser
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask
-from werkzeug.datastructures import LanguageAccept
-from werkzeug.http import parse_accept_header
 
 from linkmgr import metrics
+from linkmgr.fields import languages
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository.visits import UNKNOWN
 from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
 from linkmgr.visits.queue import Visit, VisitQueue
-from linkmgr.visits.targets import device_kind
+from linkmgr.visits.targets import device_kind, preferred_languages
 
 DIRECT = "Direct, email and other"
 MAX_LABEL = 100
@@ -82,7 +80,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
         referrer=referrer or DIRECT,
         social=social(referrer),
         city=_label(location.city),
-        language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")[:MAX_LABEL]),
+        language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
         **_client(agent),
     )
 
@@ -119,11 +117,10 @@ def _client(agent: str) -> dict[str, Any]:
     return {"browser": browser, "os": _label(system), "device": _label(device_kind(agent, system))}
 
 
-@lru_cache(maxsize=1024)
 def _language(accepted: str) -> str:
     """Return the English name of the language that the visitor prefers."""
-    best = parse_accept_header(accepted, LanguageAccept).best or ""
-    return LANGUAGES.get(best.lower().split("-")[0], UNKNOWN).capitalize()
+    codes = (code.lower().partition("-")[0] for code in preferred_languages(accepted))
+    return next((languages.NAMES[code][0] for code in codes if code in languages.NAMES), UNKNOWN)
 
 
 def _wants_privacy(environ: Environ) -> bool:

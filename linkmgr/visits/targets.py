@@ -6,13 +6,16 @@ first.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import ua_parser
+from werkzeug.datastructures import LanguageAccept
+from werkzeug.http import parse_accept_header
 
+from linkmgr.fields import languages
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.languages import LANGUAGES
 from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
@@ -34,6 +37,7 @@ _DEVICE_KINDS = {
 }
 DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_KINDS.values()) for word in words}
 
+_MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
 REGIONS = {
     "ar": "argentina", "at": "austria", "au": "australia", "be": "belgium", "br": "brazil", "ca": "canada",
@@ -80,16 +84,25 @@ def country_names(country: Country) -> Iterator[str]:
     yield from (name.lower() for name in NAMES.get(country.code or "", ()))
 
 
-def language_names(accepted: Iterable[str]) -> Iterator[str]:
-    """Yield all names of each accepted language, in the order of preference. `pt-BR` also matches Portuguese."""
-    for code in accepted:
+@lru_cache(maxsize=1024)
+def preferred_languages(accepted: str) -> tuple[str, ...]:
+    """Return the codes in the header Accept-Language that the visitor prefers, in this order: those with at least 0.9
+    of the best quality. Browsers give the variants of a language that much, and less to other languages."""
+    sent = [pair for pair in parse_accept_header(accepted[:_MAX_ACCEPTED], LanguageAccept) if pair[1] > 0]
+    least = round(0.9 * max((quality for _, quality in sent), default=0), 3)  # a quality has three digits
+    return tuple(code for code, quality in sent if quality >= least)
+
+
+def language_names(accepted: str) -> Iterator[str]:
+    """Yield all names of each preferred language. `pt-BR` also matches Portuguese."""
+    for code in preferred_languages(accepted):
         tag = code.lower()
         primary, *subtags = tag.split("-")
-        name = LANGUAGES.get(primary, primary)
+        names = [name.lower() for name in languages.NAMES.get(primary, ())]
         yield from (tag, tag.replace("-", "_"))
         regions = [REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in REGIONS]
-        yield from (f"{name} ({region})" for region in regions)
-        yield from (primary, name, f"{primary}-{primary}", f"{primary}_{primary}")
+        yield from (f"{name} ({region})" for name in names for region in regions)
+        yield from (primary, *names, f"{primary}-{primary}", f"{primary}_{primary}")
 
 
 def with_parameters(url: str, parameters: list[list[str]]) -> str:
