@@ -4,13 +4,23 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, metrics, openapi, pages, settings
+from linkmgr.api import derived
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
 from linkmgr.repository import cleanup, purge, url_records
 from linkmgr.request import rate_limit
 from linkmgr.request.request import IdConverter, Service
-from linkmgr.web import auth, conditional_writes, error_handlers, middleware, responses, security_headers, sessions
+from linkmgr.web import (
+    auth,
+    conditional_writes,
+    error_handlers,
+    middleware,
+    operation,
+    responses,
+    security_headers,
+    sessions,
+)
 
 __version__ = settings.RELEASE
 
@@ -40,6 +50,8 @@ def create_app(**overrides: str) -> Flask:
         api.init_app(app)
         openapi.init_app(app)
         pages.init_app(app)
+        derived.declare(app)
+        operation.init_app(app)  # needs all routes
         conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes

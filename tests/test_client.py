@@ -44,9 +44,9 @@ class Generated:
 
     def send(self, call: Call, **parameters: str) -> dict[str, Any]:
         """Send the call. Check that the objects of the client hold all of the response, and return it."""
-        operation = document()["paths"][call.operation.path][call.method.lower()]
+        operation = document()["paths"][call.route.path][call.method.lower()]
         called = self.module(f"api.{snake(operation['tags'][0])}.{snake(operation['operationId'])}")
-        places = zip(call.operation.path.split("/"), self.stage.path(call).split("/"), strict=True)
+        places = zip(call.route.path.split("/"), self.stage.path(call).split("/"), strict=True)
         path = [int(text) if text.isdigit() else text for name, text in places if name.startswith("{")]
         members = call.example
         sent = parameters if members is None else parameters | {"body": self.body(called, members)}
@@ -87,9 +87,12 @@ def generated(serve: Callable[..., str], stage: Stage, tmp_path: Path, monkeypat
 
 def test_each_operation_is_called_and_its_whole_response_is_read(generated: Generated) -> None:
     for call in CALLS:
-        if call.operation.path.endswith("_id}/update"):
+        if call.route.path.endswith("_id}/update"):
             assert generated.send(call, if_match='"1-a"')["code"] == "changed_meanwhile"
-        if call.operation.route == "DELETE /api/imports/{import_id}":  # it would cancel one that has been continued
+        if (call.method, call.path) == (
+            "DELETE",
+            "/api/imports/{import_id}",
+        ):  # it would cancel one that has been continued
             wait_until(lambda: generated.send(READS["/api/imports/{import_id}"])["data"]["state"] == "failed")
         repeatable = {"idempotency_key": str(call)} if call.path.endswith("/add") else {}
         answers = [generated.send(call, **repeatable) for _ in range(1 + bool(repeatable))]

@@ -8,7 +8,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.db.statements import Database
-from linkmgr.openapi.document import path_of
+from linkmgr.web import operation
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.document import app as routes
@@ -17,9 +17,8 @@ from tests.support.factories import Sql
 ORIGIN = "https://app.example.com"
 # The routes of the API, with their methods.
 ROUTES: dict[str, set[str]] = {}
-for _rule in routes().url_map.iter_rules():
-    if _rule.rule.startswith("/api/"):
-        ROUTES.setdefault(path_of(_rule), set()).update((_rule.methods or set()) - {"HEAD"})
+for _route in operation.routes(routes()):
+    ROUTES.setdefault(_route.path, set()).add(_route.method)
 READ = {"authorization", "x-custom"}
 EXPOSED = {
     "content-disposition", "www-authenticate",

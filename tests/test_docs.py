@@ -13,10 +13,9 @@ from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.openapi.operations import SECTIONS
 from tests.conftest import ROOT, Client
 from tests.support.browser import Browser
-from tests.support.document import document
+from tests.support.document import contents, document
 from tests.support.operations import CALLS, Call, examples
 from tests.support.pages import POLICY
 from tests.support.stage import Stage
@@ -65,9 +64,9 @@ def test_over_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
 
 
 def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page: str) -> None:
-    for section in SECTIONS:
-        anchor = section.name.lower().replace(" ", "-")
-        bodies = [operation.body for operation in section.operations if operation.body]
+    for section, routes in contents():
+        anchor = section.title.lower().replace(" ", "-")
+        bodies = [route.operation.body for route in routes if route.operation.body]
         members = {name: example for body in bodies for name, example in examples(body).items()}
         for name, example in members.items():
             [row] = re.findall(f'<tr id="{anchor}-{name}">(.*?)</tr>', page, re.DOTALL)
@@ -145,7 +144,7 @@ def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> 
         return order.index("DELETE" if deletes else call.method), last
 
     for call in sorted(routes.values(), key=position):
-        command = shown[ids[call.method, call.operation.path]]
+        command = shown[ids[call.method, call.route.path]]
         path = call.path_of([17] * len(call.rows))
         assert f"{unlimited}{path}" in command
         filled = command.replace(path, stage.path(call)).replace("API_KEY", str(stage.caller(call).key))

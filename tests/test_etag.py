@@ -10,8 +10,8 @@ from tests.support.operations import KEYED, Call
 from tests.support.stage import Stage
 from tests.support.targets import FIREFOX, Target
 
-READS = [call for call in KEYED if call.operation.conditional]
-UPDATES = [call for call in KEYED if call.method == "PUT" and call.operation.tagged]
+READS = [call for call in KEYED if call.method == "GET" and call.operation.has_etag]
+UPDATES = [call for call in KEYED if call.method == "PUT" and call.operation.has_etag]
 PAGE = "https://example.com/page"
 
 

@@ -10,13 +10,13 @@ from contextlib import ExitStack
 import pytest
 from flask import Flask
 
-from linkmgr.openapi.operations import transfer
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.document import operations
 from tests.support.factories import Sql
 from tests.support.stage import Stage
 
-PATHS = [operation.path for operation in transfer.EXPORTS.operations]
+PATHS = [route.path for route in operations() if route.path.endswith("/export")]
 LISTS = [path for path in PATHS if path != "/api/account/export" and "{" not in path]
 COLUMNS = ["Long URL", "Short code", "Domain", "Title", "Tags"]
 

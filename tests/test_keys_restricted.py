@@ -8,8 +8,6 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import restricted, statements, transaction
-from linkmgr.openapi.model import Access
-from linkmgr.request.scopes import RESTRICTED_BLUEPRINTS
 from linkmgr.resources.keys import Key
 from linkmgr.resources.kinds import KINDS
 from tests.conftest import Client
@@ -23,8 +21,9 @@ from tests.support.schemas import execute
 from tests.support.worlds import Rows, World, ask
 
 USES: Rows = {"idempotency_keys": []}  # which requests of a key change
-OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
-LISTS = {path: rows.key for path, rows in lists.LISTS.items() if path.removeprefix("/api/") in RESTRICTED_BLUEPRINTS}
+OF_USERS = [call for call in KEYED if not call.operation.is_for_administrators]
+RESTRICTED = {call.route.path for call in KEYED if call.operation.restricted}
+LISTS = {path: rows.key for path, rows in lists.LISTS.items() if path in RESTRICTED and "{" not in path}
 HIDDEN_BY_DOMAINS = {"link", "bio", "qr", "domain", "key"}  # unless they are of a domain of the key
 LISTS_OF_DOMAINS = {"/api/urls": 0, "/api/bio": 0, "/api/qr": 0, "/api/domains": 1}  # the rows of the owner in them
 
@@ -71,7 +70,7 @@ def test_every_restricted_view_has_all_columns_of_its_table(sql: Sql) -> None:
 
 def test_every_resource_is_a_word_of_scopes_and_known_to_restricted_keys() -> None:
     words = {kind.plural for kind in KINDS}
-    assert words <= RESTRICTED_BLUEPRINTS
+    assert {f"/api/{word}" for word in words} <= RESTRICTED
     assert all(f"`{word}`" in Key.about for word in words)
 
 

@@ -6,7 +6,6 @@ import pytest
 from flask import Flask
 
 from linkmgr import keys
-from linkmgr.openapi.model import Access
 from linkmgr.request import scopes
 from tests.conftest import Client
 from tests.support.factories import Sql
@@ -37,7 +36,7 @@ def with_scopes(sql: Sql) -> WithScopes:
 
 
 def actor(call: Call) -> str:
-    return "administrator" if call.operation.access is Access.ADMINISTRATOR else "owner"
+    return "administrator" if call.operation.is_for_administrators else "owner"
 
 
 def rows_of(call: Call, world: World) -> list[int]:
@@ -51,7 +50,7 @@ def without_keys(rows: Rows) -> Rows:
 def needed(app: Flask, call: Call) -> str:
     """Return the scope that the document names."""
     document = app.extensions.setdefault("tests_document", app.test_client().get("/api/openapi.json").get_json())
-    [scope] = document["paths"][call.operation.path][call.method.lower()]["security"][0]["key"]
+    [scope] = document["paths"][call.route.path][call.method.lower()]["security"][0]["key"]
     return str(scope)
 
 
@@ -135,5 +134,5 @@ def test_a_head_request_needs_the_scope_of_get(alice: Client, with_scopes: WithS
 
 def test_the_page_shows_the_scope_of_each_operation(app: Flask) -> None:
     page = app.test_client().get("/api/docs").text
-    assert page.count("Scope: <code>") == len({(call.method, call.operation.path) for call in KEYED})
+    assert page.count("Scope: <code>") == len({(call.method, call.route.path) for call in KEYED})
     assert "Scope: <code>links:create</code>" in page

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from werkzeug.test import TestResponse
 
-from linkmgr.openapi.model import Access
 from tests.conftest import Client
 from tests.support.operations import KEYED
 from tests.support.worlds import Rows, World, ask
 
 GHOST = 2**62  # an id that never existed
-OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
-OF_ADMINISTRATORS = [call for call in KEYED if call.operation.access is Access.ADMINISTRATOR]
+OF_USERS = [call for call in KEYED if not call.operation.is_for_administrators]
+OF_ADMINISTRATORS = [call for call in KEYED if call.operation.is_for_administrators]
 WITHOUT_ID = [call for call in OF_USERS if not call.rows]
 WITH_ID = [call for call in OF_USERS if call.rows]
 

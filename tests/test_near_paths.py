@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from linkmgr.openapi.operations import OPERATIONS
 from linkmgr.web.suggestions import MAX_PATH
 from tests.conftest import Client
+from tests.support.document import operations
 
 PLAIN = "API operation not found. Check the URL; /api/docs lists all operations."
 BY_SHORT = "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
@@ -54,11 +54,7 @@ def test_a_path_that_is_nearly_right_names_the_nearest_operation(
 
 
 def test_an_id_that_is_no_number_is_a_404_for_every_operation(admin: Client) -> None:
-    paths = {
-        (operation.method, re.sub(r"{\w+}", "x", operation.path))
-        for operation in OPERATIONS
-        if "_id}" in operation.path
-    }
+    paths = {(route.method, re.sub(r"{\w+}", "x", route.path)) for route in operations() if "_id}" in route.path}
     assert all("number" in message(admin, method, path) for method, path in sorted(paths))
 
 
@@ -128,8 +124,8 @@ def test_a_client_without_a_key_gets_no_hint(anonymous: Client) -> None:
 
 
 def test_each_operation_is_found_under_a_version_of_the_api(admin: Client) -> None:
-    for operation in OPERATIONS:
-        path = re.sub(r"{\w+}", "17", operation.path.replace("{type}", "links"))
-        found = message(admin, operation.method, path.replace("/api/", "/api/v3/"))
-        named = re.sub(r"{(\w+)}", r":\1", operation.path)
-        assert f"Did you mean {operation.method} {named}?" in found
+    for route in operations():
+        path = re.sub(r"{\w+}", "17", route.path.replace("{type}", "links"))
+        found = message(admin, route.method, path.replace("/api/", "/api/v3/"))
+        named = re.sub(r"{(\w+)}", r":\1", route.path)
+        assert f"Did you mean {route.method} {named}?" in found

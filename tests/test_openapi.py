@@ -13,11 +13,9 @@ from openapi_spec_validator import validate
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.fields import qr
-from linkmgr.openapi.model import Operation, descriptions
-from linkmgr.openapi.operations import OPERATIONS
 from linkmgr.openapi.schemas import with_nested
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.support.document import document, property_validators, validator, validator_of
+from tests.support.document import document, operations, property_validators, validator, validator_of
 from tests.support.operations import examples
 
 # Error codes of pages and the command line, and those raised before an operation is selected.
@@ -35,7 +33,7 @@ OPERATIONS_OF_DOCUMENT = [
     for path, methods in document()["paths"].items()
     for method, operation in methods.items()
 ]
-WITH_BODY = [operation for operation in OPERATIONS if operation.body]
+BODIES = [route.operation.body for route in operations() if route.operation.body]
 over_operations = pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS_OF_DOCUMENT)
 # Writes without a body, besides those that assign an item to a channel.
 WITHOUT_BODY = (
@@ -51,13 +49,9 @@ def test_the_document_is_valid() -> None:
     assert document()["openapi"].startswith("3.1")
 
 
-def test_each_description_is_that_of_an_operation() -> None:
-    assert set(descriptions()) <= {operation.route for operation in OPERATIONS}
-
-
 def test_bodies_are_in_the_order_of_their_operations() -> None:
     """The document is the same in all processes, so that they send the same ETag."""
-    names = [schema.__name__ for operation in WITH_BODY if operation.body for schema in with_nested(operation.body)]
+    names = [schema.__name__ for body in BODIES for schema in with_nested(body)]
     assert [name for name in document()["components"]["schemas"] if name in names] == list(dict.fromkeys(names))
 
 
@@ -142,7 +136,7 @@ def kinds(schema: dict[str, Any]) -> list[str]:
 
 
 def schemas_of_bodies() -> list[dict[str, Any]]:
-    bodies = {schema for operation in WITH_BODY if operation.body for schema in with_nested(operation.body)}
+    bodies = {schema for body in BODIES for schema in with_nested(body)}
     return [document()["components"]["schemas"][body.__name__] for body in bodies]
 
 
@@ -169,11 +163,10 @@ def test_integers_have_64_bits_unless_they_are_clamped() -> None:
 # --- bodies
 
 
-@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)
-def test_a_member_has_a_valid_example(operation: Operation) -> None:
-    assert operation.body
-    sent = examples(operation.body)
-    for name, property_validator in property_validators(operation.body.__name__).items():
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_a_member_has_a_valid_example(body: type[Schema]) -> None:
+    sent = examples(body)
+    for name, property_validator in property_validators(body.__name__).items():
         property_validator.validate(sent[name])
 
 

@@ -7,6 +7,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import tables
+from linkmgr.web.operation import routes
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql, pixel
@@ -50,15 +51,11 @@ def test_two_restores_of_a_dump_never_give_the_same_version(
 
 
 def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app: Flask) -> None:
-    changes = [
-        rule
-        for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/api/") and rule.rule != MANY and (rule.methods or set()) & {"PUT", "DELETE", "PATCH"}
-    ]
+    changes = [route for route in routes(app) if route.method in ("PUT", "DELETE") and route.path != MANY]
     assert len(changes) == len(CHANGES)
-    for rule in changes:
-        has_id = len(rule.arguments) == 1 and "user_id" not in rule.arguments
-        assert has_id == (rule.endpoint.partition(".")[0] in tables.TABLES), rule
+    for route in changes:
+        has_id = len(route.arguments) == 1 and "user_id" not in route.arguments
+        assert route.operation.row in ({*tables.TABLES.values()} if has_id else {"users"}), route
 
 
 def test_a_row_that_has_changed_is_412_and_stays_as_it_is(stage: Stage, sql: Sql) -> None:

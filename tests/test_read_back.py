@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linkmgr.fields.base import Choice
-from linkmgr.openapi.operations import OPERATIONS
 from tests.support import factories
 from tests.support.bodies import LEAST, Members, body_of, sent
+from tests.support.document import operations
 from tests.support.factories import Sql
 from tests.support.logos import logo_file
 from tests.support.members import LOGO_FILES, bodies
@@ -25,9 +25,9 @@ RENAMED = {("url", "password"): "haspassword", ("user", "expiration"): "expires"
 
 
 def _words() -> Iterator[str]:
-    for operation in OPERATIONS:
-        if operation.path.endswith("/add"):
-            yield operation.path.split("/")[2]
+    for route in operations():
+        if route.path.endswith("/add"):
+            yield route.path.split("/")[2]
 
 
 WORDS = list(_words())

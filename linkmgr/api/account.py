@@ -2,27 +2,54 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.bodies import body
+from linkmgr.db.statements import Row
 from linkmgr.repository import account as accounts
+from linkmgr.resources import shapes
 from linkmgr.resources.account import Account
 from linkmgr.web import passwords
 from linkmgr.web.auth import caller, user_id
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import updated, versioned
 
 bp = Blueprint("account", __name__)
+SECTION = Section("account", "Account", Account.about, lambda: shapes.records_of(Account))
 
 
 @bp.get("/account")
-@bp.post("/account")  # clients read with POST
+@operation("account:read", "account.get", shapes.reading(Account), has_etag=True)
 def read() -> Response:
+    """Read the account."""
     user = caller()
     assert user.version
     return versioned(user.version, data={name: getattr(user, name) for name in Account.shown()})
 
 
+@bp.post("/account")  # clients read with POST
+@operation("account:read", "account.getByPost", shapes.reading(Account), has_etag=True)
+def read_by_post() -> Response:
+    """Read the account.
+
+    The same as GET.
+    """
+    return read()
+
+
 @bp.put("/account/update")
-def update() -> Response:
-    changes = body(Account.updates())
+@operation(
+    "account:write",
+    "account.update",
+    shapes.changed("Account has been successfully updated.", Account),
+    body=Account.updates(),
+    errors=("email_taken",),
+    row="users",
+    has_etag=True,
+    changes_callers=True,
+)
+def update(changes: Row) -> Response:
+    """Change the e-mail address or the password.
+
+    Send `email`, `password` or both.
+    """
     if "password" in changes:
         changes["password_hash"] = passwords.hashed(changes.pop("password"))
     account = accounts.update(user_id(), **changes)

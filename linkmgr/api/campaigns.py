@@ -1,18 +1,110 @@
 """/api/campaigns and /api/campaign"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
-from linkmgr.api import usual
+from linkmgr.db.statements import Row
+from linkmgr.fields.query import PAGING, paging
 from linkmgr.repository import campaigns
+from linkmgr.resources import shapes
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, ok
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("campaigns", __name__)
-usual.add_routes(bp, Campaign)
+SECTION = Section("campaigns", "Campaigns", Campaign.about, lambda: shapes.records_of(Campaign))
+
+_MEMBERS = shapes.members(Campaign)
+_NAMES = {"domain": _MEMBERS["name"], "campaign": _MEMBERS["name"]}
+_ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
+
+
+@bp.get("/campaigns")
+@operation(
+    "campaigns:read",
+    "campaigns.list",
+    shapes.listing("campaigns", Campaign),
+    query=PAGING,
+    restricted=("own_only", "domains"),
+)
+def index() -> Json:
+    """List campaigns."""
+    return listing("campaigns", Campaign.index(user_id(), **paging()))
+
+
+@bp.get("/campaign/<id:campaign_id>")
+@operation(
+    "campaigns:read", "campaigns.get", shapes.reading(Campaign), has_etag=True, restricted=("own_only", "domains")
+)
+def read(campaign_id: int) -> Response:
+    """Read a campaign."""
+    return shown(Campaign, Campaign.show(user_id(), campaign_id))
+
+
+@bp.post("/campaign/add")
+@operation(
+    "campaigns:create",
+    "campaigns.create",
+    shapes.created(Campaign, **_ADDED, **_NAMES),
+    body=Campaign.creates(),
+    example={"name": "Summer", "slug": "summer", "public": True},
+    errors=("plan_feature", "campaign_name_taken", "campaign_slug_taken"),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a campaign."""
+    return created(Campaign, Campaign.create(user_id(), new))
+
+
+@bp.put("/campaign/<id:campaign_id>/update")
+@operation(
+    "campaigns:write",
+    "campaigns.update",
+    shapes.success(
+        message="Campaign has been updated successfully.", **_MEMBERS, **_NAMES, data=shapes.ref("Campaign")
+    ),
+    body=Campaign.updates(),
+    stored=Campaign.read,
+    example={"name": "Winter"},
+    errors=("campaign_name_taken", "campaign_slug_taken"),
+    row="campaigns",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, campaign_id: int) -> Response:
+    """Change a campaign."""
+    return changed(Campaign, Campaign.change(user_id(), campaign_id, changes))
+
+
+@bp.delete("/campaign/<id:campaign_id>/delete")
+@operation(
+    "campaigns:write",
+    "campaigns.delete",
+    shapes.done("Campaign has been deleted successfully."),
+    row="campaigns",
+    restricted=("own_only",),
+)
+def delete(campaign_id: int) -> Json:
+    """Delete a campaign.
+
+    Its links remain.
+    """
+    Campaign.delete(user_id(), campaign_id)
+    return ok("Campaign has been deleted successfully.")
 
 
 @bp.post("/campaign/<id:campaign_id>/assign/<id:link_id>")
+@operation(
+    "campaigns:write",
+    "campaigns.assign",
+    shapes.done("Link successfully added to the campaign."),
+    restricted=("own_only",),
+)
 def assign(campaign_id: int, link_id: int) -> Json:
+    """Add a link to a campaign.
+
+    A link is in at most one campaign. This removes it from its previous campaign.
+    """
     campaigns.assign(user_id(), campaign_id, link_id)
     return ok("Link successfully added to the campaign.")

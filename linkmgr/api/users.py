@@ -10,7 +10,7 @@ from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import User
 from linkmgr.web import auth
 from linkmgr.web import export as web_export
-from linkmgr.web.responses import Json, created, ok, versioned
+from linkmgr.web.responses import Json, ok, updated, versioned
 
 bp = Blueprint("users", __name__)
 
@@ -37,7 +37,7 @@ def add() -> Response:
     members = body(User.creates())
     with transaction.joined():
         user = users.read(User.register(members)["id"])
-    return created(user.pop("version"), {}, "User has been registered.", data=user)
+    return updated("User has been registered.", user.pop("version"), verb="set", data=user)
 
 
 @bp.delete("/user/<id:user_id>/delete")

@@ -9,7 +9,7 @@ from linkmgr.fields.bodies import body, changes_of
 from linkmgr.fields.query import paging
 from linkmgr.resources.resource import Resource
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, created, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 Kind = type[Resource]
 
@@ -19,8 +19,7 @@ def index(kind: Kind) -> Json:
 
 
 def _read(kind: Kind, **ids: int) -> Response:
-    record = kind.show(user_id(), *ids.values())
-    return versioned(record["version"], **kind.as_read(record))
+    return shown(kind, kind.show(user_id(), *ids.values()))
 
 
 def _add(kind: Kind) -> Response:
@@ -28,8 +27,7 @@ def _add(kind: Kind) -> Response:
 
 
 def add(kind: Kind, members: Json) -> Response:
-    row = kind.create(user_id(), members)
-    return created(row["version"], kind.beside(row, is_new=True), **kind.as_read(row))
+    return created(kind, kind.create(user_id(), members))
 
 
 def _update(kind: Kind, **ids: int) -> Response:
@@ -43,9 +41,7 @@ def changes(kind: Kind, row_id: int) -> Json:
 
 
 def change(kind: Kind, row_id: int, members: Json) -> Response:
-    row = kind.change(user_id(), row_id, members)
-    message = f"{kind.subject()} has been updated successfully."
-    return updated(message, row["version"], kind.beside(row, is_new=False), **kind.as_read(row))
+    return changed(kind, kind.change(user_id(), row_id, members))
 
 
 def _delete(kind: Kind, **ids: int) -> Json:

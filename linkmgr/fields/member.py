@@ -42,3 +42,11 @@ def ref(schema: type[Schema]) -> JsonSchema:
 
 def url_json(about: str) -> JsonSchema:
     return {"type": "string", "format": "iri", "pattern": "^https?://", "maxLength": MAX_URL, "description": about}
+
+
+def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:
+    """Return the examples of the required members, or of the first ones if these are fewer."""
+    fields = schema().fields
+    names = [name for name, member in fields.items() if member.required]
+    kept = names if len(names) >= number else [*fields][:number]
+    return {name: fields[name].metadata["examples"][0] for name in kept}

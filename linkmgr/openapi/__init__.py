@@ -13,9 +13,8 @@ from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.fields import unknown
-from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
-from linkmgr.web import security_headers
+from linkmgr.web import operation, security_headers
 
 docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name__)
 
@@ -46,6 +45,7 @@ def document() -> AnyResponse:
 @lru_cache(1)
 def _contents(app: Flask) -> Markup:
     from linkmgr.errors import CATALOGUE  # noqa: PLC0415
+    from linkmgr.openapi.contents import contents  # noqa: PLC0415
     from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
 
     document = json.loads(_document(app))
@@ -53,7 +53,7 @@ def _contents(app: Flask) -> Markup:
         "docs_operations.html",
         base_url=document["servers"][0]["url"],
         introduction=prose(document["info"]["description"]),
-        sections=list(Reader(document).sections()),
+        sections=list(Reader(document, contents(app)).sections()),
         errors_of_all=[error(code) for code in CATALOGUE],
     )
     return Markup(rendered)  # noqa: S704 - the template escapes
@@ -69,15 +69,13 @@ def page() -> Response:
 
 
 @cache
-def _query_names() -> dict[tuple[str, str], frozenset[str]]:
-    from linkmgr.openapi.operations import OPERATIONS  # noqa: PLC0415
+def _query_names(app: Flask) -> dict[str, frozenset[str]]:
+    from linkmgr.openapi.contents import contents  # noqa: PLC0415
 
-    return {(operation.method, operation.path): frozenset(operation.query) for operation in OPERATIONS}
+    return {route.operation.id: frozenset(route.operation.query) for _, routes in contents(app) for route in routes}
 
 
 def _warn_unknown_parameters() -> None:
-    if request.query_string and request.url_rule and web_request.current().is_api:
-        from linkmgr.openapi.document import path_of  # noqa: PLC0415
-
-        method = "GET" if request.method == "HEAD" else request.method
-        unknown.warn_unknown_parameters(_query_names().get((method, path_of(request.url_rule)), frozenset()))
+    stated = operation.current()
+    if request.query_string and stated and stated.id:
+        unknown.warn_unknown_parameters(_query_names(this_app()).get(stated.id, frozenset()))

@@ -11,10 +11,10 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup, escape
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.openapi.model import Operation, Section
-from linkmgr.openapi.operations import SECTIONS
+from linkmgr.fields.member import JsonSchema
+from linkmgr.openapi.contents import Contents
 from linkmgr.openapi.responses import SHARED, by_status, codes_of
-from linkmgr.openapi.schemas import JsonSchema
+from linkmgr.web.operation import Route, Section
 
 _ID = "17"  # the id in examples
 # Values of the template: rows of tables, errors, operations and sections
@@ -55,8 +55,8 @@ def error(code: str) -> View:
 
 
 class Reader:
-    def __init__(self, document: JsonSchema) -> None:
-        self.document = document
+    def __init__(self, document: JsonSchema, contents: Contents) -> None:
+        self.document, self.contents = document, contents
 
     def resolve(self, schema: JsonSchema) -> JsonSchema:
         if "$ref" not in schema:
@@ -117,12 +117,10 @@ class Reader:
         item = self.resolve(schema.get("items", schema))
         return self._rows(item, f"{name}[]." if "items" in schema else f"{name}.")
 
-    def _bodies(self, section: Section) -> list[tuple[str, JsonSchema]]:
+    def _bodies(self, routes: list[Route]) -> list[tuple[str, JsonSchema]]:
         """Return the method and schema of each body of a resource, the create first."""
         schemas = self.document["components"]["schemas"]
-        bodies = [
-            (operation.method, schemas[operation.body.__name__]) for operation in section.operations if operation.body
-        ]
+        bodies = [(route.method, schemas[route.operation.body.__name__]) for route in routes if route.operation.body]
         return sorted(bodies, key=lambda body: body[0] != "POST")
 
     def _needed(self, name: str, bodies: list[tuple[str, JsonSchema]]) -> str:
@@ -134,8 +132,8 @@ class Reader:
             return "required"
         return f"required on {'create' if 'POST' in required else 'update'}" if required else ""
 
-    def tables(self, section: Section) -> Iterator[View]:
-        bodies = self._bodies(section)
+    def tables(self, section: Section, routes: list[Route]) -> Iterator[View]:
+        bodies = self._bodies(routes)
         rows: list[View] = []
         names = dict.fromkeys(name for _, body in bodies for name in body["properties"])
         for name in sorted(names, key=lambda name: "required" not in self._needed(name, bodies)):
@@ -152,21 +150,21 @@ class Reader:
 
     # --- operations
 
-    def operation(self, operation: Operation) -> View:
-        entry = self.document["paths"][operation.path][operation.method.lower()]
+    def operation(self, route: Route) -> View:
+        entry = self.document["paths"][route.path][route.method.lower()]
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
         success = entry["responses"]["200"]["content"].get("application/json", {}).get("example")
-        codes = by_status(codes_of(operation)).items()
+        codes = by_status(codes_of(route)).items()
         common = {status: kept for status, group in codes if (kept := [code for code in group if code in SHARED])}
         security = entry["security"]
         return {
             "id": entry["operationId"].replace(".", "_"),
-            "method": operation.method,
-            "path": operation.path,
+            "method": route.method,
+            "path": route.path,
             "keyed": bool(security),
             "scope": security[0]["key"][0] if security else "",
-            "summary": operation.summary,
-            "description": prose(operation.description),
+            "summary": route.operation.summary,
+            "description": prose(route.operation.description),
             "parameters": [
                 self.row(
                     parameter["name"],
@@ -178,30 +176,33 @@ class Reader:
             ],
             "members": list(self.resolve(content["schema"])["properties"]) if content else [],
             "body": _code(json.dumps(content["example"], indent=2) if content else ""),
-            "curl": _code(self.curl(operation, entry)),
+            "curl": _code(self.curl(route, entry)),
             "success": _code(json.dumps(success, indent=2) if success else ""),
             "errors": [error(code) for _, group in codes for code in group if code not in SHARED],
             "common": common,  # error codes that most operations share, by status
         }
 
-    def curl(self, operation: Operation, entry: JsonSchema) -> str:
+    def curl(self, route: Route, entry: JsonSchema) -> str:
         """Return the request as a command for a shell, with the placeholder API_KEY."""
-        url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, operation.path.replace("{type}", "links"))
-        if operation.shown:
-            url += "?" + urlencode(operation.shown, quote_via=quote, safe=":,/")
-        words = [["-X", operation.method]] if operation.method != "GET" else []
+        stated = route.operation
+        choices = {name: parameter.json["enum"][0] for name, parameter in stated.path.items()}
+        path = re.sub(r"{(\w+)}", lambda match: choices.get(match[1], _ID), route.path)
+        url = self.document["servers"][0]["url"] + path
+        if stated.shown:
+            url += "?" + urlencode(stated.shown, quote_via=quote, safe=":,/")
+        words = [["-X", route.method]] if route.method != "GET" else []
         words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
-        if operation.example:
-            words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(operation.example)]]
-        words += [["--output", "export.zip"]] if operation.file else []
+        if stated.body:
+            words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(stated.body_example)]]
+        words += [["--output", "export.zip"]] if stated.file else []
         return " \\\n  ".join([f"curl {shlex.quote(url)}", *map(shlex.join, words)])
 
     def sections(self) -> Iterator[View]:
-        for section in SECTIONS:
+        for section, routes in self.contents:
             yield {
-                "name": section.name,
-                "anchor": section.name.lower().replace(" ", "-"),
+                "name": section.title,
+                "anchor": section.title.lower().replace(" ", "-"),
                 "description": prose(section.description),
-                "tables": list(self.tables(section)),
-                "operations": [self.operation(operation) for operation in section.operations],
+                "tables": list(self.tables(section, routes)),
+                "operations": [self.operation(route) for route in routes],
             }

@@ -1,29 +1,25 @@
 """Builder of the OpenAPI document."""
 
-import re
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from flask import Flask
-from werkzeug.routing import Rule
 
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
-from linkmgr.openapi import responses, usual
-from linkmgr.openapi.model import Access, Operation, Section, prose
-from linkmgr.openapi.operations import OPERATIONS, RECORDS, SECTIONS
-from linkmgr.openapi.schemas import ID, JsonSchema, body_of, record, ref, text, with_nested
-from linkmgr.repository.channels import ITEMS
+from linkmgr.openapi import responses
+from linkmgr.openapi.contents import Contents, records_of
+from linkmgr.openapi.contents import contents as contents_of
+from linkmgr.openapi.model import prose
+from linkmgr.openapi.responses import is_cacheable, is_conditional
+from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS, OTHER
-from linkmgr.request import scopes
-from linkmgr.request.request import operations
-from linkmgr.resources.webhooks import TYPES
+from linkmgr.resources.shapes import ID, record, ref, text
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency
-
-_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
-PAGES = ("docs.page",)  # endpoints under /api that are not operations
+from linkmgr.web.operation import PUBLIC, Operation, Route, Section
 
 
 def _parameter(place: str, name: str, about: str, schema: JsonSchema, **others: Any) -> JsonSchema:
@@ -36,64 +32,39 @@ _REPEATABLE = "Makes the request safe to repeat: a new random value, such as a U
 _UUID = text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN)
 _UNCHANGED = "The ETag that you have read. If the record has changed since, nothing is changed."
 _ETAG = text('"4711-5d41402abc4b2a76"', pattern=conditional_writes.PATTERN)
-# The headers of writes, by the methods that have them
-_HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
-    (_parameter("header", idempotency.HEADER, _REPEATABLE, _UUID), conditional_writes.METHODS),
-    (_parameter("header", conditional_writes.HEADER, _UNCHANGED, _ETAG), conditional_writes.CHANGES),
+_HEADERS: tuple[JsonSchema, ...] = (
+    _parameter("header", idempotency.HEADER, _REPEATABLE, _UUID),
+    _parameter("header", conditional_writes.HEADER, _UNCHANGED, _ETAG),
 )
 
 
-def _body(operation: Operation) -> JsonSchema:
-    assert operation.body
-    content: JsonSchema = {"schema": ref(operation.body.__name__), "example": operation.example}
-    required = any(field.required for field in operation.body().fields.values())
+def _body(stated: Operation) -> JsonSchema:
+    assert stated.body
+    content: JsonSchema = {"schema": ref(stated.body.__name__), "example": stated.body_example}
+    required = any(field.required for field in stated.body().fields.values())
     # Generators that know one type of content take the first: files are what JSON cannot be.
-    return {"required": required, "content": {**operation.also, "application/json": content}}
+    return {"required": required, "content": {**stated.media, "application/json": content}}
 
 
-def path_of(rule: Rule) -> str:
-    return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
-
-
-def rules(app: Flask) -> dict[tuple[str, str], Rule]:
-    """Return the route of each operation by its method and path."""
-    return {(method, path_of(rule)): rule for method, rule in operations(app) if rule.endpoint not in PAGES}
-
-
-def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
-    for name in operation.arguments:
-        schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
-        kind = name.removesuffix("_id")
-        about = "The kind of the item." if name == "type" else f"The id of the {_TITLES.get(kind, kind)}."
-        yield _parameter("path", name, about, schema, required=True)
-
-
-def _query_parameters(operation: Operation) -> Iterator[JsonSchema]:
-    for name, parameter in operation.query.items():
-        is_array, shown = parameter.json["type"] == "array", operation.shown.get(name)
+def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
+    stated = route.operation
+    for name in route.arguments:
+        if name in stated.path:
+            yield _parameter("path", name, stated.path[name].about, stated.path[name].json, required=True)
+        else:
+            noun = name.removesuffix("_id")
+            yield _parameter("path", name, f"The id of the {nouns.get(noun, noun)}.", ID, required=True)
+    for name, parameter in stated.query.items():
+        is_array, shown = parameter.json["type"] == "array", stated.shown.get(name)
         separated = {"style": "form", "explode": False} if is_array else {}
         example = {"example": shown.split(",") if is_array else shown} if shown else {}
         yield _parameter("query", name, parameter.about, parameter.json, **separated, **example)
-
-
-# Names as authors of clients expect them, by blueprint and by the names of view functions.
-_CLIENTS = {"urls": "links", "default_key": "keys", "openapi": "document"}
-_METHODS = {
-    "index": "list", "add": "create", "read": "get", "urls.visits": "listVisits", "qr.visits": "listVisits",
-    "overlay.answers": "listAnswers", "stats.read": "query", "webhooks.rotate": "rotateSecret",
-    "webhooks.deliveries": "listDeliveries", "webhooks.events": "listEvents", "imports.errors": "listErrors",
-    "users.login_link": "createLoginLink", "openapi.document": "get", "export.urls": "links",
-}  # fmt: skip
-
-
-def _operation_id(routes: dict[tuple[str, str], Rule], operation: Operation) -> str:
-    """Return a name such as `links.create`."""
-    rule = routes[operation.method, operation.path]
-    blueprint, view = rule.endpoint.split(".")
-    first, *others = view.split("_")
-    name = _METHODS.get(rule.endpoint) or _METHODS.get(view) or first + "".join(word.title() for word in others)
-    suffix = "ByPost" if (rule.endpoint, operation.method) == ("account.read", "POST") else ""
-    return f"{_CLIENTS.get(blueprint, blueprint)}.{name}{suffix}"
+    if route.method in conditional_writes.METHODS:
+        yield ref(idempotency.HEADER, "parameters")
+    if is_conditional(route):
+        yield ref(conditional_writes.HEADER, "parameters")
+    if is_cacheable(route):
+        yield _IF_NONE_MATCH
 
 
 def _with_formats(schema: Any) -> Any:
@@ -110,87 +81,81 @@ def _with_formats(schema: Any) -> Any:
             return schema
 
 
-def _payload_name(event: str) -> str:
+def _payload_name(record_name: str) -> str:
     """Return the name of the schema of what receivers of webhooks get."""
-    kinds = {"link": "Link", "import": "Import", **{kind.path: kind.__name__ for kind in usual.KINDS}}
-    kind, _, change = event.partition(".")
-    return f"{kinds[kind]}Event" if kind in kinds and change in ("created", "updated", "finished") else "OtherEvent"
+    return f"{record_name or 'Other'}Event"
 
 
-def _payloads() -> JsonSchema:
+def _payloads(events: dict[str, str]) -> JsonSchema:
     """Return the schemas of events. Named ones, because generators make classes of them."""
     time = text("2026-11-21T09:30:00Z", format="date-time")
     return {
-        name: record(type=text(event), timestamp=time, data=ref(kind) if kind in RECORDS else {"type": "object"})
-        for event in TYPES
-        for name in [_payload_name(event)]
-        for kind in [name.removesuffix("Event")]
+        _payload_name(name): record(type=text(event), timestamp=time, data=ref(name) if name else {"type": "object"})
+        for event, name in events.items()
     }
 
 
-def _events() -> JsonSchema:
+def _webhooks(events: dict[str, str]) -> JsonSchema:
     """Return the section `webhooks`: what receivers get, by the type of the event."""
     return {
-        name: {
+        event: {
             "post": {
-                "operationId": f"receive.{name}",
-                "summary": f"An event {name}",
+                "operationId": f"receive.{event}",
+                "summary": f"An event {event}",
                 "requestBody": {"content": {"application/json": {"schema": ref(_payload_name(name))}}},
                 "responses": {"2XX": {"description": "Received. Other responses cause another delivery."}},
             }
         }
-        for name in TYPES
+        for event, name in events.items()
     }
 
 
-def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
-    headers = [
-        ref(header["name"], "parameters")
-        for header, methods in _HEADERS
-        if operation.method in methods and not (operation.many and header["name"] == conditional_writes.HEADER)
-    ]
-    headers += [_IF_NONE_MATCH] if operation.conditional else []
-    is_public = operation.access is Access.PUBLIC
-    parameters = [*_path_parameters(operation), *_query_parameters(operation), *headers]
+def _entry(section: Section, route: Route, nouns: dict[str, str], records: dict[str, JsonSchema]) -> JsonSchema:
+    stated, parameters = route.operation, list(_parameters(route, nouns))
     return {
-        "operationId": operation_id,
-        "summary": operation.summary,
-        **({"description": operation.description} if operation.description else {}),
-        "tags": [section.name],
+        "operationId": stated.id,
+        "summary": stated.summary,
+        **({"description": stated.description} if stated.description else {}),
+        "tags": [section.title],
         **({"parameters": parameters} if parameters else {}),
-        **({"requestBody": _body(operation)} if operation.body else {}),
-        "security": [] if is_public else [{"key": [scopes.of(rule.endpoint, operation.method, rule.rule)]}],
-        "responses": responses.of(operation),
+        **({"requestBody": _body(stated)} if stated.body else {}),
+        "security": [] if stated.scope == PUBLIC else [{"key": [stated.scope]}],
+        "responses": responses.of(route, records),
     }
 
 
-def _links(section: Section, ids: dict[Operation, str]) -> JsonSchema:
+def _links(create: Route, section_routes: list[Route]) -> JsonSchema:
     """Return the OpenAPI links from a create to the operations whose only argument is its id."""
-    source = "$response.body#/data/id" if section.name == "Users" else "$response.body#/id"
+    has_id = "id" in create.operation.answer["properties"]
+    source = f"$response.body#/{'id' if has_id else 'data/id'}"
     return {
-        ids[operation]: {"operationId": ids[operation], "parameters": dict.fromkeys(operation.arguments, source)}
-        for operation in section.operations
-        if len(operation.arguments) == 1
+        route.operation.id: {
+            "operationId": route.operation.id,
+            "parameters": dict.fromkeys(route.arguments, source),
+        }
+        for route in section_routes
+        if len(route.arguments) == 1
     }
 
 
-def _paths(app: Flask) -> JsonSchema:
-    routes, paths = rules(app), defaultdict[str, JsonSchema](dict)
-    for section in SECTIONS:
-        ids = {operation: _operation_id(routes, operation) for operation in section.operations}
-        for operation, operation_id in ids.items():
-            entry = _entry(section, operation, operation_id, routes[operation.method, operation.path])
-            if operation.path.endswith("/add"):
-                entry["responses"]["200"]["links"] = _links(section, ids)
-            paths[operation.path][operation.method.lower()] = entry
+def _paths(contents: Contents, records: dict[str, JsonSchema]) -> JsonSchema:
+    paths = defaultdict[str, JsonSchema](dict)
+    nouns = {name: noun for section, _ in contents for name, noun in section.nouns.items()}
+    for section, section_routes in contents:
+        for route in section_routes:
+            entry = _entry(section, route, nouns, records)
+            if route.path.endswith("/add"):
+                entry["responses"]["200"]["links"] = _links(route, section_routes)
+            paths[route.path][route.method.lower()] = entry
     return dict(paths)
 
 
-def _schemas() -> JsonSchema:
+def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[str, str]) -> JsonSchema:
     """Return all schemas. Their order is the same in all processes, which have the same ETag."""
-    bodies = [schema for operation in OPERATIONS if operation.body for schema in with_nested(operation.body)]
+    all_routes = [route for _, section_routes in contents for route in section_routes]
+    bodies = [nested for route in all_routes if route.operation.body for nested in with_nested(route.operation.body)]
     shapes = {schema.__name__: body_of(schema) for schema in dict.fromkeys(bodies)}
-    return RECORDS | _payloads() | responses.errors() | shapes
+    return records | _payloads(events) | responses.errors(all_routes) | shapes
 
 
 def _introduction() -> str:
@@ -200,6 +165,9 @@ def _introduction() -> str:
 
 
 def build(app: Flask, base_url: str) -> JsonSchema:
+    contents = contents_of(app)
+    records = records_of(contents)
+    events = {event: name for section, _ in contents for event, name in section.events.items()}
     about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
     document: JsonSchema = _with_formats(
         {
@@ -207,15 +175,15 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             "info": {"title": "linkmgr", "version": RELEASE, "description": _introduction()},
             "servers": [{"url": base_url}],
             "security": [{"key": []}],
-            "tags": [{"name": section.name, "description": section.description} for section in SECTIONS],
-            "paths": _paths(app),
-            "webhooks": _events(),
+            "tags": [{"name": section.title, "description": section.description} for section, _ in contents],
+            "paths": _paths(contents, records),
+            "webhooks": _webhooks(events),
             "components": {
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": about}},
                 "headers": responses.headers(),
-                "parameters": {header["name"]: header for header, _ in _HEADERS},
+                "parameters": {header["name"]: header for header in _HEADERS},
                 "responses": responses.shared(),
-                "schemas": _schemas(),
+                "schemas": _schemas(contents, records, events),
             },
         }
     )

@@ -1,24 +1,15 @@
-"""Types of the entries in operations/: sections and operations."""
+"""Sections and operations of words that do not declare theirs yet."""
 
-import re
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from marshmallow import Schema
 
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import Parameter
-from linkmgr.openapi.schemas import JsonSchema
-
-
-class Access(Enum):
-    """The clients that may call an operation, and their rows."""
-
-    USER = "any user, on the user's own rows"
-    ADMINISTRATOR = "administrators, on all rows"
-    PUBLIC = "any client, without a key"
+from linkmgr.web.operation import Section
 
 
 def _text(name: str) -> str:
@@ -37,14 +28,6 @@ def descriptions() -> dict[str, str]:
     return {route: text.strip() for routes, _, text in texts for route in routes.split(", ")}
 
 
-def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:
-    """Return the examples of the required members, or of the first ones if these are fewer."""
-    fields = schema().fields
-    names = [name for name, member in fields.items() if member.required]
-    kept = names if len(names) >= number else [*fields][:number]
-    return {name: fields[name].metadata["examples"][0] for name in kept}
-
-
 @dataclass(frozen=True, eq=False)
 class Operation:
     route: str  # such as GET /api/pixel/{pixel_id}
@@ -57,14 +40,11 @@ class Operation:
     shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
     values: dict[str, Any] = field(default_factory=dict)  # of the placeholders in its description
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
-    many: bool = False  # True if it changes many records, which have no common version for If-Match
+    many: bool = False
     also: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
     file: str = ""  # media type of the response, if it is a file only
     files: dict[str, str] = field(default_factory=dict)  # other media types of the response, with examples
-
-    def __post_init__(self) -> None:
-        if self.body and not self.example:
-            self.example.update(first_examples(self.body, 1))
+    path_parameters: dict[str, Parameter] = field(default_factory=dict)
 
     @property
     def method(self) -> str:
@@ -75,38 +55,20 @@ class Operation:
         return self.route.split()[1]
 
     @property
-    def access(self) -> Access:
-        match self.path.split("/")[2]:
-            case "openapi.json":
-                return Access.PUBLIC
-            case "plans" | "plan" | "users" | "user":
-                return Access.ADMINISTRATOR
-            case _:
-                return Access.USER
-
-    @property
-    def conditional(self) -> bool:
-        return self.tagged and self.method == "GET"
-
-    @property
     def description(self) -> str:
         return descriptions().get(self.route, "").format(**self.values)
 
-    @property
-    def arguments(self) -> list[str]:
-        """The names of the parameters in the path."""
-        return re.findall(r"{(\w+)}", self.path)
 
+class Listed(Section):
+    """A section with its operations."""
 
-@dataclass(frozen=True)
-class Section:
-    """A section of the document. `tables` maps titles to schemas that /api/docs shows below the members."""
-
-    name: str
     operations: tuple[Operation, ...]
-    description: str = ""
-    records: dict[str, JsonSchema] = field(default_factory=dict)
-    tables: dict[str, str] = field(default_factory=dict)
+
+
+def listed(word: str, title: str, operations: tuple[Operation, ...], *args: Any, **kwargs: Any) -> Section:
+    section = Listed(word, title, *args, **kwargs)
+    object.__setattr__(section, "operations", operations)
+    return section
 
 
 # Error codes of resources whose number a plan limits

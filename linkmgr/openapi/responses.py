@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from linkmgr.errors import CATALOGUE
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
-from linkmgr.openapi.model import Access, Operation
-from linkmgr.openapi.operations import OPERATIONS, RECORDS
-from linkmgr.openapi.schemas import ERRORS, FILE, JsonSchema, array_of, example_of, record, ref, text, with_warnings
+from linkmgr.resources.shapes import ERRORS, FILE, array_of, example_of, record, ref, text, with_warnings
 from linkmgr.web import conditional_writes, idempotency
+from linkmgr.web.operation import PUBLIC, Route
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
@@ -121,45 +121,57 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
     }
 
 
-def _success(operation: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": with_warnings(operation.response)}
-    if example := example_of(operation.response, RECORDS):
+def is_conditional(route: Route) -> bool:
+    """Return True if an operation takes If-Match."""
+    return route.method in conditional_writes.CHANGES and bool(route.operation.row)
+
+
+def is_cacheable(route: Route) -> bool:
+    """Return True if an operation takes If-None-Match."""
+    return route.method == "GET" and route.operation.has_etag
+
+
+def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
+    stated = route.operation
+    content: JsonSchema = {"schema": with_warnings(stated.answer)}
+    if example := example_of(stated.answer, records):
         content["example"] = example
     headers = _headers(
         *_LIMITS,
         *_ID,
-        *(_TAG if operation.tagged else ()),
-        *(_REPLAYED if operation.method in conditional_writes.METHODS else ()),
-        *(_ROWS if "rows_limited" in operation.codes else ()),
-        *(_LINK if [*operation.files] == ["text/csv"] and operation.arguments else ()),
+        *(_TAG if stated.has_etag else ()),
+        *(_REPLAYED if route.method in conditional_writes.METHODS else ()),
+        *(_ROWS if "rows_limited" in stated.errors else ()),
+        *(_LINK if [*stated.files] == ["text/csv"] and route.arguments else ()),
     )
-    files = {kind: FILE | ({"example": text} if text else {}) for kind, text in operation.files.items()}
-    contents = {operation.file: FILE} if operation.file else {"application/json": content, **files}
+    files = {kind: FILE | ({"example": text} if text else {}) for kind, text in stated.files.items()}
+    contents = {stated.file: FILE} if stated.file else {"application/json": content, **files}
     return {"description": "Success.", "headers": headers, "content": contents}
 
 
-def codes_of(operation: Operation) -> list[str]:
+def codes_of(route: Route) -> list[str]:
     """Return the codes of the errors of an operation."""
-    codes = [*_ALWAYS, *operation.codes]
-    codes += _KEYED if operation.access is not Access.PUBLIC else ()
-    codes += ("administrators_only",) if operation.access is Access.ADMINISTRATOR else ()
-    codes += _IN_PATH if operation.arguments else ()
-    codes += _IN_BODY if operation.body else ("invalid",) if operation.query or "type" in operation.arguments else ()
-    codes += _OF_WRITES if operation.method in conditional_writes.METHODS else ()
-    codes += _OF_CHANGES if operation.method in conditional_writes.CHANGES and not operation.many else ()
+    stated = route.operation
+    codes = [*_ALWAYS, *stated.errors]
+    codes += _KEYED if stated.scope != PUBLIC else ()
+    codes += ("administrators_only",) if stated.is_for_administrators else ()
+    codes += _IN_PATH if route.arguments else ()
+    codes += _IN_BODY if stated.body else ("invalid",) if stated.query or stated.path else ()
+    codes += _OF_WRITES if route.method in conditional_writes.METHODS else ()
+    codes += _OF_CHANGES if is_conditional(route) else ()
     return codes
 
 
-def of(operation: Operation) -> JsonSchema:
+def of(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
     """Return the responses by status."""
     errors = {
         str(status): ref(_NAMES[status, tuple(group)], "responses")
         if (status, tuple(group)) in _NAMES
         else _error_response(status, group)
-        for status, group in by_status(codes_of(operation)).items()
+        for status, group in by_status(codes_of(route)).items()
     }
-    unchanged = {"304": ref("NotModified", "responses")} if operation.conditional else {}
-    return {"200": _success(operation), **unchanged, **errors}
+    unchanged = {"304": ref("NotModified", "responses")} if is_cacheable(route) else {}
+    return {"200": _success(route, records), **unchanged, **errors}
 
 
 def headers() -> JsonSchema:
@@ -173,9 +185,9 @@ def headers() -> JsonSchema:
     }
 
 
-def errors() -> dict[str, JsonSchema]:
+def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
     """Return the schemas of errors."""
-    codes_of_all = {code for operation in OPERATIONS for code in codes_of(operation)} | {"short_url_unknown"}
+    codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown"}
     error = record(
         error={"type": "integer", "enum": [1]},
         message={"type": "string", "description": "A sentence for people."},

@@ -2,43 +2,16 @@
 
 from typing import Any
 
-from marshmallow import fields
-
+from linkmgr.fields.member import JsonSchema, first_examples
 from linkmgr.fields.query import PAGING
-from linkmgr.openapi.model import Operation, Section, first_examples
-from linkmgr.openapi.schemas import JsonSchema, changed, created, done, json_of, listing, open_values, or_null, reading
+from linkmgr.openapi.model import Operation, listed
 from linkmgr.resources.resource import Resource
+from linkmgr.resources.shapes import changed, created, done, listing, reading, records_of
+from linkmgr.web.operation import Section
 
 Kind = type[Resource]
 Codes = tuple[str, ...]
 KINDS: list[Kind] = []  # all of section()
-_KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "required", "additionalProperties")
-
-
-def _shown(field: fields.Field[Any]) -> JsonSchema:
-    """Return the schema of a member in a record: without the bounds of what may be sent."""
-    schema: JsonSchema = field.json_shown if hasattr(field, "json_shown") else json_of(field)
-    shown = open_values({name: value for name, value in schema.items() if name in _KEPT})
-    shown["examples"] = field.metadata["examples"]
-    if field.dump_only and (description := field.metadata["description"]):
-        shown["description"] = description
-    return or_null(shown) if field.allow_none else shown
-
-
-def record_of(kind: Kind, place: str = "record") -> JsonSchema:
-    """Return the schema of a record, or of one in a list or an export."""
-    members = {name: _shown(kind().fields[name]) for name in kind.shown(place)}
-    return {"type": "object", "properties": members, "required": list(members)}
-
-
-def records_of(kind: Kind) -> dict[str, JsonSchema]:
-    """Return the schemas of the record, and of those in lists and exports if they differ, by name."""
-    return {name_of(kind, place): record_of(kind, place) for place in ("list", "export", "record")}
-
-
-def name_of(kind: Kind, place: str = "record") -> str:
-    suffix = {"list": "Listed", "export": "Exported"}.get(place, "")
-    return kind.__name__ + (suffix if kind.shown(place) != kind.shown() else "")
 
 
 def section(
@@ -55,6 +28,9 @@ def section(
     others: tuple[Operation, ...] = (),
     records: dict[str, JsonSchema] | None = None,
     tables: dict[str, str] | None = None,
+    word: str = "",
+    nouns: dict[str, str] | None = None,
+    events: dict[str, str] | None = None,
 ) -> Section:
     """Return the section of a resource that has the usual operations, and `others`. One with the route of a usual one
     replaces it.
@@ -67,7 +43,7 @@ def section(
     called = f"{'an' if kind.noun[0] in 'aeiouA' else 'a'} {kind.noun}"
     message = f"{kind.subject()} has been {{}} successfully."
     usual = {
-        "index": listing(kind.list_key or kind.plural, name_of(kind, "list")),
+        "index": listing(kind.list_key or kind.plural, kind),
         "read": reading(name),
         "add": created(name),
         "update": changed(message.format("updated"), name),
@@ -84,4 +60,13 @@ def section(
         *others,
     )
     by_route = {operation.route: operation for operation in operations}
-    return Section(title, tuple(by_route.values()), kind.about, records_of(kind) | (records or {}), tables or {})
+    return listed(
+        word or kind.plural,
+        title,
+        tuple(by_route.values()),
+        kind.about,
+        lambda: records_of(kind) | (records or {}),
+        tables or {},
+        nouns or {},
+        events or {},
+    )

@@ -83,7 +83,7 @@ def run_with_name(sql: str, **params: Any) -> Row | None:
 
 # --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set
 
-# By blueprint, whose paths have the id of the row. The rows of a deleted user are deleted in this order, so that no
+# By the plural of their resource. The rows of a deleted user are deleted in this order, so that no
 # remaining row refers to a deleted one: links first, domains last.
 TABLES = {
     "urls": "links",
@@ -99,23 +99,17 @@ TABLES = {
     "webhooks": "webhooks",
     "domains": "domains",
 }
-_OF_USERS = ("account", "default_key", "plans", "users")  # blueprints that change the caller, or the user in the path
-_USER = "SELECT version::text FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE"
-_STATEMENTS = {
-    blueprint: f"SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE"  # noqa: S608 - static SQL
-    for blueprint, table in TABLES.items()
+_USER = "SELECT version::text FROM users WHERE id = %(row_id)s FOR NO KEY UPDATE"
+_STATEMENTS = {"users": _USER} | {
+    table: f"SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE"  # noqa: S608 - static SQL
+    for table in TABLES.values()
 }
 
 
-def lock_version(user_id: int, blueprint: str, ids: dict[str, int]) -> str | None:
-    """Return the version of the row that a request changes, or None if there is none. Until the transaction ends, no
-    other transaction changes the row. `ids` are those in the path."""
-    stored = None
-    if blueprint in TABLES:
-        [row_id] = ids.values()
-        stored = run(_STATEMENTS[blueprint], user_id=user_id, row_id=row_id)
-    elif blueprint in _OF_USERS:
-        stored = run(_USER, user_id=ids.get("user_id", user_id))
+def lock_version(user_id: int, table: str, row_id: int) -> str | None:
+    """Return the version of a row, or None if there is none. Until the transaction ends, no other transaction changes
+    the row."""
+    stored = run(_STATEMENTS[table], user_id=user_id, row_id=row_id)
     return None if stored is None else str(stored["version"])
 
 

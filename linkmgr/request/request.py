@@ -11,7 +11,7 @@ import flask
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from werkzeug.exceptions import BadRequest
 from werkzeug.local import LocalProxy
-from werkzeug.routing import BaseConverter, MapAdapter, Rule
+from werkzeug.routing import BaseConverter, MapAdapter
 from werkzeug.utils import cached_property
 
 from linkmgr.db.statements import MAX_BIGINT
@@ -19,7 +19,7 @@ from linkmgr.errors import AppError
 from linkmgr.settings import settings
 
 MAX_BODY = 64 * 1024  # bytes
-# Bytes, and the error code of a larger body, by the paths that accept more.
+# Bytes, and the error code of a larger body, by the paths of operations with another limit (web/operation.py).
 BODY_LIMITS: dict[str, tuple[int, str]] = {}
 MAX_WARNINGS = 20  # in a response
 # keys of the WSGI environment, which the access log reads (deploy/gunicorn.conf.py)
@@ -174,12 +174,6 @@ class Service(flask.Flask):
         adapter = self.url_map.bind_to_environ(request.environ, server_name="localhost", subdomain="")
         adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
         return adapter
-
-
-def operations(app: flask.Flask) -> list[tuple[str, Rule]]:
-    """Return the method and the route of each operation of the API."""
-    routes = [rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/api/")]
-    return [(method, rule) for rule in routes for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}]
 
 
 # Return the request object itself. The proxy `flask.request` looks it up for each attribute.

@@ -1,65 +1,31 @@
 """Scopes of API keys: what each operation needs, and what a key gives.
 
-A scope is a word and an action, such as `links:read`. The word is that of the blueprint. GET needs `read`, a view
-`add...` needs `create`, and everything else `write`, which includes the two others.
+A scope is a word and an action, such as `links:read`. The action is `read`, `create`, or `write`, which includes the
+two others. Each operation names its scope.
 """
 
-from functools import cache, lru_cache
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from flask import Flask, request
 
 from linkmgr.errors import AppError
-from linkmgr.request.request import Caller, Key, operations
+from linkmgr.request.request import Caller, Key
 from linkmgr.settings import this_app
 
 ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"
-PUBLIC = ("openapi", "docs")  # blueprints that need no key
-
-# The words of blueprints that have another name; None: the word is the first part of the path after /api/
-_WORDS = {"bulk": None, "default_key": "keys", "export": None, "plans": ADMIN, "urls": "links", "users": ADMIN}
-_WORDS_OF_PATHS = {"url": "links", "urls": "links"}  # whose word differs
-# Scopes of operations that the rule does not describe. The export of the account has everything.
-EXCEPTIONS = {("account.read", "POST"): f"account:{READ}", ("export.account", "GET"): ALL}
-
-# Keys with `own_only` or `domains` can use the views of these names, whose statements work on views of the same names
-# as the tables (schema.sql). A new view or word is refused until it has been checked and added.
-RESTRICTED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-RESTRICTED_BLUEPRINTS = {
-    "bio", "campaigns", "channels", "domains", "keys", "overlay", "pixels", "qr", "splash", "stats", "urls",
-}  # fmt: skip
-_SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
 
 
-@cache
-def of(endpoint: str, method: str, rule: str) -> str:
-    """Return the scope that an operation needs."""
-    method = "GET" if method == "HEAD" else method
-    if (endpoint, method) in EXCEPTIONS:
-        return EXCEPTIONS[endpoint, method]
-    blueprint, _, view = endpoint.partition(".")
-    first = rule.split("/")[2]
-    word = _WORDS.get(blueprint, blueprint) or _WORDS_OF_PATHS.get(first, first)
-    if word == ADMIN:
-        return ADMIN
-    action = READ if method == "GET" else CREATE if view.startswith("add") else WRITE
-    return f"{word}:{action}"
-
-
-@lru_cache(1)
-def _names(app: Flask) -> list[str]:
-    scopes = {
-        of(rule.endpoint, method, rule.rule)
-        for method, rule in operations(app)
-        if rule.endpoint.partition(".")[0] not in PUBLIC
-    }
-    return [ALL, *sorted(scopes - {ALL, ADMIN}), ADMIN]
+def init_app(app: Flask, scopes: set[str]) -> None:
+    """Keep the scopes of all operations."""
+    app.extensions["linkmgr_scopes"] = [ALL, *sorted(scopes - {ALL, ADMIN}), ADMIN]
 
 
 def names() -> list[str]:
     """Return all scopes."""
-    return _names(this_app())
+    scopes: list[str] = this_app().extensions["linkmgr_scopes"]
+    return scopes
 
 
 def granted(scopes: list[str]) -> set[str]:
@@ -79,29 +45,24 @@ def has(key: Key | None, scope: str) -> bool:
     return scope in key.scopes or f"{word}:{WRITE}" in key.scopes or (ALL in key.scopes and scope != ADMIN)
 
 
-def require(key: Key) -> None:
-    """Raise an error if a key cannot use the operation of the current request."""
-    assert request.endpoint
-    assert request.url_rule
-    scope = of(request.endpoint, request.method, request.url_rule.rule)
+def require(key: Key, scope: str, limits: Collection[str], selections: Sequence[str]) -> None:
+    """Raise an error if a key cannot use the operation of the current request. `limits` are those of restricted keys
+    that it allows, and `selections` the parameters of the query of which such a key must send one."""
     if not has(key, scope):
         raise AppError("scope_missing", scope=scope)
     if key.is_restricted:
-        _require_restricted(key, *request.endpoint.split("."))
+        _require_restricted(key, limits, selections)
 
 
-def _require_restricted(key: Key, blueprint: str, view: str) -> None:
+def _require_restricted(key: Key, limits: Collection[str], selections: Sequence[str]) -> None:
     """Refuse operations that do not know the limits of the key, and those that change what other rows depend on."""
     limited, remedy = (
         "the rows that it created" if key.domains is None else "some of your branded domains",
         "Use another key.",
     )
-    is_read = request.method in ("GET", "HEAD")
-    is_allowed = blueprint in RESTRICTED_BLUEPRINTS and view in RESTRICTED_VIEWS
-    if key.domains is not None and not is_read:
-        is_allowed = is_allowed and blueprint in ("urls", "keys")
-    if (blueprint, view) == ("stats", "read") and not any(request.args.get(name) for name in _SELECTIONS):
-        is_allowed, remedy = False, f"Send {', '.join(_SELECTIONS[:-1])} or {_SELECTIONS[-1]}, or use another key."
+    is_allowed = (not key.own_only or "own_only" in limits) and (key.domains is None or "domains" in limits)
+    if selections and not any(request.args.get(name) for name in selections):
+        is_allowed, remedy = False, f"Send {', '.join(selections[:-1])} or {selections[-1]}, or use another key."
     if not is_allowed:
         raise AppError("key_confined", limited=limited, remedy=remedy)
 

@@ -23,13 +23,12 @@ from linkmgr.request import request as web_request
 from linkmgr.request.rate_limit import Window
 from linkmgr.request.request import Caller, Key
 from linkmgr.settings import this_app
-from linkmgr.web import middleware
+from linkmgr.web import middleware, operation
+from linkmgr.web.operation import Operation
 
-ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
 KEEP_SECONDS = 1  # during which a change by another process has no effect
 _MAX_BLOCK = 64  # requests to count with one statement
 _MAX_RECENT = 4096
-_WRITERS = ("account", "default_key", "keys", "plans", "users")  # blueprints that change what is kept of callers
 _changes = 0  # of users, keys and plans by this process
 
 
@@ -117,7 +116,8 @@ def forget() -> None:
 
 def _forget_after_write(response: Response) -> Response:
     request = web_request.current()
-    if request.method not in ("GET", "HEAD", "OPTIONS") and (not request.is_api or request.blueprint in _WRITERS):
+    stated = operation.current()
+    if request.method not in ("GET", "HEAD", "OPTIONS") and (stated.changes_callers if stated else not request.is_api):
         forget()
     return response
 
@@ -140,7 +140,8 @@ def authenticate(request: web_request.Request) -> None:
     request.caller = caller
     web_request.set_log_user(caller.id)
     rate_limit.enforce(caller.bucket, caller.rate, window)
-    if request.blueprint in scopes.PUBLIC:
+    stated = operation.current()
+    if stated and stated.scope == operation.PUBLIC:
         return
     if key is None:
         raise AppError("key_missing")
@@ -149,8 +150,8 @@ def authenticate(request: web_request.Request) -> None:
     if not (caller.api or caller.admin):
         raise AppError("plan_feature", detail="the API")
     if caller.key is not None:
-        _use(caller.key)
-    if request.blueprint in ADMINISTRATION and not caller.admin:
+        _use(caller.key, stated)
+    if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
 
 
@@ -162,13 +163,12 @@ def _refusal(caller: Caller) -> AppError:
     return AppError("key_expired" if caller.key_valid is False else "key_unknown")
 
 
-def _use(key: Key) -> None:
+def _use(key: Key, stated: Operation | None) -> None:
     """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
-    request = web_request.current()
     if key.is_first_use:
         callers.record_use(key.id, web_request.address())
-    if request.endpoint:  # otherwise the answer is a 404 or a 405
-        scopes.require(key)
+    if stated:
+        scopes.require(key, stated.scope, stated.restricted, stated.selections)
     if key.is_restricted:
         restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
 

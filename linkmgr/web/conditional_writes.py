@@ -21,7 +21,7 @@ from linkmgr.db.transaction import Transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import tables
 from linkmgr.request import request as web_request
-from linkmgr.web import idempotency
+from linkmgr.web import idempotency, operation
 from linkmgr.web.auth import user_id
 from linkmgr.web.idempotency import IdempotencyKey, Replay
 
@@ -49,8 +49,12 @@ def _versions() -> list[str] | None:
 
 def _check(accepted: list[str]) -> None:
     """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
-    request = web_request.current()
-    version = tables.lock_version(user_id(), request.blueprint or "", request.view_args or {})
+    stated, ids = operation.current(), web_request.current().view_args or {}
+    if stated is None or not stated.row:
+        return
+    # The row of a user is that of the path, or the caller's.
+    row_id = ids.get("user_id", user_id()) if stated.row == "users" else next(iter(ids.values()))
+    version = tables.lock_version(user_id(), stated.row, row_id)
     if version is not None and version not in accepted:
         raise AppError("changed_meanwhile")
 
@@ -121,5 +125,5 @@ def _wrap(view: View) -> View:
 
 def init_app(app: Flask) -> None:
     """Call this after all routes are registered."""
-    for endpoint in {rule.endpoint for method, rule in web_request.operations(app) if method in METHODS}:
+    for endpoint in {route.rule.endpoint for route in operation.routes(app) if route.method in METHODS}:
         app.view_functions[endpoint] = _wrap(app.view_functions[endpoint])

@@ -1,7 +1,7 @@
 """Response envelope, JSON encoding and ETags."""
 
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from flask import Response, request
@@ -72,9 +72,28 @@ def updated(
     return response
 
 
-def created(version: str, also: Json, message: str | None = None, **members: Any) -> Response:
-    """Return a created record as `updated` does. `also` are the members that the specification names."""
-    return updated(message, version, also, verb="set", **members)
+class Kind(Protocol):
+    """A resource, as far as responses to its operations need it."""
+
+    def subject(self) -> str: ...
+    def as_read(self, row: Json, /) -> Json: ...
+    def beside(self, row: Json, /, *, is_new: bool) -> Json: ...
+
+
+def shown(kind: Kind, row: Json) -> Response:
+    """Return a single read of a row."""
+    return versioned(row["version"], **kind.as_read(row))
+
+
+def created(kind: Kind, row: Json) -> Response:
+    """Return a created row as its read does, and beside it the members that the specification names."""
+    return updated(None, row["version"], kind.beside(row, is_new=True), verb="set", **kind.as_read(row))
+
+
+def changed(kind: Kind, row: Json) -> Response:
+    """Return a changed row as its read does."""
+    message = f"{kind.subject()} has been updated successfully."
+    return updated(message, row["version"], kind.beside(row, is_new=False), **kind.as_read(row))
 
 
 def listing(key: str, page: Page) -> Json:

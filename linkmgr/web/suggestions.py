@@ -4,8 +4,8 @@ import re
 from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
-from linkmgr.request.request import operations
 from linkmgr.settings import this_app
+from linkmgr.web import operation
 
 MAX_PATH = 200  # characters; longer paths get no hint
 _LIST = "/api/docs lists all operations."
@@ -66,7 +66,7 @@ def _words(path: str) -> list[str]:
 
 def _routes(method: str, words: list[str]) -> list[_Route]:
     """Return the routes whose first word resembles that of a path: those of the method, if there are any."""
-    routes = [_Route(name, rule.rule, _words(rule.rule)) for name, rule in operations(this_app())]
+    routes = [_Route(route.method, route.rule.rule, _words(route.rule.rule)) for route in operation.routes(this_app())]
     first = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
     routes = [route for route in routes if route.words[:1] == first]
     return sorted([route for route in routes if route.method == method] or routes)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MAX_FILE = 64 << 20  # bytes
 DEADLINE = 120  # seconds for a large upload
 MAX_CONCURRENT = 1  # large uploads, of a worker's 4 threads
-ENDPOINTS = ("imports.add",)  # of the API; their bodies are files
 _MAX_FRAMING = 64 << 10  # bytes of the other parts of a form
 _BLOCK = 64 << 10
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")

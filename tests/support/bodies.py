@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema
 
-from linkmgr.openapi import operations
-from linkmgr.openapi.model import first_examples
-from linkmgr.openapi.operations import OPERATIONS
+from linkmgr.fields.member import first_examples
 from tests.support import factories
+from tests.support.document import operations
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 Members = dict[str, Any]
 
 # The least that creates a row, by the word in the path
-LEAST: dict[str, Members] = {kind.path: first_examples(kind.creates(), 0) for kind in operations.KINDS} | {
+LEAST: dict[str, Members] = {kind.path: first_examples(kind.creates(), 0) for kind in factories.RESOURCES} | {
     "account": {},
     "url": {"url": "https://example.com/page"},
     "campaign": {"name": "Spring"},  # not required, but without it the name has the date
@@ -28,8 +27,8 @@ LEAST: dict[str, Members] = {kind.path: first_examples(kind.creates(), 0) for ki
 
 
 def body_of(word: str, suffix: str) -> type[Schema] | None:
-    found = [operation for operation in OPERATIONS if operation.path.startswith(f"/api/{word}/")]
-    return next((operation.body for operation in found if operation.path.endswith(suffix)), None)
+    found = [route for route in operations() if route.path.startswith(f"/api/{word}/")]
+    return next((route.operation.body for route in found if route.path.endswith(suffix)), None)
 
 
 def sent(pairs: dict[str, tuple[Any, Any]]) -> Members:

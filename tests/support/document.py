@@ -9,7 +9,9 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app
-from linkmgr.openapi.document import PAGES, build, path_of
+from linkmgr.openapi import contents as document_contents
+from linkmgr.openapi.document import build
+from linkmgr.web.operation import Route
 
 BASE_URL = "http://127.0.0.1:5000"
 ELSEWHERE = (
@@ -29,6 +31,19 @@ def app() -> Flask:
 def document() -> dict[str, Any]:
     with app().app_context():
         return build(app(), BASE_URL)
+
+
+@cache
+def contents() -> document_contents.Contents:
+    """Return the sections of the document with their operations."""
+    with app().app_context():
+        return document_contents.contents(app())
+
+
+@cache
+def operations() -> list[Route]:
+    """Return all operations in the order of the document."""
+    return [route for _, routes in contents() for route in routes]
 
 
 @cache
@@ -92,7 +107,8 @@ def _path(path: str, method: str) -> str | None:
         rule, _ = app().url_map.bind("").match(path, method, return_rule=True)
     except HTTPException:
         return None
-    return path_of(rule) if rule.endpoint not in PAGES and rule.rule.startswith("/api/") else None
+    documented = [route.path for route in operations() if route.rule is rule]
+    return documented[0] if documented else None
 
 
 def check(response: TestResponse) -> None:

@@ -8,15 +8,20 @@ from itertools import count
 from typing import Any
 
 from linkmgr.db.statements import Row
-from linkmgr.openapi import operations
-from linkmgr.openapi.model import first_examples
-from linkmgr.openapi.usual import Kind
+from linkmgr.fields.member import first_examples
 from linkmgr.repository import tables, visits
+from linkmgr.resources.keys import Key
 from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.qr import QrCode
+from linkmgr.resources.resource import Resource
 from linkmgr.resources.urls import Link
+from linkmgr.resources.webhooks import Webhook
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
+Kind = type[Resource]
+
+RESOURCES: tuple[Kind, ...] = (Link, QrCode, *KINDS, Key, Webhook)  # of users
 
 _numbers = count(1)
 
@@ -164,7 +169,7 @@ ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in KINDS} | {
     "import": an_import,
 }
 # The tables of resources, by the names in paths. Links are `link` in other paths.
-TABLES = {kind.path: tables.TABLES[kind.plural] for kind in operations.KINDS}
+TABLES = {kind.path: tables.TABLES[kind.plural] for kind in RESOURCES}
 TABLES["link"] = TABLES["url"]
 
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask import Flask
 
-from linkmgr.openapi import operations
-from linkmgr.request.scopes import RESTRICTED_BLUEPRINTS
 from linkmgr.resources.keys import Key
 from tests.support import factories
+from tests.support.document import operations
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:
@@ -17,7 +16,8 @@ if TYPE_CHECKING:
 
 URL = "https://example.com/page"
 # The resources that restricted keys make, besides other keys
-OWNED = [kind.path for kind in operations.KINDS if kind.plural in RESTRICTED_BLUEPRINTS and kind is not Key]
+_CREATED = {route.path for route in operations() if route.method == "POST" and route.operation.restricted}
+OWNED = [kind.path for kind in factories.RESOURCES if f"/api/{kind.adds()}" in _CREATED and kind is not Key]
 Make = Callable[..., "Client"]
 
 

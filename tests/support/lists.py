@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from linkmgr.openapi import operations
 from tests.support import factories
 from tests.support.factories import Make
 
@@ -15,7 +14,7 @@ class List(NamedTuple):
 
 LISTS = {
     f"/api/{kind.plural}": List(kind.list_key or kind.plural, factories.of(kind), factories.TABLES[kind.path])
-    for kind in operations.KINDS
+    for kind in factories.RESOURCES
 } | {
     "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
     "/api/imports": List("imports", factories.an_import, "imports"),

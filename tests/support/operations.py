@@ -1,4 +1,4 @@
-"""The API operations as calls, derived from linkmgr/openapi/operations."""
+"""The API operations as calls, derived from the routes."""
 
 import re
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.openapi.model import Access, Operation
-from linkmgr.openapi.operations import OPERATIONS
 from linkmgr.repository.channels import ITEMS
+from linkmgr.web.operation import PUBLIC, Operation, Route
+from tests.support.document import operations
 
 ITEM = {"links": "link", "bio": "bio", "qr": "qr"}  # maps item types to the rows of tests/support/factories.py
 
@@ -22,19 +22,23 @@ def examples(schema: type[Schema]) -> dict[str, Any]:
 class Call:
     """An operation with the `type` in its path filled in."""
 
-    operation: Operation
+    route: Route
     path: str
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
     @property
+    def operation(self) -> Operation:
+        return self.route.operation
+
+    @property
     def method(self) -> str:
-        return self.operation.method
+        return self.route.method
 
     @property
     def example(self) -> dict[str, Any] | None:
-        return self.operation.example or None
+        return self.operation.body_example or None
 
     @property
     def rows(self) -> list[str]:
@@ -60,14 +64,14 @@ class Call:
 
 
 def _calls() -> Iterator[Call]:
-    for operation in OPERATIONS:
-        if "{type}" in operation.path:
+    for route in operations():
+        if "{type}" in route.path:
             for kind in ITEMS:
-                path = operation.path.replace("{type}", kind).replace("{item_id}", f"{{{ITEM[kind]}_id}}")
-                yield Call(operation, path)
+                path = route.path.replace("{type}", kind).replace("{item_id}", f"{{{ITEM[kind]}_id}}")
+                yield Call(route, path)
         else:
-            yield Call(operation, operation.path)
+            yield Call(route, route.path)
 
 
 CALLS = list(_calls())
-KEYED = [call for call in CALLS if call.operation.access is not Access.PUBLIC]
+KEYED = [call for call in CALLS if call.operation.scope != PUBLIC]

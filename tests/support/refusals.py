@@ -10,8 +10,8 @@ from marshmallow import Schema
 
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
-from linkmgr.openapi.operations import OPERATIONS
 from tests.support.bodies import LEAST, Members
+from tests.support.document import operations
 
 Refusal = Callable[[type[Schema], Members], str]
 
@@ -19,7 +19,8 @@ Refusal = Callable[[type[Schema], Members], str]
 def schemas(word: str) -> list[type[Schema]]:
     """Return the schemas of the bodies that create and update a row."""
     paths = rf"/api/({word}/add|{word}s|{word}/({{\w+}}/)?update|{word}/{{\w+}}/user/{{\w+}})"
-    return [operation.body for operation in OPERATIONS if operation.body and re.fullmatch(paths, operation.path)]
+    found = [route.operation.body for route in operations() if re.fullmatch(paths, route.path)]
+    return [body for body in found if body]
 
 
 @pytest.fixture

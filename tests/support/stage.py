@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from linkmgr.db import statements
-from linkmgr.openapi.model import Access
 from tests.support import factories
 from tests.support.operations import ITEM, Call
 
@@ -44,7 +43,7 @@ class Stage:
         self.domain = sql("SELECT host FROM domains WHERE id = %(id)s", id=self.ids["domain"])[0]["host"]
 
     def caller(self, call: Call) -> "Client":
-        return self.admin if call.operation.access is Access.ADMINISTRATOR else self.alice
+        return self.admin if call.operation.is_for_administrators else self.alice
 
     def path(self, call: Call, **instead: int) -> str:
         ids = self.ids | instead

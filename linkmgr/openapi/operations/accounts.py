@@ -1,35 +1,14 @@
 """The account, API keys, plans and users, and the document itself"""
 
-from dataclasses import replace
-
 from linkmgr.api import keys, users
-from linkmgr.openapi import schemas as js
-from linkmgr.openapi.model import Operation, Section
-from linkmgr.openapi.usual import record_of, section
-from linkmgr.resources.account import Account
+from linkmgr.openapi.model import Operation, listed
+from linkmgr.openapi.usual import section
+from linkmgr.resources import shapes as js
 from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.resources.plans import Plan, Subscription
+from linkmgr.resources.shapes import record_of
 from linkmgr.resources.users import User
 
-_ACCOUNT = Operation("GET /api/account", "Read the account", js.reading("Account"), tagged=True)
-
-ACCOUNT = Section(
-    "Account",
-    (
-        _ACCOUNT,
-        replace(_ACCOUNT, route="POST /api/account"),
-        Operation(
-            "PUT /api/account/update",
-            "Change the e-mail address or the password",
-            js.changed("Account has been successfully updated.", "Account"),
-            Account.updates(),
-            codes=("email_taken",),
-            tagged=True,
-        ),
-    ),
-    Account.about,
-    {"Account": record_of(Account)},
-)
 _SECRET = js.text("lmk_...", pattern="^lmk_")
 _SHOWN = record_of(Key)["properties"]
 _DEFAULT: dict[str, js.Shape] = {"name": "default", "prefix": "linkmgr_", "active": True, "created": js.TIMESTAMP}
@@ -71,7 +50,8 @@ KEYS = section(
     ),
 )
 
-PLANS = Section(
+PLANS = listed(
+    "plans",
     "Plans",
     (
         Operation("GET /api/plans", "List plans", js.all_of("Plan")),
@@ -84,10 +64,11 @@ PLANS = Section(
         ),
     ),
     Plan.about,
-    {"Plan": record_of(Plan)},
+    lambda: {"Plan": record_of(Plan)},
     {"Limits of a plan": "Plan.limits"},
 )
-USERS = Section(
+USERS = listed(
+    "users",
     "Users",
     (
         Operation("GET /api/users", "List users", js.all_of("User"), query=users.QUERY, codes=("other_secret",)),
@@ -112,9 +93,10 @@ USERS = Section(
         ),
     ),
     User.about,
-    {"User": record_of(User)},
+    lambda: {"User": record_of(User)},
 )
-DOCUMENT = Section(
+DOCUMENT = listed(
+    "document",
     "This document",
     (Operation("GET /api/openapi.json", "Read this document", {"type": "object"}, tagged=True),),
     "The description of the API in the form of OpenAPI, which generators of clients read.",

@@ -1,31 +1,32 @@
 """Bio pages, domains, splash pages, overlays, pixels, QR codes, campaigns and channels: the usual operations, and few
 others."""
 
+from linkmgr.api import campaigns
 from linkmgr.fields.qr import OBJECTS
-from linkmgr.fields.query import PAGING
-from linkmgr.openapi import schemas as js
+from linkmgr.fields.query import PAGING, Parameter
 from linkmgr.openapi.model import COUNTED, Operation
 from linkmgr.openapi.operations.stats import visits_of
-from linkmgr.openapi.usual import record_of, section
+from linkmgr.openapi.usual import section
 from linkmgr.qr import logos
 from linkmgr.repository.channels import ITEMS
+from linkmgr.resources import shapes as js
 from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
+from linkmgr.resources.shapes import record_of
 from linkmgr.resources.splash import Splash
 
 _QR = {"details": js.ref("QrCode"), "data": js.ref("Statistics")}
-_CAMPAIGN, _CHANNEL = record_of(Campaign)["properties"], record_of(Channel)["properties"]
-_NAMED = {"domain": _CAMPAIGN["name"], "campaign": _CAMPAIGN["name"]}
+_CHANNEL = record_of(Channel)["properties"]
 
 SECTIONS = (
     section(
         BioPage,
         "Bio pages",
+        nouns={"bio": "bio page"},
         example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
         change={"bio": "I write.", "theme": "dark"},
         codes=("plan_feature", "alias_taken"),
@@ -38,7 +39,7 @@ SECTIONS = (
         added=(*COUNTED, "domain_taken", "domain_unproven"),
         refused=("domain_in_use",),
     ),
-    section(Splash, "Splash pages", added=COUNTED),
+    section(Splash, "Splash pages", added=COUNTED, nouns={"splash": "splash page"}),
     section(
         Overlay,
         "CTA overlays",
@@ -61,6 +62,7 @@ SECTIONS = (
     section(
         QrCode,
         "QR codes",
+        nouns={"qr": "QR code"},
         example={"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
         change={"data": "https://example.com/winter"},
         codes=(*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unknown"),
@@ -73,29 +75,7 @@ SECTIONS = (
         others=(visits_of("/api/qr/{qr_id}/visits", "QR code"),),
         tables={f"Data of the type {kind}": schema.__name__ for kind, schema in OBJECTS.items()},
     ),
-    section(
-        Campaign,
-        "Campaigns",
-        example={"name": "Summer", "slug": "summer", "public": True},
-        change={"name": "Winter"},
-        codes=("campaign_name_taken", "campaign_slug_taken"),
-        added=("plan_feature",),
-        responses={
-            "add": js.created(
-                "Campaign", **{name: _CAMPAIGN[name] for name in _CAMPAIGN if name not in ("name", "slug")}, **_NAMED
-            ),
-            "update": js.success(
-                message="Campaign has been updated successfully.", **_CAMPAIGN, **_NAMED, data=js.ref("Campaign")
-            ),
-        },
-        others=(
-            Operation(
-                "POST /api/campaign/{campaign_id}/assign/{link_id}",
-                "Add a link to a campaign",
-                js.done("Link successfully added to the campaign."),
-            ),
-        ),
-    ),
+    campaigns.SECTION,
     section(
         Channel,
         "Channels",
@@ -123,6 +103,7 @@ SECTIONS = (
                 "POST /api/channel/{channel_id}/assign/{type}/{item_id}",
                 "Add an item to a channel",
                 js.done("Item successfully added to the channel."),
+                path_parameters={"type": Parameter("The kind of the item.", type="string", enum=list(ITEMS))},
             ),
         ),
     ),

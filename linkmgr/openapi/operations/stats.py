@@ -2,10 +2,11 @@
 
 from linkmgr.fields import periods
 from linkmgr.fields import stats as queries
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.stats import BOTS, BY, DIMENSIONS, LIVE, METRICS, QUERY, VISITS
-from linkmgr.openapi import schemas as js
-from linkmgr.openapi.model import Operation, Section, prose
+from linkmgr.openapi.model import Operation, listed, prose
 from linkmgr.repository import visits
+from linkmgr.resources import shapes as js
 from linkmgr.visits import stats
 from linkmgr.web import csv
 
@@ -17,16 +18,17 @@ _VISIT: dict[str, js.Shape] = {
 }  # fmt: skip
 
 
-def _some_of(example: js.JsonSchema, **members: js.Shape) -> js.JsonSchema:
+def _some_of(example: JsonSchema, **members: js.Shape) -> JsonSchema:
     """Return the schema of an object with numbers and some of the members."""
     numbers = js.record(**members, clicks=12, visitors=js.or_null(9))["properties"]
     return {"type": "object", "properties": numbers, "additionalProperties": False, "examples": [example]}
 
 
-SECTION = Section(
-    name="Statistics",
+SECTION = listed(
+    "stats",
+    "Statistics",
     description=prose("statistics", periods=periods, queries=queries, stats=stats, visits=visits),
-    records={
+    records=lambda: {
         "StatsRow": _some_of(
             {"time": "2026-10-24", "country": "Germany", "clicks": 12},
             time="2026-10-24",

@@ -6,17 +6,18 @@ from marshmallow import fields
 
 from linkmgr.api import export, imports
 from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import PAGING, Parameter
 from linkmgr.imports import cells, links, requests
 from linkmgr.imports.account.export import FILES
 from linkmgr.imports.files import text
 from linkmgr.imports.job import MAX_FAILING_HOURS
-from linkmgr.openapi import schemas as js
-from linkmgr.openapi.model import Operation, Section, prose
-from linkmgr.openapi.usual import name_of
+from linkmgr.openapi.model import Operation, listed, prose
 from linkmgr.outbound.service_api import DEADLINE
 from linkmgr.repository import import_rows
 from linkmgr.repository import imports as stored
+from linkmgr.resources import shapes as js
+from linkmgr.resources.shapes import name_of
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
 
@@ -46,10 +47,11 @@ def _export(path: str, summary: str, name: str, columns: export.Columns, **query
     )
 
 
-EXPORTS = Section(
-    name="Exports",
+EXPORTS = listed(
+    "export",
+    "Exports",
     description=prose("exports"),
-    records={"AnswerExported": _ANSWER},
+    records=lambda: {"AnswerExported": _ANSWER},
     operations=(
         *(
             _export(
@@ -78,7 +80,7 @@ EXPORTS = Section(
 _STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
 _RULES = imports.ImportRules().fields
 _PARTS = {"file": js.FILE["schema"]}  # the others are parameters too
-_FORM: js.JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "required": ["file"]}}
+_FORM: JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "required": ["file"]}}
 _NO_URL = "url must be a URL that begins with http:// or https://."
 _COLUMNS = js.array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
 
@@ -88,10 +90,11 @@ def _parameter(field: fields.Field[Any]) -> Parameter:
     return Parameter(field.metadata["description"], **schema)
 
 
-IMPORTS = Section(
-    name="Imports",
+IMPORTS = listed(
+    "imports",
+    "Imports",
     description=prose("imports", text=text),
-    records={
+    records=lambda: {
         "Import": js.record(
             id=js.ID,
             state=js.choice(*_STATES),

@@ -4,14 +4,16 @@ from marshmallow import Schema
 
 from linkmgr.api import bulk, urls
 from linkmgr.fields.bulk import MAX_ELEMENTS
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import PAGING
-from linkmgr.openapi import schemas as js
-from linkmgr.openapi.model import Operation, Section, prose
+from linkmgr.openapi.model import Operation, listed, prose
 from linkmgr.openapi.operations.stats import visits_of
-from linkmgr.openapi.usual import records_of, section
+from linkmgr.openapi.usual import section
+from linkmgr.resources import shapes as js
+from linkmgr.resources.shapes import records_of
 from linkmgr.resources.urls import Link
 
-_SHORT: dict[str, js.JsonSchema] = {"id": js.ID, "shorturl": js.own_url("summer"), "short": js.own_url("summer")}
+_SHORT: dict[str, JsonSchema] = {"id": js.ID, "shorturl": js.own_url("summer"), "short": js.own_url("summer")}
 _CODES = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
     "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
@@ -38,6 +40,7 @@ _RECORD = {"details": js.ref("Link"), "data": js.ref("Statistics")}
 SECTION = section(
     Link,
     "Links",
+    word="links",
     example={
         "url": "https://example.com/sale",
         "custom": "summer",
@@ -69,7 +72,7 @@ _FAILURE = js.record(
 ) | {"required": ["index", "error", "code", "message"]}
 
 
-def _operation(route: str, summary: str, body: type[Schema], done: str, **members: js.JsonSchema) -> Operation:
+def _operation(route: str, summary: str, body: type[Schema], done: str, **members: JsonSchema) -> Operation:
     """Return the operation whose response has the results of all elements. `done` is the name of their number, and
     `members` are those of an element that succeeds."""
     made = js.record(index=_INDEX, id=js.ID, **members)
@@ -81,10 +84,11 @@ def _operation(route: str, summary: str, body: type[Schema], done: str, **member
     return Operation(route, summary, response, body, codes=codes, many=is_update)
 
 
-BULK = Section(
-    name="Bulk",
+BULK = listed(
+    "bulk",
+    "Bulk",
     description=prose("bulk", bulk=bulk, rows=MAX_ELEMENTS),
-    records={"BulkFailure": _FAILURE},
+    records=lambda: {"BulkFailure": _FAILURE},
     operations=(
         _operation(
             "POST /api/urls/bulk", "Shorten many URLs", bulk.LinksCreate, "created", shorturl=js.own_url("autumn")

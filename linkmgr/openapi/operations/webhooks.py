@@ -1,25 +1,36 @@
 """/api/webhooks, /api/webhook, /api/delivery and /api/events"""
 
 from linkmgr.api import webhooks
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import PAGING, Parameter
-from linkmgr.openapi import schemas as js
 from linkmgr.openapi.model import Operation
 from linkmgr.openapi.usual import section
+from linkmgr.resources import shapes as js
+from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.webhooks import TEST, TYPES, Webhook
 
 _TIME = js.text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
 _MESSAGE = js.text("msg_17", pattern="^msg_[0-9]+$")
 _TYPE = js.choice("link.created", *TYPES[1:], TEST)
 _SECRET = js.text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
-_DATA: js.JsonSchema = {
+_DATA: JsonSchema = {
     "type": "object",
     "description": "The record as its GET shows it.",
     "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
 }
 
+_RECORDS = {"link": "Link", "qr": "QrCode", "import": "Import"} | {kind.path: kind.__name__ for kind in KINDS}
+
+
+def _record_of(event: str) -> str:
+    kind, _, change = event.partition(".")
+    return _RECORDS.get(kind, "") if change in ("created", "updated", "finished") else ""
+
+
 SECTION = section(
     Webhook,
     "Webhooks and events",
+    events={event: _record_of(event) for event in TYPES},
     change={"events": ["link.*"]},
     codes=("campaign_unknown", "channel_unknown", "domain_unknown"),
     added=("webhooks_full",),

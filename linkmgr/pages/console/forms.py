@@ -252,8 +252,7 @@ class Form:
             return
 
         def check() -> None:
-            blueprint = self.kind.__module__.rpartition(".")[2]
-            if tables.lock_version(g.user_id, blueprint, {"row_id": row_id}) not in (version, None):
+            if tables.lock_version(g.user_id, tables.TABLES[self.kind.plural], row_id) not in (version, None):
                 raise AppError("changed_meanwhile")
 
         with transaction.lazily(check) as writes:

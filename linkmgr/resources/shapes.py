@@ -1,0 +1,237 @@
+"""JSON Schemas of records and responses, each with an example.
+
+The tests validate every response against them (tests/conftest.py), so they cannot become outdated.
+"""
+
+from typing import Any
+
+from marshmallow import fields
+
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.member import JsonSchema
+from linkmgr.resources.resource import Resource
+
+Kind = type[Resource]
+Shape = JsonSchema | str | int | bool  # a schema, or an example of simple values
+
+
+def ref(name: str, kind: str = "schemas") -> JsonSchema:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def schema_of(shape: Shape) -> JsonSchema:
+    """Return the schema of a shape. An integer is an example of those from 0."""
+    match shape:
+        case bool():
+            return {"type": "boolean", "examples": [shape]}
+        case int():
+            return number(shape)
+        case str():
+            return text(shape)
+        case _:
+            return shape
+
+
+def record(**members: Shape) -> JsonSchema:
+    """Return the schema of an object with these members. Later versions may add some."""
+    properties = {name: schema_of(shape) for name, shape in members.items()}
+    return {"type": "object", "properties": properties, "required": list(members)}
+
+
+def text(example: str, **limits: Any) -> JsonSchema:
+    return {"type": "string", "examples": [example], **limits}
+
+
+def choice(*values: str) -> JsonSchema:
+    return text(values[0], **{"x-known-values": list(values)})
+
+
+def open_values(schema: Any) -> Any:
+    """Return a schema of a request as one of a response, whose enumerations later versions may extend."""
+    if isinstance(schema, list):
+        return [open_values(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    opened = {"x-known-values": schema["enum"]} if schema.get("type") == "string" and "enum" in schema else {}
+    return {name: open_values(value) for name, value in schema.items() if not (opened and name == "enum")} | opened
+
+
+def or_null(shape: Shape) -> JsonSchema:
+    schema = schema_of(shape)
+    return schema | {"type": [schema["type"], "null"]}
+
+
+def number(example: int, minimum: int = 0) -> JsonSchema:
+    return {"type": "integer", "minimum": minimum, "examples": [example]}
+
+
+def url(example: str) -> JsonSchema:
+    return text(example, pattern="^https?://")
+
+
+def own_url(path: str) -> JsonSchema:
+    return url(f"https://go.example.org/{path}")
+
+
+def map_of(shape: Shape, label: str) -> JsonSchema:
+    values = schema_of(shape)
+    return {"type": "object", "additionalProperties": values, "examples": [{label: values["examples"][0]}]}
+
+
+def array_of(items: Shape) -> JsonSchema:
+    return {"type": "array", "items": schema_of(items)}
+
+
+ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples": [17]}
+CURSOR = text("17", pattern="^[0-9]{1,19}$")
+TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
+FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
+DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+_COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
+
+STATISTICS = record(
+    clicks=12,
+    uniqueClicks=9,
+    topCountries=_COUNTS,
+    topReferrers=_COUNTS,
+    topBrowsers=_COUNTS,
+    topOs=_COUNTS,
+    socialCount=record(facebook=1, twitter=0, instagram=3),
+)
+
+WARNINGS = array_of({"type": "string"}) | {
+    "minItems": 1,
+    "description": "Values that were accepted but cannot have the effect that was probably meant. Absent without any.",
+    "examples": [["The member 'alias' is unknown and was ignored. Did you mean 'custom'?"]],
+}
+
+ERRORS = array_of(ref("Problem")) | {"description": "Each problem of the body or the query, if the code is `invalid`."}
+
+
+def with_warnings(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of a success with the optional member `warnings`. A named one has it."""
+    return schema | {"properties": schema["properties"] | {"warnings": WARNINGS}} if "properties" in schema else schema
+
+
+# Records of several resources
+RECORDS: dict[str, JsonSchema] = {
+    "Statistics": STATISTICS,
+    "Page": record(
+        result=number(40) | {"description": "The total number of rows."},
+        perpage=number(15, 1),
+        maxpage=number(3, 1),
+        currentpage=number(1, 1) | {"description": "Not with `after`."},
+        nextpage=number(2) | {"description": "0 on the last page. Not with `after`."},
+        next=CURSOR | {"description": "The `after` of the next page. Absent on the last page."},
+    )
+    | {"required": ["result", "perpage", "maxpage"]},
+    "Success": {"type": "integer", "enum": [0], "examples": [0]},
+    "Done": with_warnings(record(error=ref("Success"), message="Done.")),
+}
+
+# --- records
+
+
+def json_of(field: fields.Field[Any]) -> JsonSchema:
+    """Return the schema of what a field accepts, besides null."""
+    schema: JsonSchema = field.json  # type: ignore[attr-defined]
+    return _allow_empty(schema) if getattr(field, "allow_empty", False) else schema
+
+
+def _allow_empty(schema: JsonSchema) -> JsonSchema:
+    form = {"format": "iri-reference"} if schema.get("format") == "iri" else {}
+    pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
+    return schema | form | pattern | ({"minLength": 0} if "minLength" in schema else {})
+
+
+_KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "required", "additionalProperties")
+
+
+def _shown(field: fields.Field[Any]) -> JsonSchema:
+    """Return the schema of a member in a record: without the bounds of what may be sent."""
+    schema: JsonSchema = field.json_shown if hasattr(field, "json_shown") else json_of(field)
+    shown = open_values({name: value for name, value in schema.items() if name in _KEPT})
+    shown["examples"] = field.metadata["examples"]
+    if field.dump_only and (description := field.metadata["description"]):
+        shown["description"] = description
+    return or_null(shown) if field.allow_none else shown
+
+
+def member(kind: Kind, name: str) -> JsonSchema:
+    """Return the schema of a member of a record."""
+    return _shown(kind().fields[name])
+
+
+def members(kind: Kind, place: str = "record") -> dict[str, JsonSchema]:
+    """Return the schemas of the members of a record, or of one in a list or an export."""
+    declared = kind().fields
+    return {name: _shown(declared[name]) for name in kind.shown(place)}
+
+
+def record_of(kind: Kind, place: str = "record") -> JsonSchema:
+    properties = members(kind, place)
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def records_of(kind: Kind) -> dict[str, JsonSchema]:
+    """Return the schemas of the record, and of those in lists and exports if they differ, by name."""
+    return {name_of(kind, place): record_of(kind, place) for place in ("list", "export", "record")}
+
+
+def name_of(kind: Kind, place: str = "record") -> str:
+    suffix = {"list": "Listed", "export": "Exported"}.get(place, "")
+    return kind.__name__ + (suffix if kind.shown(place) != kind.shown() else "")
+
+
+# --- responses
+
+
+def success(**members: Shape) -> JsonSchema:
+    return record(error=ref("Success"), **members)
+
+
+def done(message: str) -> JsonSchema:
+    return ref("Done") | {"examples": [{"error": 0, "message": message}]}
+
+
+def _ref_of(rows: Kind | str, place: str = "record") -> JsonSchema:
+    """Return the reference to the schema of the records of a resource, or to a named one."""
+    return ref(rows if isinstance(rows, str) else name_of(rows, place))
+
+
+def listing(key: str, kind: Kind | str, **others: Shape) -> JsonSchema:
+    rows = record(**{key: array_of(_ref_of(kind, "list"))})
+    return success(data={"allOf": [ref("Page"), rows]}, **others)
+
+
+def reading(kind: Kind | str) -> JsonSchema:
+    return success(data=_ref_of(kind))
+
+
+def changed(message: str, kind: Kind | str) -> JsonSchema:
+    """Return the schema of the response to an update: the message, and the record as it is read."""
+    return success(message=text(message), data=_ref_of(kind))
+
+
+def created(kind: Kind | str, **members: Shape) -> JsonSchema:
+    """Return the schema of the response to a create: the members that the specification names, and the record."""
+    return success(**({"id": ID} | members), data=_ref_of(kind))
+
+
+def all_of(kind: Kind | str) -> JsonSchema:
+    return success(data=array_of(_ref_of(kind)))
+
+
+def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
+    """Compose the example of a JSON Schema from the examples of its members."""
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "$ref" in schema:
+        return example_of(records[schema["$ref"].rpartition("/")[2]], records)
+    if "anyOf" in schema:
+        return example_of(schema["anyOf"][0], records)
+    if "allOf" in schema:
+        return {name: value for part in schema["allOf"] for name, value in example_of(part, records).items()}
+    if schema.get("items"):
+        return [example_of(schema["items"], records)]
+    return {name: example_of(member, records) for name, member in schema.get("properties", {}).items()}

@@ -1,0 +1,147 @@
+"""An operation of the API: everything that is true of it besides its path and its code.
+
+It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the docstring of the
+handler is its summary and description. The hook, `If-Match`, `Idempotency-Key`, the OpenAPI document, `/api/docs` and
+the tests read this object. No name of a blueprint, a view or a module has a meaning.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from inspect import cleandoc
+from typing import Any, TypeVar, cast
+
+from flask import Flask
+from marshmallow import Schema
+from werkzeug.routing import Rule
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.bodies import body, changes_of
+from linkmgr.fields.member import JsonSchema, first_examples
+from linkmgr.fields.query import Parameter
+from linkmgr.request import request as web_request
+from linkmgr.request import scopes
+from linkmgr.settings import this_app
+
+PUBLIC = "public"
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    scope: str  # that a key needs, such as `links:create`; `admin` is for administrators only, PUBLIC needs no key
+    id: str  # in the document, such as `links.create`, with the word of its section; a page has none
+    answer: JsonSchema = field(default_factory=dict)  # of a success
+    body: type[Schema] | None = None  # loaded before the handler, whose first argument it is
+    stored: Callable[[int, int], Row] | None = None  # reads the row that an update changes (`changes_of`)
+    errors: tuple[str, ...] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
+    row: str = ""  # the table whose row `If-Match` compares
+    has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+    changes_callers: bool = False  # True if it changes users, keys or plans
+    restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
+    selections: tuple[str, ...] = ()  # parameters of the query of which a restricted key must send one
+    limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones
+    is_upload: bool = False  # True if the body can be a file, which the handler receives
+    query: dict[str, Parameter] = field(default_factory=dict)
+    path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
+    example: Row = field(default_factory=dict)  # of the body; by default the examples of its first members
+    shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
+    media: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
+    file: str = ""  # media type of the response, if it is a file only
+    files: dict[str, str] = field(default_factory=dict)  # other media types of the response, with examples
+    values: Row = field(default_factory=dict)  # of the names in braces in the description
+    summary: str = ""
+    description: str = ""
+
+    def __call__(self, view: View) -> View:
+        """Return the handler of a view."""
+        summary, _, description = cleandoc(view.__doc__ or "").partition("\n\n")
+        description = description.format(**self.values) if self.values else description
+        stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
+
+        @wraps(view)
+        def handler(**ids: Any) -> Any:
+            return view(stated.load(ids), **ids)
+
+        declared: Any = view if self.body is None or self.is_upload else handler
+        declared.operation = stated
+        return cast("View", declared)
+
+    def load(self, ids: dict[str, int]) -> Row:
+        """Return the body of the current request. `ids` are those in its path."""
+        assert self.body
+        read = self.stored
+        if read is None:
+            return body(self.body)
+        owner = web_request.current().caller.id
+        assert owner
+        return changes_of(self.body, lambda: read(owner, *ids.values()))
+
+    @property
+    def is_for_administrators(self) -> bool:
+        return self.scope == scopes.ADMIN
+
+    @property
+    def body_example(self) -> Row:
+        return self.example or (first_examples(self.body, 1) if self.body else {})
+
+
+operation = Operation  # as a decorator
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A section of the document: the operations whose ids begin with its word."""
+
+    word: str
+    title: str
+    description: str
+    records: Callable[[], dict[str, JsonSchema]] = dict  # schemas by name; those of keys need the application
+    tables: dict[str, str] = field(default_factory=dict)  # schemas that /api/docs shows below the members, by title
+    nouns: dict[str, str] = field(default_factory=dict)  # of ids in paths, if they are not named like them
+    events: dict[str, str] = field(default_factory=dict)  # the records that receivers get, by the type of the event
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """An operation with its method and its path."""
+
+    method: str
+    rule: Rule
+    operation: Operation
+
+    @property
+    def path(self) -> str:
+        """The path as the document has it, such as /api/pixel/{pixel_id}."""
+        return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", self.rule.rule)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the parameters in the path."""
+        return re.findall(r"{(\w+)}", self.path)
+
+
+def routes(app: Flask) -> list[Route]:
+    """Return the operations of the API in the order of their declaration. A route without one fails."""
+    views: dict[str, Any] = app.view_functions
+    return [
+        Route(method, rule, views[rule.endpoint].operation)
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
+
+
+def current() -> Operation | None:
+    """Return the operation of the current request, or None: a 404, a 405 or a page."""
+    view = this_app().view_functions.get(web_request.current().endpoint or "")
+    return getattr(view, "operation", None)
+
+
+def init_app(app: Flask) -> None:
+    """Pass the facts of all operations on to the layers below. Call this after all routes are registered."""
+    stated = routes(app)
+    scopes.init_app(app, {route.operation.scope for route in stated} - {PUBLIC})
+    limits = {route.rule.rule: route.operation.limit for route in stated}
+    web_request.BODY_LIMITS |= {path: limit for path, limit in limits.items() if limit}
