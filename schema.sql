@@ -343,7 +343,8 @@ CREATE SEQUENCE tracked_ids;
 -- key that created it, or to all other callers. `custom` is true if the user chose the alias. `public` links appear in
 -- the lists of campaigns. `locations`, `devices` and `languages` map a lower-case name to a URL. `parameters` is an
 -- array of [name, value]. `imported_clicks` is the number of clicks that another service counted, without those that
--- were imported as visits. No statistics include it. `pixel_ids` is NULL if there are none, and may contain ids of
+-- were imported as visits. No statistics include it. `source_clicks` is that number with them, at the last import, and
+-- `source_host` the host that an imported link had, if it is not ours. `pixel_ids` is NULL if there are none, and may contain ids of
 -- deleted pixels.
 CREATE TABLE links (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
@@ -370,6 +371,8 @@ CREATE TABLE links (
     deeplink        jsonb       NOT NULL DEFAULT '{}',
     public          boolean     NOT NULL DEFAULT true,
     imported_clicks bigint,
+    source_host     text,
+    source_clicks   bigint,
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
@@ -916,8 +919,8 @@ RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
 CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
--- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. `imported_clicks` and
--- `created`, which only imports change, and `checked`, the time of a check, are changed by statements that change
+-- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. `imported_clicks`,
+-- `source_clicks` and `created`, which only imports change, and `checked`, the time of a check, are changed by statements that change
 -- nothing else that counts. `public.domains`, because a restricted key may delete a link of a domain that it may not
 -- use.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -945,8 +948,9 @@ BEGIN
           JOIN deleted o USING (id),
                LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) records
          WHERE has_webhooks(n.user_id) AND after <> before
-           AND (after -> 'imported_clicks', after -> 'created', after -> 'checked')
-               IS NOT DISTINCT FROM (before -> 'imported_clicks', before -> 'created', before -> 'checked')
+           AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
+               IS NOT DISTINCT FROM
+               (before -> 'imported_clicks', before -> 'source_clicks', before -> 'created', before -> 'checked')
          ORDER BY n.id;
     END IF;
     RETURN NULL;

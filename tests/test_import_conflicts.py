@@ -8,7 +8,7 @@ from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support.archives import archive, export
 from tests.support.factories import Sql
-from tests.support.imported import Import, counts, details, sale, shlink
+from tests.support.imported import Import, counts, details, sale, shlink, yourls
 from tests.support.stage import Stage
 
 PAGE = "https://example.com"
@@ -81,7 +81,10 @@ def test_the_same_alias_on_two_foreign_domains_is_a_failure_of_the_second_row(
     assert counts(found) == ("done", 3, 1, 0, 1, 1)
     assert sql("SELECT number, code FROM import_rows WHERE code IS NOT NULL") == [{"number": 2, "code": "alias_taken"}]
     assert details(alice, "sale")["longurl"] == "https://example.com/sale"
-    assert counts(run_import(alice, shlink(*FOREIGN)))[3:] == (0, 2, 0), "a file that is imported again is skipped"
+    for rule in ("skip", "update", "rename"):
+        again = run_import(alice, shlink(FOREIGN[1]), f"?on_conflict={rule}")
+        assert counts(again)[2:] == (0, 0, 0, 1), "the warning remains"
+    assert counts(run_import(alice, shlink(*FOREIGN)))[3:] == (0, 1, 1)
 
 
 @pytest.mark.parametrize("path", ["/api/urls/export", "/api/account/export"])
@@ -142,3 +145,49 @@ def test_a_creation_date_in_the_future_becomes_now(alice: Client, run_import: Im
     for file in (shlink(sale("csv").replace("2024", "2999")), archive(links=[line])):
         assert counts(run_import(alice, file)) == ("done", 1, 1, 0, 0, 0)
     assert len(sql("SELECT FROM links WHERE created BETWEEN now() - interval '5 minutes' AND now()")) == 2
+
+
+@pytest.mark.parametrize("rule", ["skip", "update", "rename"])
+@pytest.mark.parametrize("is_moved_first", [False, True])
+def test_no_rule_changes_a_link_of_another_host(
+    alice: Client, run_import: Import, *, rule: str, is_moved_first: bool
+) -> None:
+    main = f"alias,url,title\nsale,{PAGE}/main,Main\n".encode()
+    moved = shlink(sale("sale", f"{PAGE}/moved").replace("s.example.com", "go.example.org"))
+    first, second = (moved, main) if is_moved_first else (main, moved)
+    query = f"?on_conflict={rule}"
+    assert run_import(alice, first, query)["made"] == 1
+    for _ in range(2):
+        found = run_import(alice, second, query)
+        assert counts(found)[2:] == (0, 0, 0, 1)
+        told = alice.get(f"/api/imports/{found['id']}/errors").text
+        assert "127.0.0.1:5000/sale" in told
+        assert "go.example.org/sale" in told
+    assert details(alice, "sale")["longurl"] == f"{PAGE}/{'moved' if is_moved_first else 'main'}"
+
+
+def test_an_update_changes_a_link_that_was_imported_from_the_same_host(alice: Client, run_import: Import) -> None:
+    run_import(alice, shlink(sale("sale", f"{PAGE}/old")))
+    changed = shlink(sale("sale", f"{PAGE}/new"))
+    assert counts(run_import(alice, changed))[2:] == (0, 0, 1, 0)
+    assert counts(run_import(alice, changed, "?on_conflict=update"))[2:] == (0, 1, 0, 0)
+    assert details(alice, "sale")["longurl"] == f"{PAGE}/new"
+    alice.add("/api/domain/add", {"domain": "https://s.example.com"})
+    domain = {"domain": "https://s.example.com"}
+    assert alice.put(f"/api/url/{details(alice, 'sale')['id']}/update", domain).status_code == 200
+    assert counts(run_import(alice, shlink(sale("sale", f"{PAGE}/3")), "?on_conflict=update"))[2:] == (0, 1, 0, 0)
+
+
+def test_a_domain_that_a_user_adds_later_is_another_host(alice: Client, run_import: Import) -> None:
+    run_import(alice, shlink(sale("sale", f"{PAGE}/old")))
+    alice.add("/api/domain/add", {"domain": "https://s.example.com"})
+    assert counts(run_import(alice, shlink(sale("sale", f"{PAGE}/new")), "?on_conflict=update"))[2:] == (1, 0, 0, 0)
+
+
+def test_an_update_counts_clicks_once_that_were_imported_as_visits(alice: Client, run_import: Import) -> None:
+    link_id = 0
+    for clicks, imported in ((5, None), (5, None), (7, 2), (9, 4), (9, 4)):
+        run_import(alice, yourls("sale", 5, clicks), "?on_conflict=update")
+        link_id = details(alice, "sale")["id"]
+        assert details(alice, "sale")["imported_clicks"] == imported
+    assert alice.get(f"/api/url/{link_id}").get_json()["data"]["clicks"] == 5

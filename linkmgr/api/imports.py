@@ -59,8 +59,9 @@ class ImportRules(New):
         Choice(RULES, load_default=RULES[0]),
         "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` creates another one "
         "with the alias and a number, `update` writes the members of the row to the link. With `skip` and `update`, an "
-        "alias of another user is a failure. With `skip`, so is the alias of an earlier row with another URL, for "
-        "example if the rows had different domains that you do not have.",
+        "alias of another user is a failure. With `skip`, so is the alias of an earlier row with another URL. A link "
+        "moves here if you do not have its domain. If its alias then is the one of a link of another host, the row is "
+        "a failure with all rules, or skipped if both links have the same URL.",
         RULES[0],
     )
     dry_run = member(Choice(("0", "1"), load_default="0"), "`1`: store nothing.", "0")

@@ -21,6 +21,7 @@ from linkmgr.settings import settings
 MAX_ALIAS = 50
 MAX_CHANNELS = 100  # of a row
 MAX_TITLE = 255
+_OWN_SOURCES = ("linkmgr", "account")  # whose clicks include ours
 _TRIES = 30  # for a free number, which is one of the _SMALL numbers at first
 _SMALL, _MAX_SUFFIX = 10, 999
 
@@ -107,11 +108,11 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
     for row in sent:
         if row.channels:
             row.body["channel"] = row.link["channel"] = [channels[name] for name in row.channels]
+        if row.name["alias"]:
+            source_clicks = None if details["source"] in _OWN_SOURCES else row.clicks
+            row.link |= {"source_host": row.moved_from or None, "source_clicks": source_clicks}
     _add(user_id, sent, [row.link for row in sent], last_id)
     _resolve(user_id, [row for row in sent if _is_conflict(row)], details, last_id)
-    for row in sent:
-        if row.moved_from and _code(row) == "alias_taken":
-            row.outcome = _clash(row)
 
 
 def _code(row: Sent) -> str:
@@ -136,18 +137,21 @@ def _add(user_id: int, sent: list[Sent], links: list[Row], last_id: int) -> None
 
 
 def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None:
-    """Store or refuse links whose alias is in use. A generated one that is not the user's is generated again."""
+    """Store or refuse links whose alias is in use. A generated one that is not the user's is generated again. A link
+    that had another host is never changed, because it is another one at the source."""
     existing = imported.find_own(user_id, [row.name for row in sent]) if sent else []
     again, renamed = list[Sent](), list[Sent]()
     for row, link in zip(sent, existing, strict=True):
         if row.is_generated and link["id"] is None:
             again.append(row)
+        elif not row.name["host"] and row.moved_from != (link["source_host"] or ""):
+            is_same = link["id"] and link["url"] == row.link["url"]
+            row.outcome = Outcome("skipped", link["id"]) if is_same else _clash(row, link["source_host"])
         elif details["on_conflict"] == "rename":
             renamed.append(row)
         elif details["on_conflict"] == "update" and link["id"]:
             row.outcome = _change(user_id, link["id"], row, details["source"])
-        # An alias of another user is a failure, and so is the one of an earlier row with another target: their domains
-        # differ in the source, but not here.
+        # An alias of another user is a failure, and so is the one of an earlier row with another target.
         elif link["id"] and (link["id"] <= details["first_id"] or link["url"] == row.link["url"]):
             row.outcome = Outcome("skipped", link["id"])
         else:
@@ -156,11 +160,13 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
     _rename(user_id, renamed, last_id)
 
 
-def _clash(row: Sent) -> Outcome:
-    alias = row.name["alias"]
-    old, new = f"{row.moved_from}/{alias}", f"{urlsplit(settings().base_url).netloc}/{alias}"
-    message = f"{old} would become {new}, which is already in use. Choose another alias, or add the domain."
-    return Outcome("failed", None, "alias_taken", message)
+def _clash(row: Sent, other_host: str | None) -> Outcome:
+    """Refuse an alias that a link of another host has here."""
+    alias, own = row.name["alias"], urlsplit(settings().base_url).netloc
+    in_use = f"is the link that was imported from {other_host}/{alias}" if other_host else "is already in use"
+    message = f"{row.moved_from or own}/{alias} would become {own}/{alias}, which {in_use}."
+    remedy = "Choose another alias, or add the domain."
+    return Outcome("failed", None, "alias_taken", f"{message} {remedy}")
 
 
 def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
@@ -183,8 +189,8 @@ def _change(user_id: int, link_id: int, row: Sent, source: str) -> Outcome:
             if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
                 changes |= {"password_hash": row.link["password_hash"], "changed": True}
             urls.update(user_id, link_id, **changes)
-            if row.clicks is not None and source not in ("linkmgr", "account"):
-                imported.count_clicks(user_id, {link_id: row.clicks}, subtract=False)
+            if row.clicks is not None and source not in _OWN_SOURCES:
+                imported.count_clicks(user_id, link_id, row.clicks)
     except (AppError, psycopg2.IntegrityError) as error:
         return failure(error)
     return Outcome("updated", link_id)

@@ -85,7 +85,7 @@ def store(user_id: int, converted: list[Row]) -> int:
     people = Counter(visit["tracked_id"] for visit in converted if not visit["bot"])
     people.subtract({row["tracked_id"]: row["visits"] for row in refused if not row["bot"]})
     if people:
-        imported.count_clicks(user_id, dict(people), subtract=True)
+        imported.subtract_clicks(user_id, dict(people))
     return len(converted) - sum(int(row["visits"]) for row in refused)
 
 

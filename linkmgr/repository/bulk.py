@@ -35,6 +35,7 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
     - `alias`: an alias that the user has not chosen. It needs the plan feature too, since it may be any.
     - `plain`: true for a link that is returned if its URL is shortened again.
     - `imported_clicks`: the number of clicks that another service counted. An existing link keeps its own.
+    - `source_clicks` and `source_host`: these clicks, and the host of the link there, if it is not ours.
     """
     first: dict[str, int] = {}  # of the same links, by URL
     same = [first.setdefault(link["url"], n) if _is_plain(link) else n for n, link in enumerate(links)]
@@ -153,7 +154,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz,
-                   imported_clicks bigint)) WITH ORDINALITY AS l
+                   imported_clicks bigint, source_clicks bigint, source_host text)) WITH ORDINALITY AS l
              CROSS JOIN plan
               LEFT JOIN LATERAL (SELECT id, domains.domain FROM domains
                                   WHERE user_id = %(user_id)s AND domains.host = l.domain LIMIT 1) d
@@ -205,13 +206,14 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         added AS (
             INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, description, type,
                                splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
-                               parameters, metadescription, metaimage, deeplink, public, created, imported_clicks)
+                               parameters, metadescription, metaimage, deeplink, public, created, imported_clicks,
+                               source_clicks, source_host)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, plain, url,
                    coalesce(metatitle, ''), coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
-                   least(created, now()), imported_clicks
+                   least(created, now()), imported_clicks, source_clicks, source_host
               FROM accepted
              ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url), key_id) WHERE plain DO UPDATE SET plain = true

@@ -43,15 +43,15 @@ def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
 
 
 def find_own(user_id: int, names: list[Row]) -> list[Row]:
-    """Return `id` and `url` of the user's links with each `alias` on each `host` ("" is our own). They are None where
-    there is none or another user's."""
+    """Return `id`, `url` and `source_host` of the user's links with each `alias` on each `host` ("" is our own). They
+    are None where there is none or another user's."""
     return rows(
         """
-        SELECT l.id, l.url
+        SELECT l.id, l.url, l.source_host
           FROM ROWS FROM (json_to_recordset(%(names)s) AS (alias text, host text)) WITH ORDINALITY
                AS sent (alias, host, n)
           LEFT JOIN LATERAL (
-               SELECT l.id, l.url
+               SELECT l.id, l.url, l.source_host
                  FROM aliases a
                  JOIN links l ON l.id = a.link_id AND l.user_id = %(user_id)s
                 WHERE a.alias = sent.alias
@@ -66,22 +66,34 @@ def find_own(user_id: int, names: list[Row]) -> list[Row]:
     )
 
 
-def count_clicks(user_id: int, clicks: dict[int, int], *, subtract: bool) -> None:
-    """Store the number of clicks that another service counted, by id of the link, or subtract those of them that the
-    import stores as visits."""
+def subtract_clicks(user_id: int, clicks: dict[int, int]) -> None:
+    """Subtract the clicks that an import stores as visits from those that the source counted, by id of the link."""
     run(
         """
         UPDATE links
-           SET imported_clicks = nullif(CASE WHEN %(subtract)s THEN greatest(imported_clicks - counted.clicks, 0)
-                                             ELSE counted.clicks END, 0)
+           SET imported_clicks = nullif(greatest(imported_clicks - counted.clicks, 0), 0)
           FROM unnest(%(ids)s::bigint[], %(clicks)s::bigint[]) AS counted (id, clicks)
-         WHERE links.user_id = %(user_id)s AND links.id = counted.id
-           AND (imported_clicks IS NOT NULL OR NOT %(subtract)s)
+         WHERE links.user_id = %(user_id)s AND links.id = counted.id AND imported_clicks IS NOT NULL
         """,
         user_id=user_id,
         ids=[*clicks],
         clicks=[*clicks.values()],
-        subtract=subtract,
+    )
+
+
+def count_clicks(user_id: int, link_id: int, clicks: int) -> None:
+    """Add the clicks that the source has counted since the last import, some of which may be visits."""
+    run(
+        """
+        UPDATE links
+           SET imported_clicks = nullif(greatest(coalesce(imported_clicks, 0) + %(clicks)s
+                                                 - coalesce(source_clicks, imported_clicks, 0), 0), 0),
+               source_clicks = %(clicks)s
+         WHERE user_id = %(user_id)s AND id = %(link_id)s
+        """,
+        user_id=user_id,
+        link_id=link_id,
+        clicks=clicks,
     )
 
 
