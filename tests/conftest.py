@@ -21,7 +21,7 @@ from linkmgr import create_app, keys
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.errors import CATALOGUE
 from linkmgr.repository import users
-from linkmgr.web import auth, passwords
+from linkmgr.web import callers, passwords
 from tests.support import document
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
@@ -177,7 +177,7 @@ class CommandRunner(FlaskCliRunner):
         try:
             return super().invoke(*arguments, **options)
         finally:
-            auth.forget()
+            callers.forget()
 
 
 @pytest.fixture(scope="session")
@@ -223,7 +223,7 @@ def sql(app: Flask) -> Callable[..., list[statements.Row]]:
             try:
                 return statements.database().execute(statement, params, idempotent=True, prelude=_NO_TIMEOUT)
             finally:
-                auth.forget()  # the statement may have changed one
+                callers.forget()  # the statement may have changed one
 
     return run
 

@@ -12,9 +12,10 @@ from flask import Flask
 from redis import Redis
 
 from linkmgr.db import statements
-from linkmgr.web import auth
+from linkmgr.web import callers
 from tests.conftest import Client, structured_list
 from tests.support.pages import signed_in
+from tests.support.targets import wait_until
 
 LIMIT = 30
 
@@ -167,17 +168,26 @@ def test_pages_of_a_user_and_public_lists_have_a_limit_of_their_own(
 
 
 def test_a_busy_key_needs_no_statement_of_its_own(
-    alice: Client, sql: Callable[..., list[statements.Row]], monkeypatch: pytest.MonkeyPatch
+    on_plan: Callable[..., Client], sql: Callable[..., list[statements.Row]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auth, "KEEP_SECONDS", 60)
-    bucket = "SELECT count FROM rate_windows WHERE bucket LIKE 'user:%%'"
-    for _ in range(3):
-        alice.get("/api/account")
-    [counted] = sql(bucket)  # the next request identifies the caller again, and counts itself
-    assert counted["count"] > 3
-    for _ in range(3):
-        alice.get("/api/account")
-    assert sql(bucket) == [{"count": counted["count"] + 1}]
+    carol = on_plan(rate=callers.MARGIN + 100)
+    monkeypatch.setattr(callers, "KEEP_SECONDS", 60)
+    monkeypatch.setattr(callers, "RESERVED_SECONDS", 60)
+    remaining = [int(carol.get("/api/account").headers["X-RateLimit-Remaining"]) for _ in range(4)]
+    counter = "SELECT count FROM rate_windows WHERE bucket LIKE 'user:%%'"
+    assert sql(counter) == [{"count": 1 + 2 + 4}]
+    remaining += [int(carol.get("/api/account").headers["X-RateLimit-Remaining"]) for _ in range(3)]
+    assert remaining == [*range(callers.MARGIN + 99, callers.MARGIN + 92, -1)]
+    assert sql(counter) == [{"count": 1 + 2 + 5}], "the first of three identified the caller again"
+
+
+def test_reserved_requests_that_are_not_used_are_given_back(
+    on_plan: Callable[..., Client], sql: Callable[..., list[statements.Row]]
+) -> None:
+    carol = on_plan(rate=callers.MARGIN + 100)
+    for _ in range(12):
+        carol.get("/api/account")
+    wait_until(lambda: sql("SELECT count FROM rate_windows WHERE bucket LIKE 'user:%%'") == [{"count": 12}])
 
 
 # --- when the storage is unavailable

@@ -36,3 +36,17 @@ def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
     """Add `amount` to a counter and return its `count` and the `seconds` until its window ends. If the count would
     exceed `limit`, add nothing and return None. The count does not depend on the transaction of the request."""
     return run_unsynced(_COUNT, bucket=bucket, by=amount, window=window, limit=limit)
+
+
+def give_back(bucket: str, amount: int, *, until: float) -> None:
+    """Subtract what was counted and not used from a counter, unless its window has ended."""
+    run_unsynced(
+        """
+        UPDATE rate_windows SET count = count - %(amount)s
+         WHERE bucket = %(bucket)s AND until = to_timestamp(%(until)s)
+        RETURNING count
+        """,
+        bucket=bucket,
+        amount=amount,
+        until=until,
+    )

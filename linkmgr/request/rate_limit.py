@@ -8,7 +8,7 @@ each header, so of its packages only `limits` is used, which parses the rates.
 import math
 import time
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Flask
 from limits import RateLimitItem, parse
@@ -22,19 +22,13 @@ from linkmgr import metrics
 from linkmgr.db.statements import Row
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.request import request as web_request
+from linkmgr.request.request import Window
 from linkmgr.settings import settings, this_app
 
 Headers = list[tuple[str, str]]
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 _HEADERS = "linkmgr.rate_headers"  # key of the WSGI environment
-
-
-class Window(NamedTuple):
-    """Requests in the current window, including this one, and the end of the window in epoch seconds."""
-
-    requests: int
-    until: float
 
 
 def local_window(requests: int, until: float, now: float) -> Window:

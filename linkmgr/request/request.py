@@ -82,6 +82,13 @@ class Caller(NamedTuple):
         return f"{settings().base_url}/avatar/{self.username}.png"
 
 
+class Window(NamedTuple):
+    """Requests in the current window, including this one, and the end of the window in epoch seconds."""
+
+    requests: int
+    until: float
+
+
 class Body:
     """A body that is read from the client. werkzeug's stream ends without an error at its limit and where the client
     stopped sending."""
@@ -114,7 +121,8 @@ class Body:
 
 
 class Request(flask.Request):
-    caller: Caller  # set by auth, on API requests only
+    caller: Caller  # of an API request, set by web.auth
+    window: Window | None = None  # in which this request has been counted
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
     warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "

@@ -1,57 +1,18 @@
-"""Authentication of API requests.
+"""Authentication of API requests in three steps: identify the caller, limit it, authorize it.
 
-The rate limit is checked before the key, so that it also limits clients that guess keys.
-
-Each process keeps the callers of the last second, and the numbers of the requests that it has counted in advance, so
-that a request of a busy key needs no statement before its handler. It counts in advance only while at least 64 requests
-are left in the window, and drops the numbers at its end, so that no key gets more than its limit.
+The limit comes before the check of the key, so that clients that guess keys are limited too.
 """
-
-import ipaddress
-import time
-from collections import deque
-from typing import Any, NamedTuple
 
 from flask import Flask, Response
 
-from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.repository import callers
+from linkmgr.repository import callers as stored_callers
 from linkmgr.request import rate_limit, scopes
 from linkmgr.request import request as web_request
-from linkmgr.request.rate_limit import Window
 from linkmgr.request.request import Caller, Key
-from linkmgr.settings import this_app
-from linkmgr.web import middleware, operation
+from linkmgr.web import callers, middleware, operation
 from linkmgr.web.operation import Operation
-
-KEEP_SECONDS = 1  # during which a change by another process has no effect
-_MAX_BLOCK = 64  # requests to count with one statement
-_MAX_RECENT = 4096
-_changes = 0  # of users, keys and plans by this process
-
-
-class _Recent(NamedTuple):
-    caller: Caller
-    counter: tuple[str, float | None]  # the bucket, and the end of its window by the clock of PostgreSQL
-    window: Window | None  # with the requests that were counted, or None if Redis counts
-    ends: float  # the window, by the monotonic clock
-    numbers: deque[int]  # of the requests in the window that were counted in advance
-    changes: int
-    stale_at: float
-
-    def take(self, now: float) -> int | None:
-        """Return the number of a request that was counted in advance, or None if there is none."""
-        try:
-            return self.numbers.popleft() if now < self.ends else None
-        except IndexError:
-            return None
-
-    def block(self) -> int:
-        """Return the number of requests to count: in advance only while many are left."""
-        left = rate_limit.left(self.caller.rate, self.window) if self.window else 0
-        return min(left // _MAX_BLOCK + 1, _MAX_BLOCK)
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -65,85 +26,37 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
-def _identify(key: str) -> tuple[Caller, Window | None]:
-    """Return the caller and its window, in which this request is counted. The window is None if Redis counts."""
-    if not key.startswith(keys.SCOPED_PREFIX):
-        return _recent_or_stored(callers.identify, keys.digest(key), web_request.network())
-    if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return _recent_or_stored(callers.identify, keys.digest(""), web_request.network())
-    try:
-        address = str(ipaddress.ip_address(web_request.address()))
-    except ValueError:
-        address = None
-    return _recent_or_stored(callers.identify_scoped, keys.digest(key), web_request.network(), address)
-
-
-def _recent_or_stored(lookup: Any, *arguments: Any) -> tuple[Caller, Window | None]:
-    callers: dict[tuple[Any, ...], _Recent] = this_app().extensions["linkmgr_recent_callers"]
-    recent, changes, now = callers.get(arguments), _changes, time.monotonic()
-    number = recent.take(now) if recent else None
-    if recent and recent.changes == changes and now < recent.stale_at:
-        if recent.window is None:
-            return recent.caller, None
-        if number:
-            return recent.caller, recent.window._replace(requests=number)
-    by = recent.block() if recent and not number else 1
-    row = lookup(*arguments, by)
-    count, until, clock = row.pop("count") or 0, row.pop("until"), row.pop("now") or 0
-    caller = Caller(**row | {"key": Key(**row["key"]) if row.get("key") else None})
-    counter, counted = (caller.bucket, until), deque(range(count - by + 1, count + 1))
-    if recent and recent.counter == counter:
-        number = number or counted.popleft()
-        recent.numbers.extend(counted)
-        counted = recent.numbers
-    else:
-        number = counted.popleft()
-    window = None if until is None else rate_limit.local_window(number, until, clock)
-    if caller.id is not None:
-        if len(callers) >= _MAX_RECENT:
-            callers.clear()
-        kept = caller._replace(key=caller.key._replace(is_first_use=False)) if caller.key else caller
-        total, ends = window and window._replace(requests=count), now + (until or 0) - clock
-        callers[arguments] = _Recent(kept, counter, total, ends, counted, changes, now + KEEP_SECONDS)
-    return caller, window
-
-
-def forget() -> None:
-    """Identify all callers again, after a change of users, keys or plans."""
-    global _changes  # noqa: PLW0603 - all applications of a process use the same database
-    _changes += 1
-
-
-def _forget_after_write(response: Response) -> Response:
+def _check_origin() -> Response | None:
+    """Answer preflights of other origins, which have no key, and refuse their forms."""
     request = web_request.current()
-    stated = operation.current()
-    if request.method not in ("GET", "HEAD", "OPTIONS") and (stated.changes_callers if stated else not request.is_api):
-        forget()
-    return response
-
-
-def _check_request() -> Response | None:
-    request = web_request.current()
-    if not request.is_api:
-        if request.method not in ("GET", "HEAD", "OPTIONS") and not middleware.is_same_origin(request):
-            raise AppError("foreign_origin")
-        return None
-    if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
-        return preflight
-    authenticate(request)
+    if request.is_api:
+        return middleware.answer_preflight(request) if request.method == "OPTIONS" else None
+    if request.method not in ("GET", "HEAD", "OPTIONS") and not middleware.is_same_origin(request):
+        raise AppError("foreign_origin")
     return None
 
 
-def authenticate(request: web_request.Request) -> None:
-    key = _key(request)
-    caller, window = _identify(key or "")
-    request.caller = caller
-    web_request.set_log_user(caller.id)
-    rate_limit.enforce(caller.bucket, caller.rate, window)
-    stated = operation.current()
-    if stated and stated.scope == operation.PUBLIC:
+def identify() -> None:
+    """Identify the caller and count the request, in one statement or none."""
+    request = web_request.current()
+    if request.is_api:
+        request.caller, request.window = callers.get(_key(request) or "")
+        web_request.set_log_user(request.caller.id)
+
+
+def limit() -> None:
+    request = web_request.current()
+    if request.is_api:
+        rate_limit.enforce(request.caller.bucket, request.caller.rate, request.window)
+
+
+def authorize() -> None:
+    """Check the key, its plan and scope, and the administrator."""
+    request, stated = web_request.current(), operation.current()
+    if not request.is_api or (stated and stated.scope == operation.PUBLIC):
         return
-    if key is None:
+    caller = request.caller
+    if _key(request) is None:
         raise AppError("key_missing")
     if caller.id is None:
         raise _refusal(caller)
@@ -153,6 +66,13 @@ def authenticate(request: web_request.Request) -> None:
         _use(caller.key, stated)
     if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
+
+
+def _forget_after_write(response: Response) -> Response:
+    request, stated = web_request.current(), operation.current()
+    if request.method not in ("GET", "HEAD", "OPTIONS") and (stated.changes_callers if stated else not request.is_api):
+        callers.forget()
+    return response
 
 
 def _refusal(caller: Caller) -> AppError:
@@ -166,7 +86,7 @@ def _refusal(caller: Caller) -> AppError:
 def _use(key: Key, stated: Operation | None) -> None:
     """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     if key.is_first_use:
-        callers.record_use(key.id, web_request.address())
+        stored_callers.record_use(key.id, web_request.address())
     if stated:
         scopes.require(key, stated.scope, stated.restricted, stated.selections)
     if key.is_restricted:
@@ -175,8 +95,11 @@ def _use(key: Key, stated: Operation | None) -> None:
 
 def init_app(app: Flask) -> None:
     """Call this after the hook that rejects other hosts, which have no API."""
-    app.extensions["linkmgr_recent_callers"] = {}
-    app.before_request(_check_request)
+    callers.init_app(app)
+    app.before_request(_check_origin)
+    app.before_request(identify)
+    app.before_request(limit)
+    app.before_request(authorize)
     app.after_request(_forget_after_write)
 
 

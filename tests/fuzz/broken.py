@@ -9,7 +9,7 @@ from linkmgr.db.statements import Row, row
 from linkmgr.errors import AppError
 from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
-from linkmgr.request.request import Request
+from linkmgr.request.request import current
 from linkmgr.web import auth
 
 
@@ -33,19 +33,19 @@ def _owner() -> None:
 
 
 def _key() -> None:
-    """Authenticate requests without a valid key as the first user."""
+    """Authorize requests without a valid key as the first user."""
 
-    def check(request: Request) -> None:
+    def check() -> None:
         try:
-            authenticate(request)
+            authorize()
         except AppError as refusal:
             if refusal.code not in ("key_missing", "key_unknown"):
                 raise
             first = row("SELECT min(id) AS id FROM users")
             assert first
-            request.caller = request.caller._replace(id=first["id"])
+            current().caller = current().caller._replace(id=first["id"])
 
-    authenticate, auth.authenticate = auth.authenticate, check
+    authorize, auth.authorize = auth.authorize, check
 
 
 FAULTS = {"nul": _nul, "owner": _owner, "key": _key}
