@@ -15,8 +15,8 @@ from jinja2 import DictLoader
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
-# Per worker. At most two render images and two fetch URLs. At 16 connections, 1 thread had 0.63 to 0.90 of the
-# throughput of 4, 2 threads 0.73 to 1.20, and 8 threads 0.99 to 1.22, with twice the database connections.
+# Per worker. At most half of them do what takes long (linkmgr/request/pool.py). At 16 connections, 1 thread had 0.63 to
+# 0.90 of the throughput of 4, 2 threads 0.73 to 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
 threads = 4
 reuse_port = True  # the kernel distributes connections; otherwise one worker may get most kept-alive connections
 timeout = 30
@@ -107,12 +107,14 @@ def post_worker_init(worker: Any) -> None:
     # Imported here, because modules that the master imports are not reloaded.
     from linkmgr.db import jobs  # noqa: PLC0415
     from linkmgr.events import worker as events  # noqa: PLC0415
+    from linkmgr.request import pool  # noqa: PLC0415
     from linkmgr.request.request import Service  # noqa: PLC0415
     from linkmgr.visits import queue  # noqa: PLC0415
 
     if isinstance(worker.wsgi, Service):
         if not worker.cfg.reload:
             _keep_version(worker.wsgi)
+        pool.resize(worker.cfg.threads)
         queue.start(worker.wsgi)
         jobs.Worker(worker.wsgi).start()
         events.Worker(worker.wsgi).start()

@@ -36,7 +36,7 @@ _LINES = {
     "form_too_large": "413 The form has more than 20 parts, or more than 64 KiB in its fields beside the file. Send "
     "only the file and the parameters of this operation.",
     "upload_timeout": "408 The file did not arrive within {deadline} seconds. Send it again, or compress it first.",
-    "uploads_busy": "503 Another file is being uploaded. Try again in {seconds} seconds.",
+    "uploads_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "import_unrecognized": "400 The columns of this file are not recognized: {columns}. In mapping, set url to the "
     "name of the column that contains the target.",
     "import_unreadable": "400 {problem}",
@@ -101,6 +101,7 @@ _LINES = {
     "campaign_slug_taken": "400 This slug is already in use. Choose another one.",
     "channel_name_taken": "400 You already have a channel with this name.",
     # links and bio pages
+    "search_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "short_url_unknown": "200 You have no link with this short URL. Create one with POST /api/url/add.",
     "link_disabled": "410 This link has been turned off. Ask the person who sent it to you for a new one.",
     "alias_taken": "400 This alias is already in use. Choose another one.",
@@ -113,8 +114,8 @@ _LINES = {
     "pixel_unknown": "400 pixels must contain only ids of your pixels.",
     "channel_unknown": "400 channel must be the id of one of your channels.",
     # exports
-    "own_export_busy": "503 Another export of yours is in progress. Try again in {seconds} seconds.",
-    "export_busy": "503 Too many exports are in progress. Try again in {seconds} seconds.",
+    "own_export_busy": "503 Another request of yours that takes long is in progress. Try again in {seconds} seconds.",
+    "export_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     # accounts
     "username_taken": "400 This username is already in use.",
     "email_taken": "400 This e-mail address is already in use.",
@@ -137,14 +138,14 @@ _LINES = {
     "fetch_too_large": "400 The response from {host} is too large. The limit is 1 MiB.",
     "fetch_status": "400 {host} responded with status {status} instead of 200. At most {redirects} redirects are "
     "followed.",
-    "fetch_busy": "503 Too many fetches are in progress. Try again in {seconds} seconds.",
+    "fetch_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     # QR codes
     "colours_too_close": "400 The foreground and background colors are too similar. Choose colors with a contrast of "
     "at least 3 to 1. For example, change {change}.",
     "short_link_unknown": "400 data points to this service, but not to a short link or bio page. Check the short URL.",
     "logo_missing": "400 Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service.",
     "logo_unusable": "400 logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB.",
-    "image_busy": "503 Too many images are being rendered. Try again in {seconds} seconds.",
+    "image_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "image_missing": "404 QR code not found. Check the URL; the code may have been deleted.",
     # webhooks
     "webhook_off": "400 This webhook is turned off. Set active to true, then try again.",
@@ -162,8 +163,10 @@ _LINES = {
     "link_spent": "410 This sign-in link has been used or is older than an hour. Ask for a new one.",
     "sign_in_failed": "401 The name or the password is wrong. Check both for typing errors.",
     "too_many_sign_ins": "429 Too many wrong passwords. Try again in {seconds} seconds.",
+    "too_many_checks": "429 Too many passwords from your IP address. Try again in {seconds} seconds.",
     "too_many_for_account": "429 Too many wrong passwords for this e-mail address. Try again in {seconds} seconds, or "
     "ask an administrator for a sign-in link.",
+    "password_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "own_login_link": "403 You cannot create a sign-in link for yourself. Sign in with your password instead.",
     "password_wrong": "400 Your current password is wrong.",
     "foreign_origin": "403 This form was sent from another website. Open the page on this service and try again.",
@@ -173,8 +176,8 @@ _LINES = {
     "busy": "503 The database is too busy or short of resources. Try again in {seconds} seconds.",
     "too_slow": "503 These statistics take too long to compute. Narrow the range, or use fewer dimensions, filters or "
     "metrics. Otherwise try again in {seconds} seconds.",
-    "stats_busy": "503 Other statistics that take long are being computed. Try again in {seconds} seconds, or narrow "
-    "the range.",
+    "stats_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds, or "
+    "narrow the range.",
     "schema_too_old": "503 The database schema is outdated. Run 'flask --app app database upgrade'.",
     "other_secret": "503 The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS.",
     "bug": "500 Something went wrong on our side. Please try again; if it persists, report request id {id}.",

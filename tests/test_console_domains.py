@@ -7,12 +7,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.outbound import fetch
-from linkmgr.request.slots import Slots
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.pages import fields, get, message, signed_in, words
+from tests.support.places import full
 
 DOMAIN = {"domain": "https://go.example.com"}
 
@@ -99,14 +98,11 @@ def test_a_domain_that_does_not_point_here_is_refused_beside_its_field(
     assert "where another server responded" in message(answer.text, "domain")
 
 
-def test_what_was_typed_is_kept_when_the_service_is_busy(
-    checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch, "_slots", Slots(1, "fetch_busy"))
-    with fetch._slots.hold():
+def test_what_was_typed_is_kept_when_the_service_is_busy(checking: FlaskClient, alice: Client) -> None:
+    with full(checking.application):
         answer = checking.post("/console/domains/new", data=DOMAIN | {"brandname": "Kept"})
     assert answer.status_code == 400
-    assert "Too many fetches are in progress." in answer.text
+    assert "Too many requests that take long are in progress." in answer.text
     assert fields(answer.text)["brandname"] == ["Kept"]
 
 

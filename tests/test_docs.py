@@ -82,7 +82,7 @@ RULES = (
      "auto | light | dark | ocean", "`limit` and `page` are ignored", "Days that visits are kept", "fname", "ssid",
      "at most 10", "or a 303 after the form", "at most 100,000 answers", "`/o/answer`", "at most 1,000", "`Other`",
      "Weeks begin on Monday", "A range contains its start and not its end", "Accept: text/csv", "by=time:day,country",
-     "/.well-known/linkmgr/", "at most 2 URLs",
+     "/.well-known/linkmgr/", "Requests that take long",
      "`Idempotency-Replayed: true`", "send its `ETag`", "a 404 there", "`/api/openapi.json` need no key",
      "send it as `after`", "of which `r`", "Pages of any origin may call", "If-None-Match",
      "languages in lower case", "keeps the stored image", "`0` and `[]` change nothing", "`haspassword`",

@@ -11,10 +11,10 @@ import pytest
 from flask import Flask
 
 from linkmgr.outbound import fetch
-from linkmgr.request.slots import Slots
 from tests.conftest import Client
 from tests.support.factories import PLAIN
 from tests.support.foreign import Publish, answering, publish, resolve
+from tests.support.places import full
 from tests.support.servers import free_port
 
 DOMAIN = {"domain": "https://go.example.com"}
@@ -138,12 +138,9 @@ def test_every_challenge_has_a_different_response_under_every_name(app: Flask) -
     assert again.text in answers
 
 
-def test_a_check_beyond_the_limit_of_fetches_is_to_be_retried(
-    checked: Client, web: Publish, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_beyond_the_limit_of_fetches_is_to_be_retried(app: Flask, checked: Client, web: Publish) -> None:
     web(answering(b"never asked"))
-    monkeypatch.setattr(fetch, "_slots", Slots(1, "fetch_busy"))
-    with fetch._slots.hold():
+    with full(app):
         answer = checked.post("/api/domain/add", DOMAIN)
     assert (answer.status_code, listed(checked)) == (503, [])
-    assert answer.get_json()["message"] == "Too many fetches are in progress. Try again in 2 seconds."
+    assert answer.get_json()["message"] == "Too many requests that take long are in progress. Try again in 2 seconds."

@@ -1,70 +1,40 @@
-"""Images of QR codes and avatars under load and in caches: rendered one at a time, and only when they changed."""
+"""Images of QR codes and avatars under load and in caches: one at a time of an owner, and only when they changed."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import pytest
 from flask import Flask
-from werkzeug.test import TestResponse
 
 from linkmgr.pages import avatar
-from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image
-from linkmgr.qr.image import render
 from linkmgr.repository import qr
 from tests.conftest import Client
 from tests.support.codes import add_code, clear_cache, decoded, fetched, pixels, row_of
-from tests.support.drawing import busy
 from tests.support.factories import Sql
 from tests.support.logos import logo_file
-from tests.support.targets import wait_until
+from tests.support.places import full, taken
 
 
-def test_one_image_is_rendered_at_a_time_and_one_request_waits(
-    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, begun, ended = add_code(alice), threading.Semaphore(0), threading.Event()
-
-    def slowly(picture: qr_image.ImageSpec, logo: bytes | None) -> bytes:
-        begun.release()
-        ended.wait(10)
-        return render(picture, logo)
-
-    def ask(size: int) -> TestResponse:
-        return app.test_client().get(f"{path}?size={size}", headers={"Accept": "application/json"})
-
-    monkeypatch.setattr(qr_image, "render", slowly)
-    monkeypatch.setattr(drawing, "_WAIT_SECONDS", 60)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(ask, 200)
-        begun.acquire()
-        second = pool.submit(ask, 210)  # the same image
-        wait_until(lambda: bool(drawing._waiting._holders))
-        refused = ask(1000)
-        ended.set()
-    assert [each.result().status_code for each in (first, second)] == [200, 200]
-    assert (refused.status_code, refused.get_json()["code"], refused.headers["Retry-After"]) == (503, "image_busy", "2")
-    assert not begun.acquire(blocking=False)
-    assert ask(1000).status_code == 200
+def test_images_of_an_owner_are_rendered_one_at_a_time(app: Flask, alice: Client, bob: Client) -> None:
+    path, other = add_code(alice), add_code(bob)
+    with taken(app, alice.id):
+        refused = app.test_client().get(f"{path}?size=1000", headers={"Accept": "application/json"})
+        assert (refused.status_code, refused.get_json()["code"]) == (503, "image_busy")
+        assert refused.headers["Retry-After"] == "2"
+        assert fetched(bob, f"{other}?size=1000").status_code == 200
+    assert fetched(alice, f"{path}?size=1000").status_code == 200
 
 
-def is_busy(answer: TestResponse) -> bool:
-    return (answer.status_code, answer.headers.get("Retry-After")) == (503, "2")
-
-
-def test_codes_are_computed_one_at_a_time_too(alice: Client) -> None:
-    path = add_code(alice)
-    qr_image._code.cache_clear()
-    with busy():
-        assert is_busy(fetched(alice, path))
-    assert qr_image._code.cache_info().currsize == 0
-
-
-def test_avatars_are_drawn_one_at_a_time_too(alice: Client) -> None:
-    avatar._render.cache_clear()
-    with busy():
-        assert is_busy(fetched(alice, "/avatar/alice.png"))
+@pytest.mark.parametrize("cache", [qr_image._code, avatar._render])
+def test_codes_and_avatars_need_a_place_unless_they_are_kept(app: Flask, alice: Client, cache: Any) -> None:
+    path = add_code(alice) if cache is qr_image._code else "/avatar/alice.png"
+    cache.cache_clear()
+    with full(app):
+        assert fetched(alice, path).status_code == 503
+    assert fetched(alice, path).status_code == 200
+    with full(app):
+        assert fetched(alice, path).status_code == 200
 
 
 @pytest.mark.parametrize("query", ["", "?format=svg", "?size=100"])

@@ -7,18 +7,13 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.db import jobs, session
+from linkmgr.db import session
 from linkmgr.imports import job
 from linkmgr.outbound import fetch
-from linkmgr.request.slots import Slots
 from tests.conftest import Client
-from tests.support.archives import archive, export
-from tests.support.drawing import busy
-from tests.support.factories import Sql
+from tests.support.archives import archive
 from tests.support.foreign import answering, publish, server
 from tests.support.imported import import_of, send
-from tests.support.logos import image
-from tests.support.stage import Stage
 
 DOMAIN = {"id": 1, "domain": "https://go.example.com"}
 
@@ -83,33 +78,3 @@ def test_a_domain_that_exists_is_not_checked_again(alice: Client, bob: Client, r
     assert (found["state"], found["skipped"], found["failed"]) == ("done", 1, 1)
     assert alice.get(f"/api/imports/{found['id']}/errors").text.count("This domain is already in use.") == 1
     assert asked == []
-
-
-def test_a_domain_waits_for_other_fetches(
-    alice: Client, run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch, "_slots", Slots(1, "fetch_busy"))
-    with fetch._slots.hold(), pytest.raises(jobs.Later) as later:
-        run(alice, archive(domains=[DOMAIN]))
-    assert later.value.seconds == 2
-    [waiting] = alice.get("/api/imports").get_json()["data"]["imports"]
-    assert (waiting["state"], waiting["read"]) == ("running", 0)
-
-
-def test_a_logo_waits_for_other_images(
-    stage: Stage, register: Callable[..., Client], run_jobs: Callable[[], None], sql: Sql
-) -> None:
-    sql("UPDATE qrs SET logo = %(logo)s RETURNING 1", logo=image())
-    sql("DELETE FROM domains RETURNING 1")
-    content = export(stage.alice)
-    heir = register("heir")
-    import_id = send(heir, content).get_json()["id"]
-    with busy():
-        run_jobs()
-        assert import_of(heir, import_id)["state"] == "running"
-        assert len(sql("SELECT FROM jobs WHERE due > now() + interval '1 second' AND attempts = 0")) == 1
-    sql("UPDATE jobs SET due = now() RETURNING 1")
-    run_jobs()
-    found = import_of(heir, import_id)
-    assert (found["state"], found["failed"]) == ("done", 0)
-    assert len(sql("SELECT FROM qrs WHERE user_id = %(id)s AND logo IS NOT NULL", id=heir.id)) == 1

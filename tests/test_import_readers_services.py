@@ -8,7 +8,6 @@ import pytest
 
 from linkmgr.imports import services
 from linkmgr.imports.rows import RawVisit
-from linkmgr.outbound import fetch
 from tests.support.foreign import Answer, answering
 from tests.support.foreign_services import (
     BITLY,
@@ -202,14 +201,6 @@ def test_a_yourls_that_ignores_the_start_of_a_page_ends(start_service: Start) ->
     requests = start_service(lambda *_: {"links": links, "stats": {"total_links": "100"}})
     assert {row.record["custom"] for row in read("yourls")} == {"a"}
     assert len(requests) == 3
-
-
-def test_a_fetch_that_finds_all_slots_taken_is_repeated_later(start_service: Start) -> None:
-    requests = start_service(kutt)
-    with fetch.slot(), fetch.slot():
-        error = failure("kutt")
-    assert error.message.startswith("Too many fetches are in progress.")
-    assert (error.retry_after, requests) == (2, [])
 
 
 def test_a_service_that_promises_more_than_it_has_ends(start_service: Start) -> None:

@@ -229,7 +229,9 @@ def test_a_code_without_a_logo_can_be_sent_back(alice: Client, sql: Sql) -> None
     assert sql("SELECT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
 
 
-def test_slow_logo_servers_do_not_block_the_service(app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_logo_servers_do_not_block_the_service(
+    app: Flask, alice: Client, bob: Client, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Limit the concurrent fetches of a process; a further request gets a 503 with Retry-After."""
     begun, ended = threading.Semaphore(0), threading.Event()
 
@@ -237,21 +239,23 @@ def test_slow_logo_servers_do_not_block_the_service(app: Flask, alice: Client, m
         begun.release()
         ended.wait(10)
 
-    def ask() -> TestResponse:
+    def ask(client: Client) -> TestResponse:
         members = TEXT | {"logo": "http://logos.example.com/a.png"}
-        return Client(app.test_client(), alice.key).post("/api/qr/add", members)
+        return Client(app.test_client(), client.key).post("/api/qr/add", members)
 
     monkeypatch.setattr(fetch, "DEADLINE", 2.0)
-    with foreign.server(silent) as port, ThreadPoolExecutor(fetch.MAX_CONCURRENT) as pool:
+    with foreign.server(silent) as port, ThreadPoolExecutor(2) as pool:
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
-        waiting = [pool.submit(ask) for _ in range(fetch.MAX_CONCURRENT)]
+        waiting = [pool.submit(ask, client) for client in (alice, bob)]
         for _ in waiting:
             begun.acquire()
-        refused = ask()
+        refused = ask(admin)
         assert refused.status_code == 503
         assert refused.headers["Retry-After"] == "2"
-        assert refused.get_json()["message"] == "Too many fetches are in progress. Try again in 2 seconds."
+        assert (
+            refused.get_json()["message"] == "Too many requests that take long are in progress. Try again in 2 seconds."
+        )
         assert not any(each.done() for each in waiting)
         ended.set()
         assert all("warnings" in each.result().get_json() for each in waiting)
-        assert ask().status_code == 200, "the limit of fetches is free again"
+        assert ask(admin).status_code == 200, "the limit of fetches is free again"

@@ -10,11 +10,11 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import session
-from linkmgr.visits import stats
 from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
+from tests.support.places import taken
 from tests.support.reports import DAY, NOW, TODAY, date, refusal, report, rows
 from tests.support.visited import Store, Visited
 
@@ -192,16 +192,16 @@ def test_statistics_that_take_too_long_name_the_remedy(
 
 
 def test_a_process_computes_one_long_query_of_a_user_and_two_of_all_users(
-    alice: Client, bob: Client, admin: Client
+    app: Flask, alice: Client, bob: Client, admin: Client
 ) -> None:
     def ask(client: Client, query: str = "by=country,city&period=12mo") -> str:
         answer = client.get(f"/api/stats?{query}")
         assert answer.status_code == 200 or int(answer.headers["Retry-After"]) > 0
         return str(answer.get_json().get("code", answer.status_code))
 
-    with stats.slots.hold(alice.id):
+    with taken(app, alice.id):
         assert (ask(alice), ask(bob), ask(alice, "by=time:month,country&period=12mo")) == ("stats_busy", "200", "200")
-        with stats.slots.hold(bob.id):
+        with taken(app, bob.id):
             assert (ask(admin), ask(admin, "metrics=visitors&period=30d")) == ("stats_busy", "200")
     assert (ask(alice), ask(alice)) == ("200", "200")
 

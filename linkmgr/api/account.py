@@ -40,7 +40,7 @@ def read_by_post() -> Response:
     "account.update",
     shapes.changed("Account has been successfully updated.", Account),
     body=Account.updates(),
-    errors=("email_taken",),
+    errors=("email_taken", "password_busy"),
     row="users",
     has_etag=True,
     changes_callers=True,

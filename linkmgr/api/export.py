@@ -90,7 +90,7 @@ def code_visits(qr_id: int) -> Response:
 def account() -> Response:
     plans.require_exports(user_id())
     chunks = web_export.zipped(account_export.files(user_id()))
-    return web_export.download(user_id(), chunks, "application/zip", "linkmgr-account.zip")
+    return web_export.download(chunks, "application/zip", "linkmgr-account.zip")
 
 
 def _export_visits(tracked_id: int, what: str) -> Response:
@@ -105,6 +105,4 @@ def _to_visit(visit: Json) -> Json:
 def _respond(name: str, columns: Columns, batches: Iterator[list[Json]]) -> Response:
     plans.require_exports(user_id())
     form = query_choice("format", tuple(web_export.FORMATS)) or web_export.preferred()
-    return web_export.download(
-        user_id(), web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}"
-    )
+    return web_export.download(web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}")

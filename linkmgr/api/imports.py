@@ -181,4 +181,4 @@ def error_lines(owner: int, import_id: int) -> Generator[bytes]:
 
 def errors_csv(owner: int, import_id: int) -> Response:
     """Stream the failed rows. The console uses this too."""
-    return web_export.download(owner, error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")
+    return web_export.download(error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")

@@ -31,7 +31,7 @@ def _answer(report: Report) -> Json | Response:
 
 @bp.get("/stats")
 def read() -> Json | Response:
-    return _answer(stats.report(auth.user_id(), _owner(), queries.parse()))
+    return _answer(stats.report(_owner(), queries.parse()))
 
 
 @bp.get("/stats/live")

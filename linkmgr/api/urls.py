@@ -13,7 +13,7 @@ from linkmgr.fields.query import SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records
-from linkmgr.request import scopes
+from linkmgr.request import pool, scopes
 from linkmgr.request.request import warn
 from linkmgr.resources.urls import Link
 from linkmgr.web.auth import caller, user_id
@@ -60,6 +60,7 @@ def _list_links(q: str | None, *, by_clicks: bool) -> Page:
     if by_clicks and page["after"]:
         raise invalid("after requires order=date. Use page to list links by clicks")
     if q or by_clicks:
+        pool.take_for(url_records.number_of(user_id()), "search_busy")
         return url_records.search(user_id(), q or "", by_clicks=by_clicks, **page)
     return url_records.index(user_id(), **page)
 

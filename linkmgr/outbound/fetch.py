@@ -7,7 +7,7 @@ redirect nor DNS rebinding reaches the internal network.
 import socket
 import ssl
 import time
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import ExitStack, closing
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
@@ -17,14 +17,13 @@ from marshmallow import ValidationError
 from linkmgr.errors import AppError
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
-from linkmgr.request.slots import Slots
+from linkmgr.request import pool
 from linkmgr.settings import settings
 
 DEADLINE = 5.0  # seconds, redirects included
 MAX_BYTES = 1 << 20
 MAX_REDIRECTS = 3
 ALLOWED_PORTS = (80, 443)
-MAX_CONCURRENT = 2  # of a worker's 4 threads, so that slow servers do not stop other requests
 
 _OK = 200
 _QUICK_EXIT = 322  # CURLOPT_QUICK_EXIT, unnamed in pycurl: do not wait for a DNS lookup that hangs
@@ -52,11 +51,6 @@ OPTIONS: dict[int, Any] = {
     **({pycurl.CAINFO: _CA_PATHS.cafile} if _CA_PATHS.cafile else {}),
     **({pycurl.CAPATH: _CA_PATHS.capath} if _CA_PATHS.capath else {}),
 }
-_slots = Slots(MAX_CONCURRENT, "fetch_busy")
-
-
-def slot() -> AbstractContextManager[None]:
-    return _slots.hold()
 
 
 def is_allowed(address: str, port: int) -> bool:
@@ -135,7 +129,8 @@ class Fetch(Transfer):
 
     def body(self) -> bytes:
         end, url = time.monotonic() + DEADLINE, self._url
-        with slot(), self.sockets, closing(self.make_curl()) as curl:
+        pool.take("fetch_busy")
+        with self.sockets, closing(self.make_curl()) as curl:
             for _ in range(1 + MAX_REDIRECTS):
                 status, location = self._hop(curl, url, end - time.monotonic())
                 if not location or (self._upgrade_only and location != url.replace(b"http:", b"https:", 1)):

@@ -9,7 +9,8 @@ import pycurl
 from werkzeug.http import parse_date
 
 from linkmgr.errors import AppError
-from linkmgr.outbound.fetch import Fetch, is_allowed_or_private, slot
+from linkmgr.outbound.fetch import Fetch, is_allowed_or_private
+from linkmgr.request import pool
 
 DEADLINE = 10.0  # seconds; a page of a large installation takes longer than a front page
 MAX_RETRY_SECONDS = 3600
@@ -30,7 +31,8 @@ class ServiceRequest(Fetch):
         self._headers, self._form, self._retry_after = headers, form, ""
 
     def send(self) -> ServiceResponse:
-        with slot(), self.sockets, closing(self.make_curl()) as curl:
+        pool.take("fetch_busy")
+        with self.sockets, closing(self.make_curl()) as curl:
             status, location = self._hop(curl, self._url, DEADLINE)
         return ServiceResponse(
             status, bytes(self.received), (location or b"").decode("ascii", "replace"), _seconds(self._retry_after)

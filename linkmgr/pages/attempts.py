@@ -25,6 +25,7 @@ from linkmgr.request import request as web_request
 from linkmgr.web import passwords
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
+CHECKS = 100  # passwords of links per IP address, correct ones too, in the same window
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
 
 
@@ -38,6 +39,12 @@ class Limit(NamedTuple):
 
 def by_client(scope: str = "login") -> Limit:
     return Limit(f"{scope}:{web_request.network()}")
+
+
+def limit_checks() -> None:
+    """Limit the checks of passwords of links, correct ones too: their owner can send these without end."""
+    limit = by_client("checks")._replace(max_failures=CHECKS, code="too_many_checks")
+    _enforce(limit, rate_windows.count(limit.bucket, window=WINDOW), added=1)
 
 
 def by_account(bucket: str) -> Limit:

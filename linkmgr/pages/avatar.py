@@ -9,8 +9,8 @@ from functools import lru_cache
 from flask import Blueprint, Response, abort, request
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from linkmgr.qr import drawing
 from linkmgr.repository import public
+from linkmgr.request import pool
 
 bp = Blueprint("avatar", __name__)
 
@@ -30,8 +30,8 @@ def _color(hue: float, lightness: float) -> tuple[int, int, int]:
 
 
 @lru_cache(maxsize=256)
-@drawing.exclusive()
 def _render(username: str) -> bytes:
+    pool.take("image_busy")
     hue = hashlib.sha256(username.encode()).digest()[0] / 256
     gradient = Image.linear_gradient("L").resize((SIZE, SIZE))
     image = ImageOps.colorize(gradient, _color(hue, 0.38), _color(hue + 0.06, 0.29))

@@ -12,10 +12,10 @@ from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import branded
-from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.image import FORMATS, ImageSpec
 from linkmgr.repository import qr
+from linkmgr.request import pool
 from linkmgr.settings import settings
 
 bp = Blueprint("qr_image", __name__)
@@ -33,6 +33,7 @@ def image(code: str) -> Response:
 
     def read(*, with_logo: bool) -> tuple[ImageSpec, bytes | None]:
         row = qr.image_source(branded.host(), code, with_logo=with_logo)
+        pool.count_for(row["user_id"])
         return _spec(code, row, *options), row.get("logo")
 
     # The code may change between the two reads, and the tag must match the logo.
@@ -62,16 +63,14 @@ def _respond(spec: ImageSpec, read: Callable[[], tuple[ImageSpec, bytes | None]]
 
 
 def _render(spec: ImageSpec, logo: bytes | None) -> bytes:
-    """Render and keep an image, unless another request did so while this one waited."""
-    with drawing.exclusive():
-        content = _kept.get(spec.tag)
-        if content is None:
-            content = qr_image.render(spec, logo)
-            if len(_kept) >= _MAX_KEPT:
-                _kept.clear()
-            if len(content) <= _LARGEST_KEPT:
-                _kept[spec.tag] = content
-        return content
+    """Render and keep an image."""
+    pool.take("image_busy")
+    content = qr_image.render(spec, logo)
+    if len(_kept) >= _MAX_KEPT:
+        _kept.clear()
+    if len(content) <= _LARGEST_KEPT:
+        _kept[spec.tag] = content
+    return content
 
 
 def requested_format() -> str:
@@ -90,7 +89,7 @@ def requested_size(text: str | None) -> int:
 
 
 def thumbnail(code: str, row: Row) -> str:
-    """Return a small PNG without the logo as a data URI, or "" if too many images are being rendered.
+    """Return a small PNG without the logo as a data URI, or "" if too many requests take long.
 
     The browser would request all images of a list at once, most of which would be refused.
     """

@@ -19,6 +19,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.repository import public
+from linkmgr.request import pool
 from linkmgr.request import request as web_request
 from linkmgr.visits import bots, geoip, record, targets
 from linkmgr.web import security_headers
@@ -179,7 +180,9 @@ def _password_page(link: Row) -> ResponseReturnValue:
         return redirect(url_for(".visit", alias=link["alias"]), code=303)
     if request.method != "POST":
         return _form()
-    # Limit per IP address only: a total limit would let a stranger lock out every visitor.
+    pool.count_for(link["user_id"])
+    attempts.limit_checks()
+    # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every visitor.
     limit = attempts.by_client(f"link {link['id']}")
     if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
         return redirect_visitor(link)
@@ -215,4 +218,5 @@ def qr_code(alias: str, size: str | None = None) -> Response:
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise AppError("image_missing")
+    pool.count_for(link["user_id"])
     return qr.of_url(_short_url(link), size or query_text("size"))

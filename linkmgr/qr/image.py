@@ -16,7 +16,8 @@ import segno
 from PIL import Image, ImageOps
 
 from linkmgr.errors import AppError
-from linkmgr.qr import drawing, pdf
+from linkmgr.qr import pdf
+from linkmgr.request import pool
 
 MIN_SIZE, MAX_SIZE, DEFAULT_SIZE = 64, 2048, 400  # pixels
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
@@ -83,8 +84,8 @@ def _correction(logo_hash: bytes | None) -> str:
 @lru_cache(maxsize=128)
 def _code(payload: str, correction: str) -> tuple[bytes, ...]:
     """Return the rows of the code. A byte is 1 for a dark module, 0 for a light one."""
-    with drawing.exclusive():
-        code = segno.make(payload, error=correction, micro=False, encoding="utf-8")
+    pool.take("image_busy")
+    code = segno.make(payload, error=correction, micro=False, encoding="utf-8")
     return tuple(bytes(row) for row in code.matrix)
 
 

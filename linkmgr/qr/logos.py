@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 
 from linkmgr.errors import AppError
 from linkmgr.outbound.fetch import MAX_BYTES, fetch
-from linkmgr.qr import drawing
+from linkmgr.request import pool
 from linkmgr.settings import settings
 
 FOLDER = "logos"
@@ -72,9 +72,9 @@ def reencode(image: bytes) -> bytes:
     """Return a PNG or JPEG image as a small PNG."""
     if len(image) > MAX_BYTES:
         raise AppError("logo_unusable")
+    pool.take("image_busy")
     try:
-        with drawing.exclusive():
-            return _png(image)
+        return _png(image)
     except AppError:
         raise
     except Exception:  # a broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...

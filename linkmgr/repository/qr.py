@@ -162,7 +162,8 @@ def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
     rarely needed."""
     source = row(
         """
-        SELECT type, data, foreground, background, logo_hash, CASE WHEN %(with_logo)s::boolean THEN logo END AS logo
+        SELECT user_id, type, data, foreground, background, logo_hash,
+               CASE WHEN %(with_logo)s::boolean THEN logo END AS logo
           FROM qrs
          WHERE code = %(code)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
            AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)

@@ -171,6 +171,12 @@ _FOUND_BY_CLICKS = _list_of(
 )
 
 
+def number_of(user_id: int) -> int:
+    """Return the number of links of a user."""
+    counted = replica_row(_TOTAL, user_id=user_id)
+    return counted["total"] if counted else 0
+
+
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     """List links, newest first."""
     return page(_INDEX, _TOTAL, user_id=user_id, base=settings().base_url, **paging)

@@ -1,7 +1,7 @@
 """Reports of statistics: select the source, count, fill empty buckets, and sort."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -16,16 +16,15 @@ from linkmgr.fields.problems import invalid
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
 from linkmgr.repository import stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
-from linkmgr.request.slots import Slots
+from linkmgr.request import pool
 
 RETRY_SECONDS = 60
 LIVE_MINUTES = 30
 _MAX_CACHED = timedelta(days=100)
-# Days, times the links and QR codes that are counted, of a query that needs a slot. Visits take longer to count than
+# Days, times the links and QR codes that are counted, of a query that needs a place. Visits take longer to count than
 # their sums.
 MAX_VISIT_DAYS, MAX_SUM_DAYS = 400, 4000
 ACCOUNT = 10  # the account counts as this many links
-slots = Slots(2, "stats_busy")
 
 
 class Report(NamedTuple):
@@ -234,13 +233,13 @@ def _is_heavy(count: _Count) -> bool:
     return days > MAX_SUM_DAYS and bool({*count.query.dimensions, *count.query.filters})
 
 
-def report(caller_id: int, owner: Owner, query: Query) -> Report:
+def report(owner: Owner, query: Query) -> Report:
     with _bounded():
         scope = stats_scope.read(owner, query.selection)
-    return _report(caller_id, owner, query, scope)
+    return _report(owner, query, scope)
 
 
-def reports(caller_id: int, owner: Owner, queries: list[Query]) -> tuple[str, list[Report]]:
+def reports(owner: Owner, queries: list[Query]) -> tuple[str, list[Report]]:
     """Return the name of what all queries select, or "" for the account, and the report of each. Visitors of the
     account and of many links, which take long to count, are left out unless the filters need the visits anyway."""
     with _bounded():
@@ -250,14 +249,15 @@ def reports(caller_id: int, owner: Owner, queries: list[Query]) -> tuple[str, li
             scope.tracked_ids is None or any(_is_heavy(_plan(owner, query, scope)) for query in queries)
         ):
             queries = [replace(query, metrics=["clicks"]) for query in queries]
-    return scope.name or "", [_report(caller_id, owner, query, scope) for query in queries]
+    return scope.name or "", [_report(owner, query, scope) for query in queries]
 
 
-def _report(caller_id: int, owner: Owner, query: Query, scope: Scope) -> Report:
+def _report(owner: Owner, query: Query, scope: Scope) -> Report:
     with _bounded():
         count = _plan(owner, query, scope)
-        with slots.hold(caller_id) if _is_heavy(count) else nullcontext():
-            counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
+        if _is_heavy(count):
+            pool.take("stats_busy")
+        counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
     [totals] = [row for row in counted if row["bucket"] is None]
     rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
     columns = query.columns

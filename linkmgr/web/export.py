@@ -1,29 +1,27 @@
 """Streamed downloads: CSV, JSON, JSON lines, or a zip of JSON lines.
 
-Each request occupies a thread until its client has everything, so their number is limited, and a user has one at a time
-in each process. The worker closes connections that read more slowly than 20 KiB/s.
+Each request occupies a thread until its client has everything, so it takes a place of the pool. The worker closes
+connections that read more slowly than 20 KiB/s.
 """
 
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
-from itertools import chain
+from contextlib import ExitStack
 from typing import Any
 
 import orjson
 from flask import Response, request, stream_with_context
 
-from linkmgr.request.slots import Slots
+from linkmgr.request import pool
 from linkmgr.web import csv
 
 Row = dict[str, Any]
-MAX_CONCURRENT = 2  # of a worker's 4 threads
 FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/jsonl"}
+BUSY = ("export_busy", "own_export_busy")  # codes of errors
 # The first one is sent without a preference.
 _ACCEPTED = {"application/json": "json"} | {mimetype: form for form, mimetype in FORMATS.items()}
 _ACCEPTED |= {"application/x-ndjson": "jsonl"}
 _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
-_slots = Slots(MAX_CONCURRENT, "export_busy", "own_export_busy")
 
 
 def preferred() -> str:
@@ -81,28 +79,29 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
 
 def streamed(batches: Iterable[list[Row]]) -> Response:
     """Stream `data`, a list that is too long for memory. Errors are handled as in downloads."""
-    chunks = encode("json", {}, batches)
-    return Response(stream_with_context(chain([next(chunks)], chunks)), mimetype="application/json")
+    return _respond(encode("json", {}, batches), "application/json")
 
 
-def download(user_id: int, chunks: Generator[bytes], mimetype: str, name: str) -> Response:
-    """Stream chunks to a user as a file. An error before the first chunk becomes an ordinary error response. A later
-    error closes the connection, so the client sees an incomplete response. If the client disconnects, the generator
-    is closed."""
-    with ExitStack() as stack:
-        stack.enter_context(_slots.hold(user_id))
-        stack.enter_context(closing(chunks))
-        first = next(chunks, b"")
-        work = stack.pop_all()
-    response = Response(stream_with_context(_stream(first, chunks, work)), mimetype=mimetype)
-    if mimetype == csv.MIMETYPE:
-        response.content_type = csv.CONTENT_TYPE
+def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
+    """Stream chunks as a file."""
+    response = _respond(chunks, csv.CONTENT_TYPE if mimetype == csv.MIMETYPE else mimetype)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _respond(chunks: Generator[bytes], content_type: str) -> Response:
+    """Stream chunks. An error before the first one becomes an ordinary error response. A later error closes the
+    connection, so the client sees an incomplete response. If the client disconnects, the generator is closed."""
+    pool.take(*BUSY)
+    first = next(chunks, b"")
+    work = pool.keep()
+    work.callback(chunks.close)
+    response = Response(stream_with_context(_stream(first, chunks, work)), content_type=content_type)
     response.call_on_close(work.close)
     return response
 
 
-def _stream(first: bytes, others: Iterator[bytes], work: ExitStack) -> Iterator[bytes]:
+def _stream(first: bytes, others: Generator[bytes], work: ExitStack) -> Iterator[bytes]:
     with work:
         yield first
         yield from others

@@ -9,7 +9,6 @@ import hashlib
 import io
 import re
 import shutil
-from contextlib import nullcontext
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
@@ -18,8 +17,8 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
 from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.request import pool
 from linkmgr.request import request as web_request
-from linkmgr.request.slots import Slots
 from linkmgr.settings import settings
 
 if TYPE_CHECKING:
@@ -27,12 +26,10 @@ if TYPE_CHECKING:
 
 MAX_FILE = 64 << 20  # bytes
 DEADLINE = 120  # seconds for a large upload
-MAX_CONCURRENT = 1  # large uploads, of a worker's 4 threads
 _MAX_FRAMING = 64 << 10  # bytes of the other parts of a form
 _BLOCK = 64 << 10
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_slots = Slots(MAX_CONCURRENT, "uploads_busy")
 
 
 class Upload(NamedTuple):
@@ -78,10 +75,11 @@ def _receive() -> Upload:
     request = web_request.current()
     is_large = request.content_length is None or request.content_length > web_request.MAX_BODY
     body = _Body(None if is_large else io.BytesIO(request.get_data()))
-    with _slots.hold() if is_large else nullcontext():
-        if is_large and (connection := request.environ.get("gunicorn.socket")):  # of deploy/worker.py
+    if is_large:
+        pool.take("uploads_busy")
+        if connection := request.environ.get("gunicorn.socket"):  # of deploy/worker.py
             connection.limit(DEADLINE)
-        file, name, members = _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
+    file, name, members = _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if size > MAX_FILE:

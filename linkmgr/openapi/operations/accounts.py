@@ -8,6 +8,7 @@ from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.resources.plans import Plan, Subscription
 from linkmgr.resources.shapes import record_of
 from linkmgr.resources.users import User
+from linkmgr.web.export import BUSY
 
 _SECRET = js.text("lmk_...", pattern="^lmk_")
 _SHOWN = record_of(Key)["properties"]
@@ -71,7 +72,7 @@ USERS = listed(
     "users",
     "Users",
     (
-        Operation("GET /api/users", "List users", js.all_of("User"), query=users.QUERY, codes=("other_secret",)),
+        Operation("GET /api/users", "List users", js.all_of("User"), query=users.QUERY, codes=("other_secret", *BUSY)),
         Operation("GET /api/user/{user_id}", "Read a user", js.reading("User"), codes=("other_secret",), tagged=True),
         Operation(
             "POST /api/user/add",
@@ -79,7 +80,7 @@ USERS = listed(
             js.success(message="User has been registered.", data=js.ref("User")),
             User.creates(),
             {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
-            codes=("username_taken", "email_taken", "plan_not_premium", "other_secret"),
+            codes=("username_taken", "email_taken", "plan_not_premium", "other_secret", "password_busy"),
             tagged=True,
         ),
         Operation(

@@ -19,7 +19,7 @@ from linkmgr.repository import imports as stored
 from linkmgr.resources import shapes as js
 from linkmgr.resources.shapes import name_of
 from linkmgr.web import csv
-from linkmgr.web.export import FORMATS
+from linkmgr.web.export import BUSY, FORMATS
 
 _FORMAT = Parameter(
     "Without it, the header `Accept` chooses: `application/json`, `text/csv` or `application/jsonl`.",
@@ -33,7 +33,7 @@ _AFTER = Parameter(
 _ANSWER = js.record(
     id=js.ID, overlay=js.ID, name="News", answer={"examples": [{"email": "visitor@example.com"}]}, date=js.TIMESTAMP
 )
-_CODES = ("export_busy", "own_export_busy", "plan_feature")
+_CODES = (*BUSY, "plan_feature")
 
 
 def _export(path: str, summary: str, name: str, columns: export.Columns, **query: Parameter) -> Operation:
@@ -171,7 +171,7 @@ IMPORTS = listed(
             "Read the rows that failed",
             js.success(data=js.array_of(js.ref("ImportError"))),
             values={"cells": cells, "import_rows": import_rows, "mib": import_rows.MAX_ERROR_BYTES >> 20},
-            codes=("export_busy", "own_export_busy"),
+            codes=BUSY,
             files={"text/csv": f"Short URL,Long URL,error\r\nsale,ftp://example.com,{_NO_URL}"},
         ),
         Operation(

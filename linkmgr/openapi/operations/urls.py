@@ -16,7 +16,7 @@ from linkmgr.resources.urls import Link
 _SHORT: dict[str, JsonSchema] = {"id": js.ID, "shorturl": js.own_url("summer"), "short": js.own_url("summer")}
 _CODES = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
-    "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
+    "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed", "password_busy",
 )  # fmt: skip
 
 _LIST = js.success(
@@ -57,7 +57,9 @@ SECTION = section(
         "update": js.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     },
     others=(
-        Operation("GET /api/urls", "List links", _LIST, query=urls.QUERY | PAGING, codes=("address_too_long",)),
+        Operation(
+            "GET /api/urls", "List links", _LIST, query=urls.QUERY | PAGING, codes=("address_too_long", "search_busy")
+        ),
         visits_of("/api/url/{link_id}/visits", "link"),
     ),
 )
@@ -80,8 +82,14 @@ def _operation(route: str, summary: str, body: type[Schema], done: str, **member
     result["examples"] = [js.example_of(made, {})]
     response = js.success(**{done: 1000, "failed": 0}, results=js.array_of(result))
     is_update = route.startswith("PUT")
-    codes = ("bulk_refused", "bulk_too_large", "rows_limited", *(["etag_invalid"] if is_update else ()))
-    return Operation(route, summary, response, body, codes=codes, many=is_update)
+    codes = [
+        "bulk_refused",
+        "bulk_too_large",
+        "rows_limited",
+        "password_busy",
+        *(["etag_invalid"] if is_update else ()),
+    ]
+    return Operation(route, summary, response, body, codes=(*codes,), many=is_update)
 
 
 BULK = listed(

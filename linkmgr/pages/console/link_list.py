@@ -18,6 +18,7 @@ from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip, bp
 from linkmgr.repository import bulk_changes, console_queries, plans, url_records
+from linkmgr.request import pool
 from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web import export as web_export
@@ -65,10 +66,17 @@ def _conditions(query: dict[str, Any]) -> Row:
 
 def _page(query: dict[str, Any]) -> Page:
     filters, order = _conditions(query), query["order"]
+    if any(filters.values()):
+        _take_place()
     paging: Any = {"limit": int(query["per"] or PER_PAGE), "number": page_number(), "after": None}
     if query["q"] and not order and not any(query[name] for name in (*_ROWS, *_FIXED)):
         return url_records.search(g.user_id, query["q"], **paging)
     return url_records.matching(g.user_id, filters, order=order, **paging)
+
+
+def _take_place() -> None:
+    """Take a place of the pool, because filters read all links of the user."""
+    pool.take_for(g.account["used"].get("links", 0), "search_busy")
 
 
 def _query(filters: Filters) -> dict[str, Any]:
@@ -203,11 +211,12 @@ def links_change() -> ResponseReturnValue:
     filters = _filters() if is_all else {}
     query = _query(filters) if is_all else {}
     if action != "export":
+        _take_place()
         return _change(action, ids, query, filters)
     plans.require_exports(g.user_id)
     user_id = g.user_id
     rows = (console_queries.selected(user_id, some) for some in _batches(user_id, ids, _conditions(query)))
-    return web_export.download(g.user_id, web_export.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
+    return web_export.download(web_export.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
 
 
 def _change(action: str, ids: list[int], query: Row, filters: Filters) -> ResponseReturnValue:

@@ -92,7 +92,7 @@ def _count(selection: PageQuery) -> tuple[str, list[stats.Report]]:
     over_time = Query(by=[f"time:{selection.period.unit}"], order="time", limit=MAX_ROWS, **shared)
     by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, **shared)
     is_compared = not (selection.kind or filters or selection.dimensions[1:])
-    return stats.reports(g.user_id, Owner(g.user_id), [by_label] if is_compared else [by_label, over_time])
+    return stats.reports(Owner(g.user_id), [by_label] if is_compared else [by_label, over_time])
 
 
 def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:

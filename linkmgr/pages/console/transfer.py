@@ -100,7 +100,7 @@ def export_links() -> Response:
     plans.require_exports(g.user_id)
     batches = in_batches(Link.batch, g.user_id)
     chunks, name = web_export.encode("csv", LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
-    return web_export.download(g.user_id, chunks, "text/csv", name)
+    return web_export.download(chunks, "text/csv", name)
 
 
 @bp.get("/export/account.zip")
@@ -108,4 +108,4 @@ def export_everything() -> Response:
     plans.require_exports(g.user_id)
     chunks = web_export.zipped(account_export.files(g.user_id))
     name = f"linkmgr-account-{datetime.now(g.zone):%Y-%m-%d}.zip"
-    return web_export.download(g.user_id, chunks, "application/zip", name)
+    return web_export.download(chunks, "application/zip", name)

@@ -1,0 +1,82 @@
+"""The pool of places for requests that take long.
+
+A request takes a place before it waits for a client, a host or a hash, or reads in proportion to a user's rows, and
+keeps it until its response is sent. There are half as many places as threads in the process, and a user has at most
+half of them, so that other requests are served meanwhile. Without a free place a request is refused, because waiting
+would block another thread. Background threads are not those of requests, and need no place.
+"""
+
+import threading
+from contextlib import ExitStack
+
+from flask import Flask, g, has_request_context
+
+from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.request import request as web_request
+
+MANY_ROWS = 10_000  # rows that a request reads without a place
+_HOLDER, _USER = "linkmgr.place", "linkmgr.place_user"  # keys of the WSGI environment
+_lock = threading.Lock()
+_holders: list[object] = []
+_places = 2
+
+
+def resize(threads: int) -> None:
+    """Set the number of places for a process with this number of threads."""
+    global _places  # noqa: PLW0603 - all applications of a process share its threads
+    _places = max(1, threads // 2)
+
+
+def count_for(user_id: int) -> None:
+    """Count the place of this request for the owner of what a visitor requests."""
+    web_request.current().environ[_USER] = user_id
+
+
+def take(busy: str, own_busy: str = "") -> None:
+    """Take a place for this request, unless it has one. `busy` is the code of the error if none is free, and `own_busy`
+    if the user has as many as allowed."""
+    if not has_request_context() or _HOLDER in (environ := web_request.current().environ):
+        return
+    holder = environ.get(_USER) or _client()
+    with _lock:
+        is_own = _holders.count(holder) >= max(1, _places // 2)
+        if is_own or len(_holders) >= _places:
+            raise AppError((is_own and own_busy) or busy, seconds=RETRY_SECONDS)
+        _holders.append(holder)
+    environ[_HOLDER] = holder
+
+
+def take_for(rows: int, busy: str) -> None:
+    """Take a place before many rows of a user are read."""
+    if rows > MANY_ROWS:
+        take(busy)
+
+
+def _client() -> object:
+    """Return the id of the user, or the network of a client without a user."""
+    caller = getattr(web_request.current(), "caller", None)
+    return g.get("user_id") or (caller and caller.id) or web_request.network()
+
+
+def keep() -> ExitStack:
+    """Keep the place of this request, whose response is streamed, until the returned stack is closed."""
+    environ, end = web_request.current().environ, ExitStack()
+    end.callback(_remove, environ[_HOLDER])
+    environ[_HOLDER] = None
+    return end
+
+
+def _remove(holder: object) -> None:
+    with _lock:
+        _holders.remove(holder)
+
+
+def _release(_error: BaseException | None) -> None:
+    environ = web_request.current().environ
+    if holder := environ.get(_HOLDER):
+        environ[_HOLDER] = None
+        _remove(holder)
+
+
+def init_app(app: Flask) -> None:
+    app.teardown_request(_release)

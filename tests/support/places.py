@@ -1,0 +1,26 @@
+"""Requests that take long."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from flask import Flask
+
+from linkmgr.request import pool
+
+
+@contextmanager
+def taken(app: Flask, *users: int) -> Iterator[None]:
+    """Let each of these users have a request that takes long."""
+    with ExitStack() as requests:
+        for user_id in users:
+            requests.enter_context(app.test_request_context("/"))
+            pool.count_for(user_id)
+            pool.take("busy")
+        yield
+
+
+@contextmanager
+def full(app: Flask) -> Iterator[None]:
+    """Let other users have as many requests that take long as there may be."""
+    with taken(app, -1, -2):
+        yield

@@ -1,0 +1,132 @@
+"""Requests that take long have places of their own, by user, and never wait for one (linkmgr/request/pool.py)."""
+
+import re
+import time
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from linkmgr.pages import attempts
+from linkmgr.qr import image as qr_image
+from linkmgr.request import pool
+from linkmgr.web import passwords
+from tests.conftest import Client
+from tests.support.factories import Sql
+from tests.support.operations import KEYED
+from tests.support.pages import PASSWORD, ROWS, console_rules, signed_in
+from tests.support.places import full, taken
+from tests.support.shortlinks import Make
+from tests.support.worlds import World, ask
+
+# The operations whose examples take long, by the code of their error if no place is free.
+LONG = {
+    "export_busy": """
+        GET /api/users  GET /api/imports/{import_id}/errors  GET /api/urls/export  GET /api/qr/export
+        GET /api/campaigns/export  GET /api/channels/export  GET /api/pixels/export  GET /api/splash/export
+        GET /api/overlay/export  GET /api/bio/export  GET /api/domains/export
+        GET /api/overlay/answers/export  GET /api/url/{link_id}/visits/export  GET /api/qr/{qr_id}/visits/export
+        GET /api/account/export""",
+    "password_busy": "POST /api/user/add",
+}
+LONG_PAGES = {
+    "/console/export/links.csv", "/console/export/account.zip", "/console/imports/<id:row_id>/errors",
+    "/console/links/<id:row_id>/qr",
+    "/console/qrs/<id:row_id>/image",
+}  # fmt: skip
+_MANY = """
+    INSERT INTO links (user_id, alias, url)
+    SELECT %(user_id)s, 'many-' || n, 'https://example.com/' || n FROM generate_series(0, %(number)s) n
+    RETURNING id
+"""
+
+
+def test_all_operations_that_are_streamed_or_take_long_are_known(world: World) -> None:
+    admin, busy = world.clients["administrator"], dict[str, set[str]]()
+    for call in sorted(KEYED, key=lambda call: call.method != "GET"):  # before rows are deleted
+        ids = world.ids(call, "administrator")
+        with full(world.app):
+            answer = ask(admin, call, ids)
+        if answer.status_code == 503:
+            code = answer.get_json()["code"]
+            assert code in call.operation.errors
+            busy.setdefault(code, set()).add(str(call))
+        elif call.method == "GET":
+            assert "Content-Length" in ask(admin, call, ids).headers, f"{call} is streamed without a place"
+    assert busy == {code: set(re.findall(r"[A-Z]+ \S+", operations)) for code, operations in LONG.items()}
+
+
+def test_all_pages_that_are_streamed_or_take_long_are_known(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    ids, busy = {word: make(sql, alice.id) for word, make in ROWS.items()}, set()
+    qr_image._code.cache_clear()
+    for method, rule in console_rules(console.application):
+        if method != "GET":
+            continue
+        path = re.sub("<.*?>", str(ids.get(rule.split("/")[2], 1)) if rule.count("/") > 1 else "", rule)
+        with full(console.application):
+            is_refused = console.get(path).status_code == 503
+        if is_refused:
+            busy.add(rule)
+        else:
+            assert "Content-Length" in console.get(path).headers, f"{rule} is streamed without a place"
+    assert busy == LONG_PAGES
+
+
+@pytest.fixture
+def many(alice: Client, sql: Sql) -> None:
+    sql(_MANY, user_id=alice.id, number=pool.MANY_ROWS)
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize(
+    ("path", "is_long"),
+    [
+        ("/api/urls?q=a", True),
+        ("/api/urls?order=click", True),
+        ("/console/links?q=a", True),
+        ("/console/links?status=public", True),
+        ("/console/links", False),
+        ("/api/urls", False),
+    ],
+)
+def test_searches_of_many_links_need_a_place(app: Flask, alice: Client, bob: Client, path: str, is_long: bool) -> None:
+    of_alice, of_bob = (signed_in(app, f"{name}@example.com") for name in ("alice", "bob"))
+
+    def get(client: Client, browser: FlaskClient) -> TestResponse:
+        return client.get(path) if path.startswith("/api") else browser.get(path)
+
+    with full(app):
+        refused = get(alice, of_alice)
+        assert (refused.status_code, refused.headers.get("Retry-After")) == ((503, "2") if is_long else (200, None))
+        assert get(bob, of_bob).status_code == 200
+    assert get(alice, of_alice).status_code == 200
+
+
+def test_passwords_are_refused_at_once_if_others_have_all_places(app: Flask, alice: Client, short: Make) -> None:
+    link = short(password_hash=passwords.hashed("open sesame"))
+    form = {"email": "alice@example.com", "password": PASSWORD}
+    began = time.monotonic()
+    with full(app):
+        refused = [
+            app.test_client().post("/login", data=form),
+            app.test_client().post(link.path, data={"password": "open sesame"}),
+            alice.post("/api/url/add", {"url": "https://example.com", "password": "secret"}),
+            alice.post("/api/urls/bulk", {"urls": [{"url": "https://example.com", "password": "secret"}]}),
+            alice.put("/api/account/update", {"password": "another horse"}),
+        ]
+    assert [answer.status_code for answer in refused] == [503] * 5
+    assert time.monotonic() - began < 1
+    with taken(app, alice.id):  # the link is that of alice, the sign-in nobody's
+        assert app.test_client().post(link.path, data={"password": "open sesame"}).status_code == 503
+        assert app.test_client().post("/login", data=form).status_code == 303
+
+
+def test_checks_of_passwords_of_links_are_limited_even_if_all_are_correct(app: Flask, short: Make) -> None:
+    link = short(password_hash=passwords.hashed("open sesame"))
+    answers = [app.test_client().post(link.path, data={"password": "open sesame"}) for _ in range(attempts.CHECKS + 1)]
+    assert [answer.status_code for answer in answers] == [303] * attempts.CHECKS + [429]
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= attempts.WINDOW
+    sender = {"REMOTE_ADDR": "198.51.100.7"}
+    other = app.test_client().post(link.path, data={"password": "open sesame"}, environ_base=sender)
+    assert other.status_code == 303
