@@ -88,7 +88,8 @@ class _Logger(Logger):  # type: ignore[misc]
 
 
 logger_class = _Logger
-sys.modules.pop("deploy.worker", None)  # gunicorn's master would keep the old one on reload
+for module in ("deploy.worker", "deploy.framing"):  # gunicorn's master would keep the old ones on reload
+    sys.modules.pop(module, None)
 worker_class = "deploy.worker.Worker"
 
 

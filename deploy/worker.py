@@ -3,23 +3,27 @@
 Its threads share one epoll. Each connection is a generator that yields the event to wait for. The thread that gets the
 event owns the connection until it waits again: it reads what has arrived, and serves the request once that is complete.
 A connection that waits too long is shut down, which is an event too. A thread waits for a client only while it reads a
-large upload or writes a large export. gunicorn parses requests and formats responses.
+large upload or writes a large export. gunicorn parses heads and formats responses.
 """
 
+import errno
 import os
 import resource
 import select
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 from gunicorn.http import Request, errors, wsgi
+from gunicorn.http.unreader import IterUnreader
 from gunicorn.workers import base
+
+from deploy import framing
 
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 _SEND_SECONDS = 60  # timeout of a client that reads a response
@@ -39,18 +43,19 @@ _Steps = Generator[int]
 
 
 class Connection(socket.socket):
-    """A client. gunicorn's parser reads what it has `received`, and gunicorn's response is sent by `sendall`."""
+    """A client. The application reads its `body`, and gunicorn sends the response by `sendall`."""
 
     event = 0  # that it waits for, or 0 while a thread owns it
-    head = held = 0  # bytes of a parsed head; bytes in memory while it waits
-    is_partial = False  # the application reads or refuses the rest of the body
+    held = 0  # bytes in memory while it waits
+    is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it
+    taking: Iterator[bool]  # of `body` from `received`
 
     def __init__(self, worker: "Worker", listener: Any) -> None:
         accepted, self.address = listener.accept()
         super().__init__(fileno=accepted.detach())
         self.setblocking(False)
         self.server = listener.getsockname()
-        self.received, self.unsent = bytearray(), bytearray()
+        self.head, self.received, self.body, self.unsent = self.buffers = tuple(bytearray() for _ in range(4))
         self.steps = worker.converse(self)
         self.limit(SECONDS)
 
@@ -64,10 +69,17 @@ class Connection(socket.socket):
         with suppress(OSError):
             self.shutdown(socket.SHUT_RD if self.event == select.EPOLLIN else socket.SHUT_RDWR)
 
+    def close(self) -> None:
+        for buffer in self.buffers:
+            buffer.clear()
+        super().close()
+
     def receive(self) -> _Steps:
         yield select.EPOLLIN
-        data = self.recv(_BLOCK)
-        if not data:
+        self.receive_block()
+
+    def receive_block(self) -> None:
+        if not (data := self.recv(_BLOCK)):
             raise TimeoutError if time.monotonic() >= self.deadline else EOFError
         self.received += data
 
@@ -76,51 +88,49 @@ class Connection(socket.socket):
             yield from self.receive()
         self.limit(SECONDS)
         start = 0
-        while self.received.find(b"\r\n\r\n", max(0, start - 3)) < 0 and (start := len(self.received)) <= _MAX_HEAD:
+        while (end := self.received.find(b"\r\n\r\n", start)) < 0 and len(self.received) <= _MAX_HEAD:
+            start = max(0, len(self.received) - 3)
             yield from self.receive()
+        size = end + 4 if end >= 0 else len(self.received)
+        self.head += self.received[:size]
+        del self.received[:size]
 
-    def receive_body(self, headers: dict[str, str], limit: int) -> _Steps:
-        """Receive until the body is complete, larger than `limit`, or malformed: gunicorn refuses it then."""
-        length = int(headers.get("CONTENT-LENGTH", 0))
-        self.is_partial = length > limit
-        while len(self.received) < length <= limit:
+    def receive_body(self, request: Request, limit: int) -> _Steps:
+        """Receive until the body is complete, larger than `limit`, or malformed: the application refuses it then."""
+        headers = dict(request.headers)
+        size = int(headers.get("CONTENT-LENGTH", 0))
+        if coding := headers.get("TRANSFER-ENCODING"):
+            if coding.lower() != "chunked":
+                raise errors.UnsupportedTransferCoding(coding)
+            self.taking = framing.take_chunks(self.received, self.body, request.parse_headers)
+        else:
+            self.taking = framing.take(self.received, self.body, size)
+        self.take()
+        while self.is_partial and not self.is_malformed and max(size, len(self.body)) <= limit:
             yield from self.receive()
-        chunk, rest = 0, limit  # index of a chunk; bytes that this chunk and the next ones may have
-        while "TRANSFER-ENCODING" in headers:
-            if (end := self.received.find(b"\r\n", chunk)) >= 0:
-                try:
-                    size = int(self.received[chunk:end].partition(b";")[0], 16)
-                except ValueError:
-                    return
-                self.is_partial = min(size, len(self.received) - end - 2) > rest
-                if self.is_partial or (size <= 0 and self.received.find(b"\r\n\r\n", end) >= 0):
-                    return
-                if 0 < size <= len(self.received) - end - 4:
-                    chunk, rest = end + size + 4, rest - size
-                    continue
-            if len(self.received) > 2 * limit:
-                raise OverflowError("the framing of the chunks is too large")
-            yield from self.receive()
+            self.take()
 
-    def read(self, size: int | None = None, read_ahead: int | None = None) -> bytes:
-        """Return what has been received. Of a partial body, wait for at least `size` bytes, until the deadline."""
-        while self.is_partial and len(self.received) < (size or 1):
-            if (seconds := self.deadline - time.monotonic()) <= 0:
-                raise TimeoutError
-            self.settimeout(seconds)
+    def take(self) -> None:
+        """Take what has arrived of the body out of its framing."""
+        try:
+            self.is_partial = not next(self.taking, True)
+        except errors.ParseException:
+            self.is_partial = self.is_malformed = True
+
+    def read(self, size: int) -> bytes:
+        """Return bytes of the body. Wait for those of a partial one, until the deadline."""
+        while self.is_partial and len(self.body) < size:
+            if self.is_malformed:
+                raise errors.ParseException
+            self.settimeout(max(0.001, self.deadline - time.monotonic()))
             try:
-                data = self.recv(_BLOCK)
+                self.receive_block()
             finally:
                 self.setblocking(False)
-            self.received += data
-            if not data:
-                break
-        data = bytes(self.received[:size])
-        del self.received[:size]
+            self.take()
+        data = bytes(self.body[:size])
+        del self.body[:size]
         return data
-
-    def unread(self, data: bytes) -> None:
-        self.received[:0] = data
 
     def sendall(self, data: bytes) -> None:  # type: ignore[override]
         self.unsent += data
@@ -151,6 +161,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
         self.malformed, self.body_limit, self.epoll = middleware.malformed, request.body_limit, select.epoll()
+        self.max_connections = min(self.cfg.worker_connections, limit // 2)  # the rest are files of the application
         self.connections: dict[int, Connection] = {}
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         for fd, listener in self.listeners.items():
@@ -198,12 +209,13 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.event = next(connection.steps)
                 self.connections[connection.fileno()] = connection
                 self.epoll.register(connection, connection.event | select.EPOLLONESHOT)
-                if len(self.connections) > self.cfg.worker_connections:
+                if len(self.connections) > self.max_connections:
                     self._make_room()
         except BlockingIOError:
             pass
-        except OSError:  # such as too many open files
-            time.sleep(_CHECK_SECONDS)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._make_room(1):
+                time.sleep(_CHECK_SECONDS / 10)
         finally:
             with suppress(OSError, ValueError):  # the worker is stopping
                 self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
@@ -215,30 +227,46 @@ class Worker(base.Worker):  # type: ignore[misc]
             event = next(connection.steps, 0)
         finally:
             if event:
-                connection.held = connection.head + len(connection.received) + len(connection.unsent)
+                before, connection.held = connection.held, sum(map(len, connection.buffers))
                 connection.event = event
                 self.epoll.modify(connection, event | select.EPOLLONESHOT)
-                if connection.held:
+                if connection.held // _BLOCK > before // _BLOCK:  # not for each byte
                     self._make_room()
             else:
                 del self.connections[connection.fileno()]
                 connection.close()
 
-    def _make_room(self) -> None:
-        """Expire the connections that have waited longest, while there are too many or their buffers are too large."""
+    def _make_room(self, number: int = 0) -> bool:
+        """Expire a number of the connections that have waited longest, and more while there are too many or their
+        buffers are too large. Return True if it expired one."""
         connections = [connection for connection in list(self.connections.values()) if connection.deadline]
-        number = len(connections) - self.cfg.worker_connections
+        number = max(number, len(connections) - self.max_connections)
         size = sum(connection.held for connection in connections) - _MAX_HELD
         if number <= 0 and size <= 0:
-            return
+            return False
         for connection in sorted(connections, key=lambda connection: connection.since):
             if connection.event and (number > 0 or (size > 0 and connection.held)):
                 connection.expire()
                 number, size = number - 1, size - connection.held
+        return any(not connection.deadline for connection in connections)
 
     def converse(self, connection: Connection) -> _Steps:
+        """Serve one request after the other. What a request holds is freed before its response is sent."""
         with suppress(EOFError, OSError):  # the client has disconnected
-            if (yield from self._serve(connection)):
+            keep = True
+            while keep:
+                keep = yield from self._serve(connection)
+                connection.head.clear()
+                connection.body.clear()
+                connection.limit(_SEND_SECONDS)
+                while connection.unsent:
+                    yield select.EPOLLOUT
+                    connection.flush()
+                connection.limit(self.cfg.keepalive)
+                if connection.received and keep:
+                    yield select.EPOLLOUT  # the requests of others come first
+            # The client may send more than was read. It would lose the response if the connection were closed now.
+            if connection.is_partial or connection.received:
                 connection.shutdown(socket.SHUT_WR)
                 connection.limit(_CLOSE_SECONDS)
                 while time.monotonic() < connection.deadline:
@@ -246,43 +274,33 @@ class Worker(base.Worker):  # type: ignore[misc]
                     yield from connection.receive()
 
     def _serve(self, connection: Connection) -> Generator[int, None, bool]:
-        """Serve one request after the other. Return True if the client has sent more than was read: it would lose the
-        response if the connection were closed now."""
-        keep = True
+        """Serve a request. Return True if another one may follow."""
+        response: Any = None
         try:
-            while keep:
-                response: Any = None
-                yield from connection.receive_head()
-                connection.head, connection.is_partial = len(connection.received), False
-                request = Request(self.cfg, connection, connection.address)
-                response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
-                limit, _ = self.body_limit(environ["PATH_INFO"])
-                yield from connection.receive_body(dict(request.headers), limit)
-                self._respond(connection, request, response, environ)
-                connection.limit(_SEND_SECONDS)
-                while connection.unsent:
-                    yield select.EPOLLOUT
-                    connection.flush()
-                keep = not (response.should_close() or request.body.failed)  # a request may not begin behind a bad body
-                while keep and request.body.read(_BLOCK):
-                    pass
-                connection.head = 0
-                connection.limit(self.cfg.keepalive)
-                if connection.received and keep:
-                    yield select.EPOLLOUT  # the requests of others come first
-            return connection.is_partial or bool(connection.received)
-        except ConnectionError:
-            return False
+            yield from connection.receive_head()
+            request = Request(self.cfg, IterUnreader([bytes(connection.head)]), connection.address)
+            response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
+            limit, _ = self.body_limit(environ["PATH_INFO"])
+            yield from connection.receive_body(request, limit)
+            environ["wsgi.input"] = connection
+            if not connection.is_partial and environ.pop("HTTP_TRANSFER_ENCODING", None):
+                environ["CONTENT_LENGTH"] = str(len(connection.body))
+            self._respond(connection, request, response, environ)
+            return not (response.should_close() or connection.is_partial)  # no request may begin behind a bad body
+        except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
+            raise
         except Exception as error:
             status = _STATUSES.get(type(error), 400 if isinstance(error, errors.ParseException) else 500)
             if isinstance(error, errors.ParseException):
                 self.log.warning("Invalid request from ip=%s: %s", connection.address and connection.address[0], error)
             elif type(error) not in _STATUSES:
                 self.log.exception("Error on a connection")
-            has_begun = connection.received or connection.head
+            has_begun = bool(connection.received or connection.head)
             if has_begun and not (response and response.headers_sent):
                 self._refuse(connection, status)
-            return bool(has_begun) and not isinstance(error, TimeoutError)
+            connection.received.clear()
+            connection.is_partial = has_begun and not isinstance(error, TimeoutError)
+            return False
 
     def _respond(self, connection: Connection, request: Request, response: Any, environ: dict[str, Any]) -> None:
         started = datetime.now()

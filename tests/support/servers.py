@@ -81,6 +81,15 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         yield lambda *options, **settings: running.enter_context(service(app, dsn, tmp_path, *options, **settings))
 
 
+def started(serve: Callable[..., str], *options: str) -> tuple[str, int]:
+    """Start a service. Return its base URL and the process id of its worker."""
+    before = set(children(os.getpid()))
+    base = serve("--workers", "1", *options)
+    [master] = set(children(os.getpid())) - before
+    [worker] = children(master)
+    return base, worker
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the logs of shared services."""
