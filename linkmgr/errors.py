@@ -104,6 +104,7 @@ _LINES = {
     "search_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "short_url_unknown": "200 You have no link with this short URL. Create one with POST /api/url/add.",
     "link_disabled": "410 This link has been turned off. Ask the person who sent it to you for a new one.",
+    "alias_reserved": "400 The service has a page at this alias on its own host. Choose another one.",
     "alias_taken": "400 This alias is already in use. Choose another one.",
     "domain_in_use": "400 This domain has links. Delete them or move them to another domain first.",
     "domain_unknown": "400 domain must be one of your branded domains.",

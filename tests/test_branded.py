@@ -102,6 +102,38 @@ def test_short_urls_work_on_a_branded_domain_as_on_our_own_host(fetch: Fetch, al
 
 
 @pytest.mark.usefixtures("redirecting")
+@pytest.mark.parametrize("word", ["login", "console", "q"])
+def test_a_link_may_have_the_path_of_a_page_of_ours(app: Flask, fetch: Fetch, alice: Client, word: str) -> None:
+    ours = fetch(f"/{word}", "127.0.0.1:5000")
+    pixel = alice.add("/api/pixel/add", {"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"})
+    link = {"url": "https://example.com/page", "custom": word, "domain": HOST}
+    link_id = alice.add("/api/url/add", link)
+    assert fetch(f"/{word}").headers["Location"] == "https://example.com/page"
+    assert fetch(f"/{word}/qr").mimetype == "image/png"
+    alice.put(f"/api/url/{link_id}/update", {"pixels": [pixel]})
+    assert f'src="/{word}/pixels"' in fetch(f"/{word}").text
+    assert fetch(f"/{word}/pixels").status_code == 200
+    alice.put(f"/api/url/{link_id}/update", {"password": "secret", "pixels": []})
+    assert "password" in fetch(f"/{word}").text
+    answer = app.test_client().post(f"/{word}", data={"password": "secret"}, headers={"Host": HOST})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "https://example.com/page")
+    assert fetch(f"/{word}", "127.0.0.1:5000").status_code == ours.status_code
+    assert fetch(f"/{word}/nothing").headers["Location"] == NOT_FOUND
+
+
+def test_a_link_may_have_a_word_before_the_codes_of_ours(fetch: Fetch, alice: Client) -> None:
+    pixel = alice.add("/api/pixel/add", {"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"})
+    for word in ("q", "qr", "r", "u", "o"):
+        alice.add("/api/url/add", {"url": "https://example.com/page", "custom": word, "pixels": [pixel]})
+        assert f'src="/{word}/pixels"' in fetch(f"/{word}", "127.0.0.1:5000").text
+        assert fetch(f"/{word}/pixels", "127.0.0.1:5000").status_code == 200
+        assert fetch(f"/{word}/qr", "127.0.0.1:5000").mimetype == "image/png"
+    campaign = alice.add("/api/campaign/add", {"slug": "pixels", "public": True})
+    alice.post(f"/api/campaign/{campaign}/assign/{alice.add('/api/url/add', {'url': 'https://example.com/'})}")
+    assert fetch("/r/pixels", "127.0.0.1:5000").status_code == 302
+
+
+@pytest.mark.usefixtures("redirecting")
 def test_pages_of_the_branded_domain_count_as_direct(app: Flask, alice: Client) -> None:
     made = alice.post("/api/qr/add", {"type": "link", "data": "https://example.com/menu"}).get_json()
     path = f"/q/{made['link'].rpartition('/')[2]}"

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-from flask import Flask, current_app
+from flask import Flask
 
 from linkmgr.cli import keys, links, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
 from linkmgr.db.statements import Row
-from linkmgr.fields.aliases import words_of_routes
+from linkmgr.fields.aliases import own_words
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.repository import plans, public, purge
@@ -111,7 +111,7 @@ def check_database() -> None:
     upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
-    for link in public.with_aliases(sorted(words_of_routes(current_app.url_map))):
+    for link in public.with_aliases(sorted(own_words())):
         path = f"{link['host'] or ''}/{link['alias']}"
         click.echo(f"The link {path} of {link['username']} leads to a page of the service. Give it another alias.")
 

@@ -12,17 +12,13 @@ from werkzeug.routing import Map
 
 from linkmgr.fields.base import Matching
 
+MAX_ALIAS = 100
+PATTERN = f"[A-Za-z0-9_-]{{1,{MAX_ALIAS}}}"
 # Without vowels, characters that look like vowels or like each other, and three letters in a row, so that generated
 # aliases do not spell words.
 _LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
 _ALIAS_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
 _ALIASES = math.prod(map(len, _ALIAS_PATTERN))
-
-# Paths that visitors and programs expect on a web site, besides those of the service itself.
-_WELL_KNOWN = re.compile(
-    "about|admin|administrator|assets|blog|contact|dashboard|docs|favicon|help|home|index|legal|logout|mail|openapi|"
-    "privacy|register|robots|root|security|settings|signin|signup|sitemap|status|support|terms|user|users|www"
-)
 
 
 def new_alias() -> str:
@@ -34,23 +30,39 @@ def new_alias() -> str:
     return alias
 
 
-@lru_cache(maxsize=1)  # reading all routes would be most of the time of checking an imported link
-def words_of_routes(routes: Map) -> set[str]:
-    return {route.rule.split("/", 2)[1].lower() for route in routes.iter_rules()}
+@lru_cache(maxsize=2)  # reading all routes would be most of the time of checking an imported link
+def reserved_words(routes: Map) -> frozenset[str]:
+    """Return the aliases whose path is one of these routes, or a folder of files, as `static` is. `api` is one too: the
+    API answers all paths that begin with it."""
+    pages = (rule.rule.removesuffix("/<path:filename>")[1:] for rule in routes.iter_rules())
+    return frozenset(("api", *filter(re.compile(PATTERN, re.ASCII).fullmatch, pages)))
 
 
-def _is_reserved(alias: str) -> bool:
-    word = alias.lower()
-    return bool(_WELL_KNOWN.fullmatch(word)) or word in words_of_routes(current_app.url_map)
+def own_words() -> frozenset[str]:
+    """Return the reserved words of our own host."""
+    return reserved_words(current_app.url_map)
+
+
+def refuse_own_words(alias: str) -> None:
+    if alias in own_words():
+        raise ValidationError(f"'{alias}' is reserved: choose another alias")
 
 
 class Alias(Matching):
-    """A custom alias of a link or a bio page."""
+    """A custom alias on any host. On our own host, more words are reserved than on branded domains."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__("[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'", **kwargs)
+        super().__init__(PATTERN, f"1 to {MAX_ALIAS} letters, digits, '_' or '-'", **kwargs)
 
     def clean(self, text: str) -> str:
-        if _is_reserved(super().clean(text)):
+        if super().clean(text) in reserved_words(current_app.extensions["linkmgr_branded_routes"]):
             raise ValidationError(f"'{text}' is reserved: choose another alias")
+        return text
+
+
+class OwnAlias(Alias):
+    """An alias on our own host."""
+
+    def clean(self, text: str) -> str:
+        refuse_own_words(super().clean(text))
         return text

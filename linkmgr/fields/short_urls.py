@@ -6,10 +6,11 @@ from urllib.parse import urlsplit
 
 from marshmallow import ValidationError
 
+from linkmgr.fields.aliases import PATTERN
 from linkmgr.fields.urls import is_own_host, split_ascii
 from linkmgr.settings import settings
 
-_ALIAS = re.compile("[A-Za-z0-9_-]{1,50}", re.ASCII)
+_ALIAS = re.compile(PATTERN, re.ASCII)
 _QR_CODE = re.compile(r".*/qr?/([A-Za-z0-9_.-]{1,64})/?")
 _PORTS = {"http": 80, "https": 443}
 

@@ -11,6 +11,7 @@ import psycopg2
 from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import AppError, as_app_error
+from linkmgr.fields.aliases import MAX_ALIAS
 from linkmgr.fields.bodies import load
 from linkmgr.fields.problems import invalid
 from linkmgr.imports.rows import ImportRow
@@ -18,7 +19,6 @@ from linkmgr.repository import bulk, imported, urls
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
-MAX_ALIAS = 50
 MAX_CHANNELS = 100  # of a row
 MAX_TITLE = 255
 _OWN_SOURCES = ("linkmgr", "account")  # whose clicks include ours

@@ -5,6 +5,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from linkmgr.fields.aliases import MAX_ALIAS
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
@@ -16,7 +17,7 @@ LINK_MEMBERS = ("url", *(name for name in _FIELDS if name not in ("url", *_OF_AC
 MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
 NESTED = tuple(name for name in LINK_MEMBERS if _FIELDS[name].json["type"] != "string")  # which are JSON in a CSV
 
-MAX_NAME = 200  # characters of the name of a row; an alias has at most 50
+MAX_NAME = 255 + MAX_ALIAS  # characters of the name of a row: a host, a slash and an alias
 MAX_CHANNEL_NAME = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 

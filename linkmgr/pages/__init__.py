@@ -5,6 +5,7 @@ from functools import cached_property
 from flask import Flask
 from werkzeug.routing import BaseConverter, ValidationError
 
+from linkmgr.fields.aliases import PATTERN, reserved_words
 from linkmgr.pages import (
     account,
     administration,
@@ -32,14 +33,20 @@ class WordConverter(BaseConverter):
     regex = "[A-Za-z0-9_.-]{1,64}"
 
 
-class AliasConverter(BaseConverter):
-    """The alias of a short link or bio page. The first word of any other route is never an alias."""
+class CodeConverter(WordConverter):
+    """The code of a QR code. /q/pixels and /qr/qr belong to the links with the aliases q and qr."""
 
-    regex = r"(?!api\Z)[A-Za-z0-9_-]{1,50}"  # without the lookahead, /api/qr would match /<alias>/qr
+    regex = f"(?!(?:ico|pixels|qr)\\Z){WordConverter.regex}"
+
+
+class AliasConverter(BaseConverter):
+    """The alias of a short link or bio page."""
+
+    regex = rf"(?!api\Z){PATTERN}"  # without the lookahead, /api/qr would match /<alias>/qr
 
     @cached_property
-    def reserved(self) -> set[str]:
-        return {rule.rule.split("/", 2)[1] for rule in self.map.iter_rules()}
+    def reserved(self) -> frozenset[str]:
+        return reserved_words(self.map)
 
     def to_python(self, value: str) -> str:
         if value in self.reserved:
@@ -49,8 +56,10 @@ class AliasConverter(BaseConverter):
 
 def init_app(app: Flask) -> None:
     app.url_map.converters["word"] = WordConverter
+    app.url_map.converters["code"] = CodeConverter
     app.url_map.converters["alias"] = AliasConverter
     geoip.init_app(app)
     record.init_app(app)
     for module in MODULES:
         app.register_blueprint(module.bp)
+    branded.init_routes(app)

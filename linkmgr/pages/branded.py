@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import psycopg2
 from flask import Blueprint, Flask, Response, abort, g, redirect, render_template
 from werkzeug.exceptions import NotFound
+from werkzeug.routing import Map
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.db.statements import Row
@@ -28,9 +29,9 @@ from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
 
 bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 
-# First path segments that exist only on the service's own host. On branded domains PAGES
-# redirect to redirect404, and PROGRAMS are a plain 404.
-PAGES = ("login", "account", "avatar", "console", "user")
+# First path segments that exist only on the service's own host. Branded domains have no routes of PAGES, so that links
+# may have these words. PROGRAMS are a plain 404 there, instead of redirecting to redirect404.
+PAGES = ("login", "account", "avatar", "console", "user", "api")
 PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "probes.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("probes.healthz", "probes.scrape")
@@ -55,6 +56,21 @@ def init_app(app: Flask) -> None:
         "is_ours": True,
     }
     app.context_processor(lambda: {"brand": current_brand()})
+
+
+def init_routes(app: Flask) -> None:
+    """Call this after all routes are registered."""
+    rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in PAGES]
+    routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
+    app.extensions["linkmgr_branded_routes"] = routes
+
+    def routes_of(environ: dict[str, Any]) -> Map:
+        if environ.get("HTTP_HOST") == app.extensions["linkmgr_netloc"]:  # saves the context
+            return app.url_map
+        with app.app_context():
+            return app.url_map if host_of(environ) is None else routes
+
+    app.extensions["linkmgr_routes_of"] = routes_of
 
 
 def host() -> str | None:
@@ -109,7 +125,7 @@ def _check_host() -> AnyResponse | str | None:
 
 
 def _serve_branded(domain: Row) -> AnyResponse | str | None:
-    if _begins_with(PAGES + PROGRAMS):
+    if _begins_with(PROGRAMS):
         raise NotFound
     if current().path != "/":
         return None

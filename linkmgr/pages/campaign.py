@@ -1,13 +1,14 @@
 """/r/<slug>: redirect to one of a campaign's links. /u/<username>/<slug>-<id>: list all of them."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Blueprint, redirect, render_template
 from flask.typing import ResponseReturnValue
-from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import MAX_BIGINT, Row
+from linkmgr.errors import AppError
 from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public, rate_windows
@@ -21,9 +22,18 @@ bp.after_request(security_headers.prevent_caching)
 LINKS_PER_PAGE = 25
 
 
+# By slug, the page of a link with the alias `r` at this path. It is shown if no campaign has the slug.
+LINK_PAGES: dict[str, Callable[[str], ResponseReturnValue]] = {}
+
+
 @bp.get("/r/<word:slug>")
-def rotate(slug: str) -> Response:
-    return redirect(_short_url(branded.host(), slug), code=302)  # the short link records the visit
+def rotate(slug: str) -> ResponseReturnValue:
+    try:
+        return redirect(_short_url(branded.host(), slug), code=302)  # the short link records the visit
+    except AppError:
+        if slug not in LINK_PAGES:
+            raise
+    return LINK_PAGES[slug]("r")
 
 
 def _short_url(host: str | None, slug: str) -> str:

@@ -66,7 +66,8 @@ def _location(host: str, path: str) -> str | None:
     if domain and path == "/":
         return domain["redirectroot"] or None
     try:
-        endpoint, arguments = this_app().url_map.bind("").match(path)
+        routes = this_app().extensions["linkmgr_branded_routes"] if domain else this_app().url_map
+        endpoint, arguments = routes.bind("").match(path)
         if endpoint not in HOPS:
             raise NotFound  # assume a 404, so that no loop through redirect404 is missed
         return HOPS[endpoint](host if domain else None, **arguments)

@@ -26,7 +26,7 @@ _MAX_KEPT, _LARGEST_KEPT = 128, 64 << 10  # images; bytes of one: 8 MiB in a pro
 _kept: dict[str, bytes] = {}  # rendered images by tag
 
 
-@bp.get("/qr/<word:code>")
+@bp.get("/qr/<code:code>")
 def image(code: str) -> Response:
     """Return the image. Browsers revalidate it on each use, so that updates take effect immediately."""
     options = requested_format(), requested_size(query_text("size"))

@@ -19,7 +19,7 @@ bp = Blueprint("scan", __name__)
 bp.after_request(security_headers.prevent_caching)
 
 
-@bp.get("/q/<word:code>")
+@bp.get("/q/<code:code>")
 def scan(code: str) -> ResponseReturnValue:
     row = public.qr_code(branded.host(), code)
     if row["type"] == "link":
@@ -28,7 +28,7 @@ def scan(code: str) -> ResponseReturnValue:
     return _respond(row["type"], row["data"])
 
 
-@bp.get("/q/<word:code>/vcard")
+@bp.get("/q/<code:code>/vcard")
 def save_contact(code: str) -> Response:
     """Return the contact as a file. The scan was counted on the page before."""
     row = public.qr_code(branded.host(), code)

@@ -16,8 +16,9 @@ from werkzeug.exceptions import NotFound
 from linkmgr import metrics
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
+from linkmgr.fields.aliases import PATTERN, reserved_words
 from linkmgr.fields.query import query_text
-from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
+from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
@@ -36,8 +37,9 @@ _REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "l
 class FastRedirects:
     def __init__(self, app: Flask) -> None:
         self.app, self.flask = app, app.wsgi_app
-        converter: Any = app.url_map.converters["alias"](app.url_map)
-        self._path, self._reserved = re.compile(f"/({converter.regex})"), converter.reserved
+        self._path = re.compile(f"/({PATTERN})")
+        self._words = reserved_words(app.extensions["linkmgr_branded_routes"])  # of all hosts
+        self._own_words = reserved_words(app.url_map)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         location = self._visit(environ)
@@ -51,12 +53,12 @@ class FastRedirects:
     def _visit(self, environ: dict[str, Any]) -> str | None:
         """Record the visit of a link and return its URL. Return None for a request that Flask answers."""
         path = self._path.fullmatch(environ["PATH_INFO"])
-        if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._reserved:
+        if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._words:
             return None
         with self.app.app_context():
             try:
                 host = branded.host_of(environ)
-                if host is not None and not branded.can_be_branded(host):
+                if path[1] in self._own_words if host is None else not branded.can_be_branded(host):
                     return None
                 link = environ[_LINK] = public.short_link(host, path[1])
                 if link and _is_fast(link, environ.get("HTTP_USER_AGENT", "")):
@@ -220,3 +222,6 @@ def qr_code(alias: str, size: str | None = None) -> Response:
         raise AppError("image_missing")
     pool.count_for(link["user_id"])
     return qr.of_url(_short_url(link), size or query_text("size"))
+
+
+campaign.LINK_PAGES |= {"pixels": pixels, "qr": qr_code}

@@ -71,7 +71,10 @@ def _update(ids: list[int], params: Row) -> Row:
                         WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
                              AND EXISTS (SELECT FROM aliases a
                                           WHERE a.alias = new_alias AND a.domain_id = coalesce(new_domain_id, 0))
-                             THEN 'alias_taken' END AS refusal,
+                             THEN 'alias_taken'
+                        WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
+                             AND new_alias = ANY (%(reserved)s::text[]) AND new_domain_id IS NULL
+                             THEN 'alias_reserved' END AS refusal,
                    feature, new_alias
               FROM locked l, plan, unknown,
                    LATERAL (SELECT denied_feature(

@@ -91,7 +91,8 @@ CHANNELS_ADDED = """
 def to_params(members: Row) -> Row:
     """Return the parameters of the statements that store links."""
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": [], "targets": []} | members | encoded
+    defaults: Row = {"hosts": [], "targets": [], "reserved": []}
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | defaults | members | encoded
 
 
 def _accepted(link: Row | None) -> Row:
@@ -241,6 +242,13 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                                                WHERE target NOT IN (SELECT url FROM stored))))
                              THEN 'link_branded'
                         WHEN d.host IN (SELECT host_of(url) FROM stored) THEN 'link_branded'
+                        WHEN EXISTS (SELECT FROM links
+                                      WHERE user_id = %(user_id)s AND id = %(link_id)s
+                                        AND coalesce(nullif(%(custom)s::text, ''), alias) = ANY (%(reserved)s::text[])
+                                        AND (nullif(%(custom)s, '') <> alias OR domain_id IS NOT NULL)
+                                        AND CASE WHEN %(domain)s::text IS NULL THEN domain_id IS NULL
+                                                 ELSE %(domain)s = '' END)
+                             THEN 'alias_reserved'
                         ELSE {UNKNOWN} END AS refusal
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),

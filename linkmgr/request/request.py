@@ -11,7 +11,7 @@ import flask
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from werkzeug.exceptions import BadRequest
 from werkzeug.local import LocalProxy
-from werkzeug.routing import BaseConverter, MapAdapter
+from werkzeug.routing import BaseConverter, Map, MapAdapter
 from werkzeug.utils import cached_property
 
 from linkmgr.db.statements import MAX_BIGINT
@@ -179,7 +179,8 @@ class Service(flask.Flask):
         """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
         if request is None:
             return None
-        adapter = self.url_map.bind_to_environ(request.environ, server_name="localhost", subdomain="")
+        routes: Map = self.extensions["linkmgr_routes_of"](request.environ)  # set by pages.branded
+        adapter = routes.bind_to_environ(request.environ, server_name="localhost", subdomain="")
         adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
         return adapter
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.aliases import Alias
+from linkmgr.fields.aliases import OwnAlias
 from linkmgr.fields.base import Choice, Shown, Text, Url
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member, ref
@@ -67,9 +67,9 @@ feature `alias`."""
     id = row_id()
     name = member(Text(required=True), "The heading of the page.", "Dana", label="Name")
     alias = member(
-        Alias(),
-        "The last part of the page's URL. It is case-sensitive, unique among links and bio pages, and not a reserved "
-        "word such as `login`. Without it, the service generates 8 characters.",
+        OwnAlias(),
+        "The last part of the page's URL. It is case-sensitive, unique among links and bio pages, and not the path "
+        "of a page of the service, such as `login`. Without it, the service generates 8 characters.",
         "dana",
         label="Alias",
     )

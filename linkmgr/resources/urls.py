@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from marshmallow import post_load
+from marshmallow import ValidationError, post_load, validates_schema
 
 from linkmgr.db.statements import Row
 from linkmgr.fields import languages
-from linkmgr.fields.aliases import Alias
+from linkmgr.fields.aliases import Alias, own_words, refuse_own_words
 from linkmgr.fields.base import Choice, Password, Shown, Target, Text, Url
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.links import (
@@ -74,8 +74,8 @@ class Link(Resource):
     title = member(Shown({"type": "string"}), "", "Summer sale", shown=READ)
     custom = member(
         Alias(allow_empty=True),
-        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not a reserved "
-        "word such as `login`. Without it, the service generates 8 characters.",
+        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not the path "
+        "of a page there, such as `login` on this service. Without it, the service generates 8 characters.",
         "summer",
         label="Alias",
         shown=DETAIL,
@@ -240,6 +240,16 @@ class Link(Resource):
     def beside(cls, row: Row, *, is_new: bool) -> Row:
         return {"id": row["id"], "shorturl": row["shorturl"], "short": row["shorturl"]}
 
+    @validates_schema
+    def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
+        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an update decides."""
+        is_ours = not loaded.get("domain") if self.sent_on == "create" else loaded.get("domain") == ""
+        if is_ours and "custom" in loaded:
+            try:
+                refuse_own_words(loaded["custom"])
+            except ValidationError as error:
+                raise ValidationError(error.messages, "custom") from None
+
     @post_load
     def drop_defaults(self, loaded: Row, **_: Any) -> Row:
         return loaded if self.sent_on == "update" else _without_defaults(loaded)
@@ -267,7 +277,8 @@ class Link(Resource):
     def to_changes(changes: Row) -> Row:
         """Return the arguments of `urls.update` for the body of an update."""
         changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
-        return {"changed": changed, "targets": targets_of(changes), **_to_columns(changes)}
+        moved = {"reserved": [*own_words()]} if changes.keys() & {"custom", "domain"} else {}
+        return {"changed": changed, "targets": targets_of(changes), **moved, **_to_columns(changes)}
 
 
 def _without_defaults(loaded: Row) -> Row:

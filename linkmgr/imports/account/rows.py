@@ -47,7 +47,7 @@ _TABLES = {file: TABLES[kind.plural] for file, kind in RESOURCES.items()} | {"li
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
-_CODE = re.compile("[A-Za-z0-9_-]{1,64}")  # of URLs
+_CODE = re.compile("(?!(?:ico|pixels|qr)$)[A-Za-z0-9_-]{1,64}")  # of URLs
 _LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
 
 

@@ -129,7 +129,7 @@ IMPORTS = listed(
             created=js.or_null("2024-01-31 10:00:00"),
             clicks=js.or_null(1204),
             visits=0,
-            problem=js.or_null("custom must be 1 to 50 letters, digits, '_' or '-'."),
+            problem=js.or_null("custom must be 1 to 100 letters, digits, '_' or '-'."),
         ),
         "ImportError": js.record(
             number=js.number(17, 1),

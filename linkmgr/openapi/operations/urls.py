@@ -15,8 +15,9 @@ from linkmgr.resources.urls import Link
 
 _SHORT: dict[str, JsonSchema] = {"id": js.ID, "shorturl": js.own_url("summer"), "short": js.own_url("summer")}
 _CODES = (
-    "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
-    "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed", "password_busy",
+    "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
+    "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
+    "password_busy",
 )  # fmt: skip
 
 _LIST = js.success(

@@ -43,7 +43,8 @@ for function in (signed_in.when, signed_in.exact, signed_in.to_control):
 @bp.app_errorhandler(MethodNotAllowed)
 def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
     """Read the session below /console also where no route is, because the 404 page then keeps the navigation."""
-    if request.routing_exception and request.path.startswith(f"{bp.url_prefix}/"):
+    is_below = request.path.startswith(f"{bp.url_prefix}/") and not web_request.current().has_foreign_host
+    if request.routing_exception and is_below:
         try:
             signed_in.require_session()
         except Exception as refusal:
