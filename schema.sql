@@ -539,6 +539,34 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
+-- The dimensions of statistics are the columns of type text. This creates the functions that name them all:
+-- visit_label() returns the label of a visit in a dimension. visit_passes() returns true if the visit passes all `filters`,
+-- NULL or {dimension: {"included": [label], "excluded": [label]}}, with labels in lower case. PostgreSQL inlines both, so
+-- they take no longer than the columns. visit_defaults() is for visits of a program that does not know all dimensions.
+-- A migration that adds a dimension calls this at its end.
+CREATE FUNCTION create_visit_functions() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    labels   text;
+    passes   text;
+    defaults jsonb;
+BEGIN
+    SELECT string_agg(format('WHEN %1$L THEN v.%1$I', attname), ' '),
+           string_agg(format(
+               '(filters -> %1$L IS NULL OR coalesce(filters -> %1$L -> ''included'' ? lower(v.%1$I), true)'
+               ' AND NOT coalesce(filters -> %1$L -> ''excluded'' ? lower(v.%1$I), false))', attname), ' AND '),
+           jsonb_object_agg(attname, 'Unknown')
+      INTO labels, passes, defaults
+      FROM pg_attribute
+     WHERE attrelid = 'visits'::regclass AND atttypid = 'text'::regtype;
+    EXECUTE format('CREATE OR REPLACE FUNCTION visit_label(v visits, dimension text) RETURNS text LANGUAGE sql IMMUTABLE '
+                   'RETURN CASE dimension %s WHEN ''target'' THEN v.tracked_id::text ELSE '''' END', labels);
+    EXECUTE format('CREATE OR REPLACE FUNCTION visit_passes(v visits, filters jsonb) RETURNS boolean LANGUAGE sql '
+                   'IMMUTABLE RETURN filters IS NULL OR %s', passes);
+    EXECUTE format('CREATE OR REPLACE FUNCTION visit_defaults() RETURNS jsonb LANGUAGE sql IMMUTABLE '
+                   'RETURN %L::jsonb', defaults);
+END $$;
+SELECT create_visit_functions();
+
 -- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither
 -- for visits nor for a dump.
 CREATE FUNCTION create_partition(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
@@ -986,9 +1014,10 @@ BEGIN
     INSERT INTO outbox (user_id, type, data)
     SELECT user_id, kind, jsonb_agg(visit ORDER BY number)
       FROM (SELECT owners.user_id, kind, row_number() OVER (PARTITION BY owners.user_id, kind ORDER BY at) AS number,
-                   jsonb_build_object('id', tracked_id, 'time', at, 'country', country, 'city', left(city, 60),
-                                      'referrer', left(referrer, 60), 'browser', left(browser, 60),
-                                      'os', left(os, 60), 'device', device, 'language', left(language, 60)) AS visit
+                   jsonb_build_object('id', tracked_id, 'time', at)
+                   || (SELECT jsonb_object_agg(dimension, left(label, 60))
+                         FROM jsonb_each_text(to_jsonb(inserted) - '{tracked_id,at,visitor,bot}'::text[])
+                              AS labels (dimension, label)) AS visit
               FROM inserted,
                    LATERAL (SELECT user_id, CASE kind WHEN 'link' THEN 'visit' ELSE 'scan' END AS kind
                               FROM tracked_rows WHERE id = tracked_id) owners

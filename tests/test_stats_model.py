@@ -12,7 +12,7 @@ from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linkmgr.fields.stats import DIMENSIONS
+from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.repository import purge
 from linkmgr.repository.visits import DETAILED_DAYS
 from tests.conftest import Client
@@ -200,10 +200,10 @@ def ranges(draw: st.DrawFn, zone: ZoneInfo, unit: str | None) -> tuple[datetime,
 def queries(draw: st.DrawFn) -> Callable[[list[int]], Asked]:
     zone = ZoneInfo(draw(st.sampled_from(ZONES)))
     unit = draw(st.sampled_from([None, "hour", "hour", "day", "week", "month"]))
-    names = st.sampled_from([*DIMENSIONS, "target"])
+    names = st.sampled_from([*BY_NAME, "target"])
     dimensions = draw(st.lists(names, unique=True, max_size=1 if unit else 2, min_size=0 if unit else 1))
     since, until = draw(ranges(zone, unit))
-    filtered = draw(st.lists(st.sampled_from(DIMENSIONS), unique=True, max_size=2))
+    filtered = draw(st.lists(st.sampled_from([*BY_NAME]), unique=True, max_size=2))
     filters = {
         name: draw(st.lists(st.sampled_from([sign + word for word in WORDS[name] for sign in ("", "-")]), min_size=1))
         for name in filtered

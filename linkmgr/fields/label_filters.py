@@ -4,19 +4,10 @@ import csv
 import re
 from dataclasses import dataclass
 
-from linkmgr.fields import languages
-from linkmgr.fields.countries import LOWER_NAMES, NAMES
+from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.fields.problems import invalid
-from linkmgr.settings import settings
 
-DEVICES = ("phone", "tablet", "desktop", "unknown")
 MAX_VALUES = 50
-_CODE_LENGTH = 2  # of a country and most languages
-_COUNTRIES = LOWER_NAMES | {"unknown", "other"}  # labels, besides those of a database of the installation
-_EXPECTED = {
-    "country": "country must be names such as Germany, or ISO 3166 codes such as DE",
-    "language": "language must be names such as German, or codes such as de",
-}
 _QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
 
 
@@ -27,6 +18,12 @@ class Filter:
     included: list[str] | None
     excluded: list[str] | None
     text: str
+
+    @property
+    def labels(self) -> dict[str, list[str]]:
+        """The argument of visit_passes() for one dimension, see schema.sql."""
+        both = {"included": self.included, "excluded": self.excluded}
+        return {name: labels for name, labels in both.items() if labels is not None}
 
 
 def _values(name: str, text: str) -> list[str]:
@@ -46,36 +43,15 @@ def _values(name: str, text: str) -> list[str]:
     return values
 
 
-def _labels(name: str, values: list[str]) -> list[str]:
-    """Return the labels of the values in lower case. A country or a language may be given by its code."""
-    if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
-        raise invalid(f"device must be from the list {', '.join(DEVICES)}", "unknown_value")
-    return [label for value in values for label in _labels_of(name, value)]
-
-
-def _labels_of(name: str, value: str) -> list[str]:
-    label = value.lower()
-    is_code = name in _EXPECTED and (len(value) == _CODE_LENGTH or (name == "language" and label in languages.NAMES))
-    match name:
-        case "country" if is_code:
-            labels = [name.lower() for name in NAMES.get("GB" if label == "uk" else value.upper(), ())]
-        case "country":  # the database of this setting may have further names
-            labels = [label] if label in _COUNTRIES or settings().geoip_database else []
-        case "language" if label in languages.LABELS:
-            labels = [languages.LABELS[label].lower()]
-        case "language" if label in languages.NAMES:
-            labels = [languages.NAMES[label][0].lower()]
-        case "language":
-            labels = [label] if label in ("unknown", "other") else []
-        case _:
-            labels = [label]
-    if not labels:
-        raise invalid(f"{_EXPECTED[name]}; {value} is not a {'code' if is_code else 'name'}", "unknown_value")
-    return labels
+def _meant(name: str, value: str) -> list[str]:
+    labels = BY_NAME[name].labels
+    if meant := labels.meant(value):
+        return meant
+    raise invalid(f"{name} must be {labels.expected(value)}", "unknown_value")
 
 
 def parse(name: str, text: str) -> Filter:
     values = _values(name, text)
-    included = [value for value in values if not value.startswith("-")]
-    excluded = [value[1:].strip() for value in values if value.startswith("-")]
-    return Filter(_labels(name, included) or None, _labels(name, excluded) or None, text)
+    included = [label for value in values if not value.startswith("-") for label in _meant(name, value)]
+    excluded = [label for value in values if value.startswith("-") for label in _meant(name, value[1:].strip())]
+    return Filter(included or None, excluded or None, text)

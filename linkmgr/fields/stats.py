@@ -7,24 +7,15 @@ from datetime import UTC, datetime
 from linkmgr.errors import AppError
 from linkmgr.fields import label_filters
 from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.fields.label_filters import Filter
 from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import Parameter, parameters, query_choice, query_text
 
 METRICS = ("clicks", "visitors")
-_EXAMPLES = {
-    "country": "DE,-US",
-    "city": "Berlin",
-    "referrer": "t.co,news.example.com",
-    "browser": "-Chrome",
-    "os": "iOS,Android",
-    "device": "phone",
-    "language": "de",
-}
-DIMENSIONS = tuple(_EXAMPLES)
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
-BY = (*TIMES, *DIMENSIONS, "target")
+BY = (*TIMES, *BY_NAME, "target")
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
 MAX_BY = 2
 MAX_IDS = 100
@@ -197,11 +188,11 @@ QUERY = {
         pattern="^[A-Za-z0-9_+/-]+$",
         examples=["Europe/Berlin"],
     ),
-    **{dimension: _labels(example) for dimension, example in _EXAMPLES.items()},
+    **{name: _labels(dimension.filter) for name, dimension in BY_NAME.items()},
     "bots": _BOTS,
     "order": Parameter(
         "A column. With `-` before it, the largest first. Default: the time, or the most clicks first.",
-        pattern=f"^-?(?:time|{'|'.join((*DIMENSIONS, 'target', *METRICS))})$",
+        pattern=f"^-?(?:time|{'|'.join((*BY_NAME, 'target', *METRICS))})$",
         examples=["-clicks"],
     ),
     "limit": Parameter(
@@ -230,5 +221,5 @@ def parse() -> Query:
     zone, period = parse_zone(sent["timezone"]), query_choice("period", PERIODS)  # None if it was not sent
     span = parse_range(zone, datetime.now(UTC), since=sent["from"], until=sent["to"], period=period)
     selection = Selection(*(sent[name] for name in ("ids", "campaign", "channel", "domain")))
-    filters = {name: sent[name] for name in DIMENSIONS if sent[name]}
+    filters = {name: sent[name] for name in BY_NAME if sent[name]}
     return Query(metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"])

@@ -8,21 +8,13 @@ from typing import Any
 import orjson
 
 from linkmgr.db.statements import Row
-from linkmgr.fields import languages
-from linkmgr.fields.countries import NAMES
+from linkmgr.fields.dimensions import DIMENSIONS, MAX_LABEL, UNKNOWN
 from linkmgr.imports.rows import RawVisit
 from linkmgr.repository import imported, visits
-from linkmgr.repository.visits import UNKNOWN
 from linkmgr.visits import bots
 from linkmgr.visits import record as record_visit
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
-_LABELS = ("city", "referrer", "browser", "os")
-# Rollups bound the labels above. The others, and the names of bots, are from lists that are bounded.
-_COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
-_LOWER_COUNTRIES = {name.lower(): names[0] for names in NAMES.values() for name in names}
-_DEVICES = {"phone", "tablet", "desktop"}
-_LANGUAGES = {*languages.LABELS.values()}
 _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 
 
@@ -52,30 +44,22 @@ def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
     if at is None or not _DIGEST.fullmatch(visitor):
         return None
     is_bot = record.get("bot") is True
-    labels = {name: _label(record.get(name)) for name in _LABELS}
+    labels = {d.name: d.labels.restored(_label(record.get(d.name))) for d in DIMENSIONS}
     if is_bot:
         labels["browser"] = bots.name(labels["browser"])
-    country = _label(record.get("country"))
     return {
         "tracked_id": tracked_id,
         "user_id": user_id,
         "at": at,
         "visitor": visitor,
         **labels,
-        "country": country if country in _COUNTRIES else _LOWER_COUNTRIES.get(country.lower(), UNKNOWN),
-        "device": _known(record.get("device"), _DEVICES),
-        "language": _known(record.get("language"), _LANGUAGES),
         "social": record_visit.social(labels["referrer"]),
         "bot": is_bot,
     }
 
 
 def _label(value: Any) -> str:
-    return value[: record_visit.MAX_LABEL].replace("\0", "") if isinstance(value, str) else UNKNOWN
-
-
-def _known(value: Any, labels: set[str]) -> str:
-    return value if isinstance(value, str) and value in labels else UNKNOWN
+    return value[:MAX_LABEL].replace("\0", "") if isinstance(value, str) else UNKNOWN
 
 
 def store(user_id: int, converted: list[Row]) -> int:

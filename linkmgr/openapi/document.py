@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Flask
 
+from linkmgr.fields.dimensions import OTHER
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
 from linkmgr.openapi import responses
@@ -15,7 +16,7 @@ from linkmgr.openapi.model import prose
 from linkmgr.openapi.responses import is_cacheable, is_conditional
 from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
-from linkmgr.repository.visits import MAX_LABELS, OTHER
+from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
 from linkmgr.resources.shapes import ID, record, ref, text
 from linkmgr.settings import RELEASE

@@ -10,7 +10,6 @@ deleted ones. With `everyone`, the rows of all users are counted.
 from typing import Any
 
 from linkmgr.db.statements import Row, replica_rows, rows
-from linkmgr.fields.stats import DIMENSIONS
 from linkmgr.repository.stats_scope import Owner
 
 # Links and QR codes by their short URL or name. Deleted ones have none.
@@ -65,19 +64,6 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
     )
 
 
-def _label_of(parameter: str) -> str:
-    """Return the label of a visit in the dimension that the parameter names, as SQL."""
-    labels = " ".join(f"WHEN '{name}' THEN {name}" for name in DIMENSIONS)
-    return f"CASE %({parameter})s {labels} WHEN 'target' THEN tracked_id::text ELSE '' END"
-
-
-_FILTERS = " ".join(
-    f"AND (%({name})s::text[] IS NULL OR lower({name}) = ANY (%({name})s)) "
-    f"AND (%(not_{name})s::text[] IS NULL OR lower({name}) <> ALL (%(not_{name})s))"
-    for name in DIMENSIONS
-)
-
-
 def of_visits(owner: Owner, **query: Any) -> list[Row]:
     """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
     `tracked_ids`, or without them of all that were visited in the range.
@@ -105,14 +91,14 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
             SELECT stored.*
               FROM owned,
                    LATERAL (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
-                                   {_label_of("a")} AS a, {_label_of("b")} AS b,
+                                   visit_label(visits, %(a)s) AS a, visit_label(visits, %(b)s) AS b,
                                    CASE WHEN %(count_visitors)s THEN nullif(visitor, '') END AS visitor,
                                    count(*) AS clicks
                               FROM visits
                              WHERE tracked_id = owned.id
                                AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
                                AND bot = ANY (%(bots)s::boolean[])
-                               {_FILTERS}
+                               AND visit_passes(visits, %(filters)s)
                              GROUP BY 1, 2, 3, 4) stored),
         counts AS MATERIALIZED (
             SELECT bucket, a, b, sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors

@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 from linkmgr.db.statements import Row, rows
 from linkmgr.errors import not_found
+from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.repository import overlay
 from linkmgr.repository.tables import BATCH, in_batches
 
-COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "bot"]
+COLUMNS = ["time", *BY_NAME, "bot"]
+_EXPORTED = ["target", "time", "visitor", *BY_NAME, "bot"]
 
 
 class VisitPage(NamedTuple):
@@ -30,20 +32,19 @@ def index(
         """
         WITH tracked AS (
             SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND kind = %(what)s)
-        SELECT to_char(at, 'YYYYMMDD"T"HH24MISS.US') AS position, at AS time, country, city, referrer, browser, os,
-               device, language, bot
+        SELECT to_char(at, 'YYYYMMDD"T"HH24MISS.US') AS position, at AS time, listed.*
           FROM tracked
           LEFT JOIN LATERAL (
                SELECT newest.*
                  FROM unnest(%(bots)s::boolean[]) AS kinds (is_bot),
-                      LATERAL (SELECT * FROM visits
+                      LATERAL (SELECT visits.* FROM visits
                                 WHERE tracked_id = tracked.id AND bot = is_bot
                                   AND at <= coalesce((%(at)s || 'Z')::timestamptz, 'infinity')
-                                ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language
+                                ORDER BY at DESC, visits
                                 LIMIT %(limit)s + 1 + %(skip)s) newest
-                ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language, bot
+                ORDER BY at DESC, newest
                 LIMIT %(limit)s + 1 OFFSET %(skip)s) listed ON true
-         ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language, bot
+         ORDER BY at DESC, listed
         """,
         user_id=user_id,
         tracked_id=tracked_id,
@@ -55,12 +56,13 @@ def index(
     )
     if not visits:
         raise not_found(what)
-    positions = [visit.pop("position") for visit in visits if visit["time"] is not None]
+    positions = [visit["position"] for visit in visits if visit["time"] is not None]
+    page = [{name: visit[name] for name in COLUMNS} for visit in visits[: min(limit, len(positions))]]
     if len(positions) <= limit:
-        return VisitPage(visits[: len(positions)], None)
+        return VisitPage(page, None)
     last = positions[limit - 1]
     returned = positions[:limit].count(last) + (skip if last == at else 0)
-    return VisitPage(visits[:limit], f"{last}-{returned}")
+    return VisitPage(page, f"{last}-{returned}")
 
 
 def answers(user_id: int) -> Iterator[list[Row]]:
@@ -118,7 +120,8 @@ def _tracked(kind: str, user_id: int, after: int) -> list[Row]:
 def visits_of(tracked_id: int) -> Iterator[list[Row]]:
     """Yield the visits of a target, oldest first. A position is a time and the number of visits at that time."""
     time, skip = "-infinity", 0
-    while records := _visits(tracked_id, time, skip):
+    while stored := _visits(tracked_id, time, skip):
+        records = [{name: visit[name] for name in _EXPORTED} for visit in stored]
         last = records[-1]["time"]
         skip = sum(record["time"] == last for record in records) + (skip if last == time else 0)
         time = last
@@ -128,12 +131,17 @@ def visits_of(tracked_id: int) -> Iterator[list[Row]]:
 def _visits(tracked_id: int, time: str, skip: int) -> list[Row]:
     return rows(
         """
-        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
-               country, city, referrer, browser, os, device, language, bot
-          FROM visits
-         WHERE tracked_id = %(tracked_id)s AND at >= %(time)s::timestamptz
-         ORDER BY visits.at, visitor, country, city, referrer, browser, os, device, language, bot
-         LIMIT %(limit)s OFFSET %(skip)s
+        SELECT listed.*, tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time,
+               encode(visitor, 'hex') AS visitor
+          FROM (SELECT oldest.*
+                  FROM (VALUES (false), (true)) AS kinds (is_bot),
+                       LATERAL (SELECT visits.* FROM visits
+                                 WHERE tracked_id = %(tracked_id)s AND bot = is_bot AND at >= %(time)s::timestamptz
+                                 ORDER BY at, visits
+                                 LIMIT %(limit)s::int + %(skip)s) oldest
+                 ORDER BY at, oldest
+                 LIMIT %(limit)s OFFSET %(skip)s) listed
+         ORDER BY at, listed
         """,
         tracked_id=tracked_id,
         time=time,

@@ -1,25 +1,26 @@
 """Visits and their statistics."""
 
 from linkmgr.db.statements import Row, database, row, run
+from linkmgr.fields.dimensions import DIMENSIONS, OTHER, TOPS
 
 # Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
     "clicks": 0,
     "uniqueClicks": 0,
-    "topCountries": {},
-    "topReferrers": {},
-    "topBrowsers": {},
-    "topOs": {},
+    **{member: {} for member in TOPS},
     "socialCount": {"facebook": 0, "twitter": 0, "instagram": 0},
 }
 # Labels of a link or QR code in a dimension. Clients can send any number of referrers and browsers, which would fill
 # the disk, so all further labels are counted as OTHER.
 MAX_LABELS = 1000
-OTHER = "Other"
 DETAILED_DAYS = 400  # older rollups have only days
-UNKNOWN = "Unknown"
 TOTALS = ("clicks", "visitors", "top_labels")  # columns
-_TOPS = {"topCountries": "country", "topReferrers": "referrer", "topBrowsers": "browser", "topOs": "os"}
+_LABELS = {
+    "dimensions": [dimension.name for dimension in DIMENSIONS],
+    "unbounded": [dimension.name for dimension in DIMENSIONS if not dimension.labels.is_bounded],
+    "tops": [*TOPS.values(), "social"],
+    "other": OTHER,
+}
 ADD = """
     -- least(): the clock of this host may be ahead of the database's.
     WITH spool AS (
@@ -29,12 +30,13 @@ ADD = """
         ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = %(start)s::bigint
         RETURNING name),
     batch AS (
-        SELECT tracked_id, user_id, least(to_timestamp(at), now()) AS at, decode(visitor, 'hex') AS visitor,
-               country, referrer, browser, os, social, bot, device, city, language,
+        SELECT tracked_id, user_id, least(to_timestamp(at), now()) AS at, decode(visitor, 'hex') AS visitor, bot,
+               visit_defaults() || visit AS visit,
                row_number() OVER (PARTITION BY user_id, bot ORDER BY at) AS number
-          FROM json_to_recordset(%(visits)s) AS visits (
-               tracked_id bigint, user_id bigint, at float8, visitor text, country text, referrer text,
-               browser text, os text, social text, bot boolean, device text, city text, language text)
+          FROM ROWS FROM (jsonb_array_elements(%(visits)s),
+                          jsonb_to_recordset(%(visits)s) AS (tracked_id bigint, user_id bigint, at float8, visitor text,
+                                                             bot boolean)
+               ) AS visits (visit, tracked_id, user_id, at, visitor, bot)
          WHERE EXISTS (SELECT FROM spool)),
     plan AS (
         SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
@@ -59,8 +61,11 @@ ADD = """
     counted AS (
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
     visits_added AS (
-        INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, bot, device, city, language)
-        SELECT tracked_id, at, visitor, country, referrer, browser, os, bot, device, city, language FROM counted),
+        INSERT INTO visits
+        SELECT stored.*
+          FROM counted,
+               jsonb_build_object('at', at, 'visitor', visitor) AS columns,
+               jsonb_populate_record(NULL::visits, visit || columns) AS stored),
     visitors_added AS (
         INSERT INTO visitors (tracked_id, visitor)
         SELECT DISTINCT tracked_id, visitor FROM counted WHERE NOT bot AND visitor <> '' ORDER BY 1, 2
@@ -70,9 +75,10 @@ ADD = """
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits
           FROM counted,
-               LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('country', country), ('city', city),
-                               ('referrer', referrer), ('browser', browser), ('os', os), ('device', device),
-                               ('language', language), ('social', CASE WHEN NOT bot THEN social END)
+               LATERAL (VALUES ('', ''), ('target', tracked_id::text),
+                               ('social', CASE WHEN NOT bot THEN visit ->> 'social' END)
+                         UNION ALL
+                        SELECT dimension, visit ->> dimension FROM unnest(%(dimensions)s::text[]) AS dimension
                        ) AS labels (dimension, label)
          WHERE label IS NOT NULL
          GROUP BY 1, 2, 3, 4, 5, 6),
@@ -84,7 +90,7 @@ ADD = """
           LEFT JOIN LATERAL (SELECT visits, labels || '{}' AS labels FROM tracked_rollups
                               WHERE tracked_id = added.tracked_id AND unit = 'all' AND bot = added.bot
                               LIMIT 1) r ON true,
-               unnest('{country,city,referrer,browser,os}'::text[]) AS dimension
+               unnest(%(unbounded)s::text[]) AS dimension
          WHERE added.visits + coalesce(r.visits, 0) > %(max_labels)s),
     excess AS MATERIALIZED (
         SELECT tracked_id, bot, dimension, label, %(other)s AS other
@@ -137,7 +143,7 @@ ADD = """
                                  LIMIT 10) most_frequent) AS top
                   FROM tracked_added, jsonb_each(labels) AS dimensions (dimension, numbers)
                  WHERE unit = 'all' AND NOT bot
-                   AND dimension IN ('country', 'referrer', 'browser', 'os', 'social')) per_dimension
+                   AND dimension = ANY (%(tops)s::text[])) per_dimension
          GROUP BY tracked_id),
     totals_updated AS (
         INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels)
@@ -171,14 +177,14 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     its outcome is unknown. A file without a row in `visit_spools` is stored up to 0.
 
     `visits` is a JSON array of objects with tracked_id, user_id, at (seconds since the epoch), visitor (hexadecimal),
-    country, referrer, browser, os, social, which may be null, bot, device, city and language. `visitor` is empty in a
-    visit that must not be recognized.
+    bot, social, which may be null, and a label of each dimension. `visitor` is empty in a visit that must not be
+    recognized.
 
     Concurrent statements for the same user wait at the row of `usage_parts`. All of them lock rows in the same order,
     which prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.
     """
     [result] = database().execute(
-        ADD, _params(spool, start, stop, visits), idempotent=True, prelude="SET LOCAL enable_seqscan = off; "
+        ADD, parameters(spool, start, stop, visits), idempotent=True, prelude="SET LOCAL enable_seqscan = off; "
     )
     return bool(result["stored"])
 
@@ -188,14 +194,14 @@ def add_imported(user_id: int, visits: str) -> list[Row]:
     monthly limit, as `visits` by `tracked_id` and `bot`."""
     spool = f"import-{user_id}"
     run("SELECT set_config('enable_seqscan', 'off', true)")
-    result = run(ADD, **_params(spool, 0, 1, visits))
+    result = run(ADD, **parameters(spool, 0, 1, visits))
     delete_spool(spool)
     return (result and result["refused"]) or []
 
 
-def _params(spool: str, start: int, stop: int, visits: str) -> Row:
-    limits = {"max_labels": MAX_LABELS, "other": OTHER}
-    return {"spool": spool, "start": start, "stop": stop, "visits": visits} | limits
+def parameters(spool: str, start: int, stop: int, visits: str) -> Row:
+    batch: Row = {"spool": spool, "start": start, "stop": stop, "visits": visits}
+    return batch | _LABELS | {"max_labels": MAX_LABELS}
 
 
 def statistics(totals: Row) -> Row:
@@ -210,7 +216,7 @@ def statistics(totals: Row) -> Row:
         "uniqueClicks": totals["visitors"],
         **{
             name: {label: str(number) for label, number in tops.get(dimension, {}).items()}
-            for name, dimension in _TOPS.items()
+            for name, dimension in TOPS.items()
         },
         "socialCount": {network: social.get(network, 0) for network in NO_VISITS["socialCount"]},
     }

@@ -8,6 +8,7 @@ from typing import Any
 from marshmallow import fields
 
 from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.dimensions import TOPS
 from linkmgr.fields.member import JsonSchema
 from linkmgr.resources.resource import Resource
 
@@ -92,10 +93,7 @@ _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 STATISTICS = record(
     clicks=12,
     uniqueClicks=9,
-    topCountries=_COUNTS,
-    topReferrers=_COUNTS,
-    topBrowsers=_COUNTS,
-    topOs=_COUNTS,
+    **dict.fromkeys(TOPS, _COUNTS),
     socialCount=record(facebook=1, twitter=0, instagram=3),
 )
 

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 from linkmgr.db.statements import rows, run
+from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.repository import visits
-from linkmgr.visits.queue import Visit
-from linkmgr.visits.record import DIRECT, social
+from linkmgr.visits.record import DIRECT, Visit, social
 
 _BATCH = 500  # visits of a statement, which a slow machine also stores before its timeout
 DAYS = 91
@@ -17,7 +17,7 @@ _PER_WEEKDAY = (62, 60, 58, 61, 55, 38, 30)  # visits of today, from Monday; the
 _HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 12, 13, 13, 14, 16, 14, 12, 11, 11, 12, 13, 15, 16, 13, 8, 4)
 _COUNTRIES = {
     "Germany": 30, "United States": 22, "France": 11, "Austria": 9, "United Kingdom": 8, "Switzerland": 6, "Japan": 5,
-    "Brazil": 4, "India": 3, "Poland": 1, visits.UNKNOWN: 1,
+    "Brazil": 4, "India": 3, "Poland": 1, UNKNOWN: 1,
 }  # fmt: skip
 _REFERRERS = {
     DIRECT: 42, "google.com": 20, "t.co": 9, "l.instagram.com": 9, "m.facebook.com": 8, "news.ycombinator.com": 6,
@@ -29,7 +29,7 @@ _AGENTS = {
     ("Firefox", "Linux", "desktop"): 5, ("Edge", "Windows", "desktop"): 5, ("Mobile Safari", "iOS", "tablet"): 5,
 }  # fmt: skip
 _LANGUAGES = {
-    "German": 42, "English": 34, "French": 12, "Japanese": 5, "Portuguese": 4, "Polish": 2, visits.UNKNOWN: 1,
+    "German": 42, "English": 34, "French": 12, "Japanese": 5, "Portuguese": 4, "Polish": 2, UNKNOWN: 1,
 }  # fmt: skip
 _BOTS = {"": 94, "Googlebot": 3, "bingbot": 2, "GPTBot": 1}
 
@@ -40,7 +40,7 @@ def _pick(random: Random, weights: dict[Any, int]) -> Any:
 
 def _visit(random: Random, user_id: int, targets: dict[int, int], midnight: datetime) -> Visit:
     target, country, bot = _pick(random, targets), _pick(random, _COUNTRIES), _pick(random, _BOTS)
-    browser, system, device = (bot, visits.UNKNOWN, visits.UNKNOWN) if bot else _pick(random, _AGENTS)
+    browser, system, device = (bot, UNKNOWN, UNKNOWN) if bot else _pick(random, _AGENTS)
     referrer = DIRECT if bot else _pick(random, _REFERRERS)
     at = midnight + timedelta(hours=_pick(random, dict(enumerate(_HOURS))), seconds=random.randrange(3600))
     visitor = f"{random.randrange(1000):032x}"

@@ -7,7 +7,6 @@ outage of the database and a crash of their process: another process stores them
 import threading
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass
 
 import orjson
 import psycopg2
@@ -22,7 +21,7 @@ from linkmgr.visits import spool
 from linkmgr.visits.spool import Spool
 
 BATCH_SECONDS = 0.5
-# After a batch of many visits: they change the same rows, such as the totals of a link, which a batch changes once.
+# Wait longer after a large batch: one update of a popular link's totals then covers more visits.
 BUSY_SECONDS, MANY = 2.5, 100
 ORPHANS_SECONDS = 5  # between two searches for files of dead processes
 LOG_SECONDS = 10  # between two log messages about lost visits
@@ -34,25 +33,6 @@ _BOT = b'"bot":true'  # in the line of a bot; quotation marks in labels are esca
 
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
 _INVALID = (psycopg2.DataError, psycopg2.IntegrityError, ValueError)
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """An element of the array that repository.visits.add stores."""
-
-    tracked_id: int
-    user_id: int
-    at: float  # seconds since the epoch
-    visitor: str
-    country: str
-    referrer: str
-    browser: str
-    os: str
-    social: str | None
-    bot: bool = False
-    device: str = visits.UNKNOWN
-    city: str = visits.UNKNOWN
-    language: str = visits.UNKNOWN
 
 
 class VisitQueue(Background):
@@ -71,8 +51,8 @@ class VisitQueue(Background):
         self._unlogged = 0  # lost visits since the last log message
         self._next_log = 0.0  # time.monotonic()
 
-    def add(self, visit: Visit) -> None:
-        """Append a visit to the file of this process."""
+    def add(self, visit: object) -> None:
+        """Append a visit to the file of this process: a dataclass, such as Visit of record.py."""
         line = orjson.dumps(visit, option=orjson.OPT_APPEND_NEWLINE)
         try:
             with self._spools_lock:

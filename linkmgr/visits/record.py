@@ -5,7 +5,7 @@ IP addresses are not stored. An error here does not affect the visitor.
 
 import re
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -19,16 +19,15 @@ from flask import Flask
 from linkmgr import metrics
 from linkmgr.fields import languages
 from linkmgr.fields.countries import NAMES
+from linkmgr.fields.dimensions import MAX_LABEL, UNKNOWN
 from linkmgr.fields.urls import is_own_host
-from linkmgr.repository.visits import UNKNOWN
 from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
-from linkmgr.visits.queue import Visit, VisitQueue
+from linkmgr.visits.queue import VisitQueue
 from linkmgr.visits.targets import device_kind, preferred_languages
 
 DIRECT = "Direct, email and other"
-MAX_LABEL = 100
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
 Environ = dict[str, Any]  # of WSGI
 
@@ -46,6 +45,25 @@ _SOCIAL = {
     for host in hosts.split()
 }
 _SALT_PERIODS = {"lasting": "", "monthly": " %Y-%m", "daily": " %Y-%m-%d"}  # by the setting VISITOR_SALT
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An element of the array that repository.visits.add stores."""
+
+    tracked_id: int
+    user_id: int
+    at: float  # seconds since the epoch
+    visitor: str
+    country: str
+    referrer: str
+    browser: str
+    os: str
+    social: str | None
+    bot: bool = False
+    device: str = UNKNOWN
+    city: str = UNKNOWN
+    language: str = UNKNOWN
 
 
 def init_app(app: Flask) -> None:

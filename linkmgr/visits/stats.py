@@ -7,13 +7,14 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+import orjson
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
+from linkmgr.fields.stats import BOTS, MAX_ROWS, Query
 from linkmgr.repository import stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
 from linkmgr.request import pool
@@ -21,8 +22,7 @@ from linkmgr.request import pool
 RETRY_SECONDS = 60
 LIVE_MINUTES = 30
 _MAX_CACHED = timedelta(days=100)
-# Days, times the links and QR codes that are counted, of a query that needs a place. Visits take longer to count than
-# their sums.
+# Link-days above which a query needs a place. Visits take longer to count than their sums.
 MAX_VISIT_DAYS, MAX_SUM_DAYS = 400, 4000
 ACCOUNT = 10  # the account counts as this many links
 
@@ -151,10 +151,9 @@ def _count_visits(count: _Count) -> list[Row]:
     query = count.query
     first, second = [*query.dimensions, "", ""][:2]
     params = _params(count) | count.times.visits
+    filters = {name: label_filter.labels for name, label_filter in query.filters.items()}
     params |= {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
-    for name in DIMENSIONS:
-        label_filter = query.filters.get(name)
-        params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
+    params["filters"] = orjson.dumps(filters).decode() if filters else None
     return stats_counts.of_visits(count.owner, **params)
 
 

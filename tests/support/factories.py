@@ -80,21 +80,18 @@ def visit(sql: Sql, tracked_id: int) -> None:
     """Store a visit of now."""
     sql(
         visits.ADD,
-        spool=f"visit-{next(_numbers)}",
-        start=0,
-        stop=1,
-        visits=json.dumps(
-            [
-                sql("SELECT user_id FROM links WHERE id = %(id)s UNION ALL SELECT user_id FROM qrs WHERE id = %(id)s",
-                    id=tracked_id)[0]
-                | {"tracked_id": tracked_id, "at": time.time(), "visitor": "", "country": "Germany", "referrer": "t.co",
-                   "browser": "Firefox", "os": "Linux", "device": "desktop", "city": "Berlin", "language": "German",
-                   "bot": False}
-            ]
-        ),
-        max_labels=visits.MAX_LABELS,
-        other=visits.OTHER,
-    )  # fmt: skip
+        **visits.parameters(f"visit-{next(_numbers)}", 0, 1, json.dumps([_visit(sql, tracked_id)])),
+    )
+
+
+def _visit(sql: Sql, tracked_id: int) -> dict[str, Any]:
+    owner = sql(
+        "SELECT user_id FROM links WHERE id = %(id)s UNION ALL SELECT user_id FROM qrs WHERE id = %(id)s", id=tracked_id
+    )[0]
+    visit = {"tracked_id": tracked_id, "at": time.time(), "visitor": "", "country": "Germany", "referrer": "t.co",
+             "browser": "Firefox", "os": "Linux", "device": "desktop", "city": "Berlin", "language": "German",
+             "bot": False}  # fmt: skip
+    return owner | visit
 
 
 def assign(sql: Sql, campaign_id: int, ids: list[int]) -> None:

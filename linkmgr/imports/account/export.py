@@ -16,8 +16,8 @@ in an order in which a line refers to earlier lines only. Times are UTC.
     qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its URL), `channel`, and
                      the totals `scans` and `uniquescans`
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64
-    visits.jsonl     target (the id of a link or a QR code), time with microseconds, visitor (a digest), country, city,
-                     referrer, browser, os, device, language, bot. A target's visits are sorted by time.
+    visits.jsonl     target (the id of a link or a QR code), time with microseconds, visitor (a digest), bot, and the
+                     label of each dimension of statistics. A target's visits are sorted by time.
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and `counts`: lines by file
 
 API keys, webhooks, sessions and the user's password are not exported.

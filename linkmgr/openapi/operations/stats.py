@@ -1,9 +1,10 @@
 """/api/stats, and the visits of links and QR codes"""
 
-from linkmgr.fields import periods
+from linkmgr.fields import dimensions, periods
 from linkmgr.fields import stats as queries
+from linkmgr.fields.dimensions import BY_NAME, DIMENSIONS
 from linkmgr.fields.member import JsonSchema
-from linkmgr.fields.stats import BOTS, BY, DIMENSIONS, LIVE, METRICS, QUERY, VISITS
+from linkmgr.fields.stats import BOTS, BY, LIVE, METRICS, QUERY, VISITS
 from linkmgr.openapi.model import Operation, listed, prose
 from linkmgr.repository import visits
 from linkmgr.resources import shapes as js
@@ -13,9 +14,10 @@ from linkmgr.web import csv
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = js.map_of("DE,-US", "country")
 _VISIT: dict[str, js.Shape] = {
-    "time": js.TIMESTAMP, "country": "Germany", "city": "Berlin", "referrer": "t.co", "browser": "Mobile Safari",
-    "os": "iOS", "device": "phone", "language": "German", "bot": False,
-}  # fmt: skip
+    "time": js.TIMESTAMP,
+    **{dimension.name: dimension.example for dimension in DIMENSIONS},
+    "bot": False,
+}
 
 
 def _some_of(example: JsonSchema, **members: js.Shape) -> JsonSchema:
@@ -27,12 +29,14 @@ def _some_of(example: JsonSchema, **members: js.Shape) -> JsonSchema:
 SECTION = listed(
     "stats",
     "Statistics",
-    description=prose("statistics", periods=periods, queries=queries, stats=stats, visits=visits),
+    description=prose(
+        "statistics", dimensions=dimensions, periods=periods, queries=queries, stats=stats, visits=visits
+    ),
     records=lambda: {
         "StatsRow": _some_of(
             {"time": "2026-10-24", "country": "Germany", "clicks": 12},
             time="2026-10-24",
-            **dict.fromkeys(DIMENSIONS, "Germany"),
+            **dict.fromkeys(BY_NAME, "Germany"),
             target=js.ID,
         ),
         "StatsTotals": _some_of({"clicks": 12}),

@@ -10,7 +10,7 @@ from flask import g, url_for
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.countries import NAMES
+from linkmgr.fields.dimensions import BY_NAME, DIMENSIONS, UNKNOWN
 from linkmgr.fields.periods import (
     MAX_DAYS,
     UNITS,
@@ -27,16 +27,6 @@ from linkmgr.repository import console_numbers
 from linkmgr.repository.visits import DETAILED_DAYS
 
 _TOP = 8
-_CODES = {names[0]: code for code, names in NAMES.items()}
-DIMENSIONS = {
-    "country": "Countries",
-    "city": "Cities",
-    "referrer": "Referrers",
-    "browser": "Browsers",
-    "os": "Systems",
-    "device": "Devices",
-    "language": "Languages",
-}
 # By period: its label, and its name in a sentence.
 PERIODS = {
     "24h": ("24h", "the last 24 hours"),
@@ -160,9 +150,9 @@ def numbers(kind: str, row_id: int) -> Row:
     """Count the visits of a link, a QR code, a campaign or a channel in the period of the query."""
     period = requested()
     selected: Row = {kind: row_id} | period.query
-    rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=DIMENSIONS, limit=_TOP)
-    has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
-    shown = {key: heading for key, heading in DIMENSIONS.items() if key != "city" or has_cities}
+    rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
+    with_label = {row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN)}
+    shown = {d.name: d.title for d in DIMENSIONS if d.name in with_label or not d.is_optional}
     return {
         "chart": chart,
         "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},
@@ -190,8 +180,7 @@ def noun_of(kind: str) -> str:
 
 def label(dimension: str, text: str) -> str:
     """Return a label as pages show it."""
-    code = _CODES.get(text) if dimension == "country" else None
-    return f"{text} ({code})" if code else text or "Unknown"
+    return BY_NAME[dimension].labels.shown(text) if dimension in BY_NAME else text or UNKNOWN
 
 
 def labeled(query: Row, row: Row) -> Row:

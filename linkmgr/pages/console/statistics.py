@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
+from linkmgr.fields.dimensions import BY_NAME, TITLES
 from linkmgr.fields.label_filters import Filter
 from linkmgr.fields.periods import buckets
 from linkmgr.fields.query import page_number, query_choice, query_id, query_text
@@ -15,7 +16,6 @@ from linkmgr.fields.stats import MAX_ROWS, Query, Selection
 from linkmgr.pages import charts
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import Chip, bp
-from linkmgr.pages.console.periods import DIMENSIONS
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.visits import stats
 from linkmgr.web import csv
@@ -51,7 +51,7 @@ class PageQuery(NamedTuple):
 
     @property
     def all_dimensions(self) -> dict[str, str]:
-        return DIMENSIONS if self.kind in ("link", "qr") else DIMENSIONS | _TARGETS
+        return TITLES if self.kind in ("link", "qr") else TITLES | _TARGETS
 
     def without(self, *names: str, **added: int) -> str:
         kept: Row = {name: value for name, value in self.query.items() if name not in names}
@@ -70,8 +70,8 @@ class PageQuery(NamedTuple):
 
 def _read_query() -> PageQuery:
     kind = next((name for name in _PAGES if name in request.args), "")
-    filters = {name: text for name in DIMENSIONS if (text := query_text(name, _MAX_TEXT))}
-    first, second = query_choice("dimension", (*DIMENSIONS, *_TARGETS)), query_choice("second", tuple(DIMENSIONS))
+    filters = {name: text for name in BY_NAME if (text := query_text(name, _MAX_TEXT))}
+    first, second = query_choice("dimension", (*BY_NAME, *_TARGETS)), query_choice("second", tuple(BY_NAME))
     dimensions = list(dict.fromkeys(filter(None, [first or "country", second])))
     return PageQuery(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested())
 
@@ -116,7 +116,7 @@ def statistics() -> ResponseReturnValue:
     """Show the numbers. Statements: what is selected, the numbers over time, and those of the labels."""
     selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
     shown: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
-    shown |= {"dimensions": DIMENSIONS | _TARGETS, "label_of": periods.label}
+    shown |= {"dimensions": TITLES | _TARGETS, "label_of": periods.label}
     try:
         name, (by_label, *over_time) = _count(selection)
     except AppError as error:
@@ -149,6 +149,6 @@ def _chips(selection: PageQuery, name: str) -> list[Chip]:
     """Return what is selected and the filters, each with the URL of the page without it."""
     selected = [Chip(name, selection.without(selection.kind))] if selection.kind else []
     return selected + [
-        Chip(f"{DIMENSIONS[key]}: {periods.label(key, text)}", selection.without(key))
+        Chip(f"{TITLES[key]}: {periods.label(key, text)}", selection.without(key))
         for key, text in selection.filters.items()
     ]

@@ -1,0 +1,130 @@
+"""The dimensions of statistics, listed once. Each is a column of `visits` in schema.sql.
+
+Parameters, filters, roll-ups, lists of visits, tables and documents are made of DIMENSIONS.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from linkmgr.fields import languages
+from linkmgr.fields.countries import LOWER_NAMES, NAMES
+from linkmgr.settings import settings
+
+UNKNOWN = "Unknown"  # the label of a visit of which the label is not known
+OTHER = "Other"  # the sum of the labels beyond the limit of a link or QR code
+MAX_LABEL = 100
+_CODE_LENGTH = 2  # of a country and most languages
+_SUMS = {UNKNOWN.lower(), OTHER.lower()}
+_COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
+_FIRST_NAMES = {name.lower(): names[0] for names in NAMES.values() for name in names}
+_CODES = {names[0]: code for code, names in NAMES.items()}
+
+
+class AnyText:
+    """Labels that visitors' browsers can invent, so that their number needs a limit."""
+
+    is_bounded = False
+
+    def expected(self, _value: str) -> str:
+        """Return what a filter takes, for a value that is none of it."""
+        return "a label"
+
+    def meant(self, value: str) -> list[str]:
+        """Return the labels, in lower case, that a value of a filter means, or none if there is no such label."""
+        return [value.lower()]
+
+    def restored(self, text: str) -> str:
+        """Return the label of an imported visit."""
+        return text
+
+    def shown(self, label: str) -> str:
+        """Return the label as pages show it."""
+        return label or UNKNOWN
+
+
+class OneOf(AnyText):
+    """Labels of a list."""
+
+    is_bounded = True
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        self._labels = dict.fromkeys(labels)
+
+    def expected(self, _value: str) -> str:
+        return f"from the list {', '.join((*self._labels, UNKNOWN.lower()))}"
+
+    def meant(self, value: str) -> list[str]:
+        return [value.lower()] if value.lower() in {*self._labels, UNKNOWN.lower()} else []
+
+    def restored(self, text: str) -> str:
+        return text if text in self._labels else UNKNOWN
+
+
+class Languages(OneOf):
+    """English names of languages. A filter also takes their ISO codes."""
+
+    def __init__(self) -> None:
+        super().__init__(languages.LABELS.values())
+
+    def expected(self, value: str) -> str:
+        return f"names such as German, or codes such as de; {value} is not a {_form(value)}"
+
+    def meant(self, value: str) -> list[str]:
+        label = value.lower()
+        if label in languages.LABELS:
+            return [languages.LABELS[label].lower()]
+        if label in languages.NAMES:
+            return [languages.NAMES[label][0].lower()]
+        return [label] if label in _SUMS else []
+
+
+class Countries(AnyText):
+    """English names of countries. A filter also takes their ISO codes. A database of the installation may have any
+    names."""
+
+    def expected(self, value: str) -> str:
+        return f"names such as Germany, or ISO 3166 codes such as DE; {value} is not a {_form(value)}"
+
+    def meant(self, value: str) -> list[str]:
+        label = value.lower()
+        if _form(value) == "code":
+            return [name.lower() for name in NAMES.get("GB" if label == "uk" else value.upper(), ())]
+        return [label] if label in _SUMS | LOWER_NAMES or settings().geoip_database else []
+
+    def restored(self, text: str) -> str:
+        return text if text in _COUNTRIES else _FIRST_NAMES.get(text.lower(), UNKNOWN)
+
+    def shown(self, label: str) -> str:
+        return f"{label} ({_CODES[label]})" if label in _CODES else super().shown(label)
+
+
+def _form(value: str) -> str:
+    return "code" if len(value) == _CODE_LENGTH else "name"
+
+
+class Dimension(NamedTuple):
+    name: str  # of the column, the parameter and the member
+    title: str  # the heading of its table
+    example: str  # of a label
+    filter: str  # an example of a filter
+    labels: AnyText = AnyText()
+    top: str = ""  # its member in the statistics of a link or a QR code
+    noun: str = ""  # in a sentence, if it is not the name
+    is_optional: bool = False  # True if a page leaves out its table while no label is known
+
+
+DIMENSIONS = (
+    Dimension("country", "Countries", "Germany", "DE,-US", Countries(), top="topCountries"),
+    Dimension("city", "Cities", "Berlin", "Berlin", is_optional=True),
+    Dimension("referrer", "Referrers", "t.co", "t.co,news.example.com", top="topReferrers"),
+    Dimension("browser", "Browsers", "Mobile Safari", "-Chrome", top="topBrowsers"),
+    Dimension("os", "Systems", "iOS", "iOS,Android", top="topOs", noun="operating system"),
+    Dimension("device", "Devices", "phone", "phone", OneOf(("phone", "tablet", "desktop"))),
+    Dimension("language", "Languages", "German", "de", Languages()),
+)
+BY_NAME = {dimension.name: dimension for dimension in DIMENSIONS}
+TITLES = {dimension.name: dimension.title for dimension in DIMENSIONS}
+NOUNS = "{} and {}".format(
+    ", ".join(dimension.noun or dimension.name for dimension in DIMENSIONS[:-1]), DIMENSIONS[-1].name
+)
+TOPS = {dimension.top: dimension.name for dimension in DIMENSIONS if dimension.top}
