@@ -4,6 +4,8 @@ from linkmgr.db import transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
 from linkmgr.request import rate_limit
+from linkmgr.request import request as web_request
+from linkmgr.request.request import Rows
 from linkmgr.settings import settings
 from linkmgr.web.auth import user_id
 
@@ -22,9 +24,9 @@ def _spend(rows: int) -> None:
     bucket = f"rows:{user_id()}"
     counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
     if counter:
-        rate_limit.report("rows", limit, limit.amount - counter["count"], counter["seconds"])
+        web_request.current().rows = Rows(limit, limit.amount - counter["count"], counter["seconds"])
         return
     current = rate_windows.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
-    rate_limit.report("rows", limit, max(0, limit.amount - used), seconds)
+    web_request.current().rows = Rows(limit, max(0, limit.amount - used), seconds)
     raise AppError("rows_limited", limit=limit.amount, per=rate_limit.period(limit), seconds=seconds)

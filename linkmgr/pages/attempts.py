@@ -16,17 +16,19 @@ from typing import NamedTuple
 
 from flask import Response, after_this_request, current_app, request
 from itsdangerous import BadSignature, Signer
+from limits import RateLimitItem, RateLimitItemPerSecond
+from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr import keys
-from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.repository import rate_windows
+from linkmgr.request import rate_limit
 from linkmgr.request import request as web_request
-from linkmgr.web import passwords
+from linkmgr.web import limiter, passwords
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
 CHECKS = 100  # passwords of links per IP address, correct ones too, in the same window
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
+_failures = FixedWindowRateLimiter(limiter.Windows())
 
 
 class Limit(NamedTuple):
@@ -36,6 +38,10 @@ class Limit(NamedTuple):
     max_failures: int = ATTEMPTS
     code: str = "too_many_sign_ins"
 
+    @property
+    def counter(self) -> tuple[RateLimitItem, str, str]:
+        return RateLimitItemPerSecond(self.max_failures, WINDOW), self.bucket, limiter.SCOPE
+
 
 def by_client(scope: str = "login") -> Limit:
     return Limit(f"{scope}:{web_request.network()}")
@@ -43,8 +49,8 @@ def by_client(scope: str = "login") -> Limit:
 
 def limit_checks() -> None:
     """Limit the checks of passwords of links, correct ones too: their owner can send these without end."""
-    limit = by_client("checks")._replace(max_failures=CHECKS, code="too_many_checks")
-    _enforce(limit, rate_windows.count(limit.bucket, window=WINDOW), added=1)
+    bucket, rate = f"checks:{web_request.network()}", f"{CHECKS} per {WINDOW} seconds"
+    limiter.enforce(web_request.Limit(bucket, rate, "too_many_checks"))
 
 
 def by_account(bucket: str) -> Limit:
@@ -61,20 +67,21 @@ def by_browser(user_id: int, password_hash: str) -> Limit | None:
 
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:
     """Compare a password. Raise an error if any limit was reached before or during the comparison."""
-    failures = {row["bucket"]: row for row in rate_windows.counts([limit.bucket for limit in limits], window=WINDOW)}
     for limit in limits:
-        if limit.bucket in failures:
-            _enforce(limit, failures[limit.bucket])
+        if not _failures.test(*limit.counter):
+            raise _refusal(limit)
     is_correct = passwords.matches(password, password_hash)
     for limit in limits:
-        counter = rate_windows.count(limit.bucket, by=int(not is_correct), window=WINDOW)
-        _enforce(limit, counter, added=int(not is_correct))
+        # A cost of 0 waits for the attempts that are being counted.
+        is_within = _failures.hit(*limit.counter, cost=int(not is_correct))
+        if not is_within or (is_correct and not _failures.test(*limit.counter)):
+            raise _refusal(limit)
     return is_correct
 
 
-def _enforce(limit: Limit, counter: Row, *, added: int = 0) -> None:
-    if counter["count"] - added >= limit.max_failures:
-        raise AppError(limit.code, seconds=min(max(counter["seconds"], 1), WINDOW))
+def _refusal(limit: Limit) -> AppError:
+    until, _ = _failures.get_window_stats(*limit.counter)
+    return AppError(limit.code, seconds=rate_limit.seconds_left(until, limit.counter[0]))
 
 
 # --- known browsers

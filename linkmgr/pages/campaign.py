@@ -11,10 +11,9 @@ from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
-from linkmgr.repository import public, rate_windows
-from linkmgr.request import rate_limit
+from linkmgr.repository import public
 from linkmgr.request import request as web_request
-from linkmgr.web import security_headers
+from linkmgr.web import limiter, security_headers
 
 bp = Blueprint("campaign", __name__)
 bp.after_request(security_headers.prevent_caching)
@@ -43,8 +42,7 @@ def _short_url(host: str | None, slug: str) -> str:
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
 def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     after = query_position("after")
-    window = rate_limit.page_window()
-    rate_limit.enforce_pages(rate_windows.count(f"pages:{web_request.network()}", window=window))
+    limiter.enforce_pages(web_request.network())
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, after=after or MAX_BIGINT)
     page = render_template(

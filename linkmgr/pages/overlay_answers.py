@@ -13,10 +13,10 @@ from linkmgr.errors import AppError
 from linkmgr.fields.base import Choice, Email, Text
 from linkmgr.fields.bodies import New, load
 from linkmgr.repository import overlay as stored_overlays
-from linkmgr.repository import rate_windows
 from linkmgr.request import request as web_request
+from linkmgr.request.request import Limit
 from linkmgr.resources.overlay import list_choices
-from linkmgr.web import error_pages, security_headers
+from linkmgr.web import error_pages, limiter, security_headers
 from linkmgr.web.responses import ok
 
 bp = Blueprint("overlay_answers", __name__)
@@ -69,7 +69,8 @@ def answer() -> ResponseReturnValue:
         user_id, overlay_id, target = _serializer().loads(members.pop("page", ""), max_age=_MAX_PAGE_AGE)
     except BadData:
         raise AppError("answer_unplaced") from None
-    _enforce_limit()
+    rate = f"{ANSWERS} per {WINDOW} seconds"
+    limiter.enforce(Limit(f"answer:{web_request.network()}", rate, "too_many_answers"))
     overlay = stored_overlays.form(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")
@@ -78,9 +79,3 @@ def answer() -> ResponseReturnValue:
     if not error_pages.prefers_html():
         return ok(THANKS)
     return render_template("go_thanks.html", message=THANKS, target=target, host=urlsplit(target).hostname)
-
-
-def _enforce_limit() -> None:
-    counter = rate_windows.count(f"answer:{web_request.network()}", window=WINDOW)
-    if counter["count"] > ANSWERS:
-        raise AppError("too_many_answers", seconds=max(1, counter["seconds"]))

@@ -8,8 +8,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.errors import AppError
 from linkmgr.fields.periods import parse_zone
-from linkmgr.request import rate_limit
-from linkmgr.web import sessions
+from linkmgr.web import limiter, sessions
 
 SIGN_OUT = "account_page.sign_out"  # what a suspended user can do
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -21,7 +20,7 @@ def require_session() -> Response | None:
     current = sessions.current()
     if current is None:
         return redirect(url_for("login.form"), code=303)
-    rate_limit.enforce_pages(current)
+    limiter.enforce_pages(current["user_id"], sessions.window(current))
     if current["suspended"] and request.endpoint != SIGN_OUT:
         g.is_suspended = True
         raise AppError("account_suspended")

@@ -76,8 +76,8 @@ def add_session(user_id: int, **begun: Any) -> None:
 def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
     the sign-in link that created the session, and `lacks_password` until the user sets a first password. `count` is the
-    number of pages of the user in the current window, with this one, and `seconds` the time until the window ends.
-    `used` has the number of rows of each kind."""
+    number of pages of the user in the current window, with this one, and `seconds` the time until the window ends, both
+    None if Redis counts. `used` has the number of rows of each kind."""
     return run_repeatable(
         """
         WITH session AS (
@@ -89,7 +89,8 @@ def find_session(session: bytes) -> Row | None:
               JOIN accounts ON accounts.id = user_id
              WHERE digest = %(session)s AND NOT is_link AND created > now() - interval '30 days')
         SELECT session.*, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
-          FROM session, count_in_window('pages:' || user_id, 1, %(window)s)
+          FROM session
+          LEFT JOIN count_in_window('pages:' || user_id, 1, %(window)s) ON true
         """,
         session=session,
         window=rate_limit.page_window(),

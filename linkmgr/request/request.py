@@ -9,6 +9,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import flask
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
+from limits import RateLimitItem
 from werkzeug.exceptions import BadRequest
 from werkzeug.local import LocalProxy
 from werkzeug.routing import BaseConverter, Map, MapAdapter
@@ -82,6 +83,22 @@ class Caller(NamedTuple):
         return f"{settings().base_url}/avatar/{self.username}.png"
 
 
+class Limit(NamedTuple):
+    """A limit of requests."""
+
+    bucket: str  # names its counter
+    rate: str  # such as 30 per minute
+    code: str  # of the error
+
+
+class Rows(NamedTuple):
+    """The budget of rows of bulk requests."""
+
+    limit: RateLimitItem
+    remaining: int
+    seconds: int
+
+
 class Window(NamedTuple):
     """Requests in the current window, including this one, and the end of the window in epoch seconds."""
 
@@ -122,7 +139,9 @@ class Body:
 
 class Request(flask.Request):
     caller: Caller  # of an API request, set by web.auth
-    window: Window | None = None  # in which this request has been counted
+    limit: Limit | None = None  # which this request is counted in
+    window: Window | None = None  # of this limit, if a statement has counted the request
+    rows: Rows | None = None  # set by a bulk request
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
     warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "

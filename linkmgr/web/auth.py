@@ -10,8 +10,8 @@ from linkmgr.errors import AppError
 from linkmgr.repository import callers as stored_callers
 from linkmgr.request import rate_limit, scopes
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Caller, Key
-from linkmgr.web import callers, middleware, operation
+from linkmgr.request.request import Caller, Key, Limit
+from linkmgr.web import callers, limiter, middleware, operation
 from linkmgr.web.operation import Operation
 
 
@@ -40,14 +40,9 @@ def identify() -> None:
     """Identify the caller and count the request, in one statement or none."""
     request = web_request.current()
     if request.is_api:
-        request.caller, request.window = callers.get(_key(request) or "")
-        web_request.set_log_user(request.caller.id)
-
-
-def limit() -> None:
-    request = web_request.current()
-    if request.is_api:
-        rate_limit.enforce(request.caller.bucket, request.caller.rate, request.window)
+        caller, request.window = callers.get(_key(request) or "")
+        request.caller, request.limit = caller, Limit(caller.bucket, rate_limit.of_plan(caller.rate), "rate_limited")
+        web_request.set_log_user(caller.id)
 
 
 def authorize() -> None:
@@ -98,7 +93,7 @@ def init_app(app: Flask) -> None:
     callers.init_app(app)
     app.before_request(_check_origin)
     app.before_request(identify)
-    app.before_request(limit)
+    limiter.init_app(app)
     app.before_request(authorize)
     app.after_request(_forget_after_write)
 

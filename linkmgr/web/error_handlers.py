@@ -9,6 +9,7 @@ import psycopg2
 from cryptography.fernet import InvalidToken
 from flask import Flask, current_app, request
 from flask.typing import ResponseReturnValue
+from flask_limiter import RateLimitExceeded
 from psycopg2 import errors as pg
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
@@ -16,7 +17,7 @@ from linkmgr.db import session
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, as_json, from_constraint
 from linkmgr.request import request as web_request
-from linkmgr.web import error_pages, suggestions
+from linkmgr.web import error_pages, limiter, suggestions
 
 _UNAVAILABLE = (
     psycopg2.OperationalError,
@@ -103,6 +104,8 @@ def handle(error: Exception) -> ResponseReturnValue:
     match error:
         case AppError():
             return _response(error)
+        case RateLimitExceeded():
+            return _response(limiter.refusal(error))
         case HTTPException():
             return _http_error(error)
         case psycopg2.Error() if app_error := _database_error(error):

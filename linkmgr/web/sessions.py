@@ -7,7 +7,9 @@ from flask import Flask, session
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.repository import login
+from linkmgr.request import rate_limit
 from linkmgr.request import request as web_request
+from linkmgr.request.request import Window
 from linkmgr.settings import settings
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
@@ -46,6 +48,11 @@ def current() -> Row | None:
     if row:
         web_request.set_log_user(row["user_id"])
     return row
+
+
+def window(current: Row) -> Window | None:
+    """Return the window in which the statement that found the session has counted the page, or None if Redis counts."""
+    return None if current["count"] is None else Window(current["count"], rate_limit.later(current["seconds"]))
 
 
 def end() -> None:

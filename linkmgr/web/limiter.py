@@ -1,0 +1,191 @@
+"""Rate limits, which Flask-Limiter enforces: its hook for the API, a call for pages.
+
+PostgreSQL counts, mostly in the statement that identifies the caller or the session: the storage then answers what that
+statement has counted. With RATE_LIMIT_STORAGE Redis counts, and this process while Redis is unavailable.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from flask import Flask, Response
+from flask_limiter import ApplicationLimit, HeaderNames, Limiter, RateLimitExceeded
+from limits.storage import RedisStorage, Storage
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from linkmgr import metrics
+from linkmgr.errors import AppError
+from linkmgr.repository import rate_windows
+from linkmgr.request import rate_limit
+from linkmgr.request.request import Limit, Window, current
+from linkmgr.settings import settings, this_app
+
+SCOPE = "limit"  # part of the key of each counter
+# Short timeouts: an unavailable Redis must not slow down requests.
+_REDIS: dict[str, Any] = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
+
+
+class Windows(Storage):
+    """Counters in PostgreSQL. The key of a counter contains its bucket and its rate."""
+
+    STORAGE_SCHEME = ["windows"]
+    base_exceptions: Any = ()
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        bucket, _ = _parse(key)
+        window = _counted(bucket)
+        return window.requests if window else int(rate_windows.count(bucket, by=amount, window=expiry)["count"])
+
+    def get(self, key: str) -> int:
+        return self._read(key).requests
+
+    def get_expiry(self, key: str) -> float:
+        return self._read(key).until
+
+    def _read(self, key: str) -> Window:
+        bucket, seconds = _parse(key)
+        if window := _counted(bucket):
+            return window
+        counters = rate_windows.counts([bucket], window=seconds)
+        counter = counters[0] if counters else {"count": 0, "seconds": 0}
+        return Window(counter["count"], rate_limit.later(counter["seconds"]))
+
+    def check(self) -> bool:
+        return True
+
+    def reset(self) -> None:
+        raise NotImplementedError
+
+    def clear(self, key: str) -> None:
+        raise NotImplementedError
+
+
+class RedisWindows(RedisStorage):
+    """Counters in Redis. One round trip for a request, also if its headers ask for the window."""
+
+    STORAGE_SCHEME = ["windows+redis", "windows+rediss", "windows+redis+unix"]
+
+    def __init__(self, uri: str, **options: Any) -> None:
+        super().__init__(uri.removeprefix("windows+"), **options)
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        name, redis = self.prefixed_key(key), cast("Redis", self.get_connection())
+        with redis.pipeline() as pipeline:
+            pipeline.incrby(name, amount)
+            pipeline.pttl(name)
+            requests, milliseconds = pipeline.execute()
+        if not 0 <= milliseconds <= expiry * 1000:  # a new window, or one without end, or with a later one
+            redis.expire(name, expiry)
+            milliseconds = expiry * 1000
+        current().window = Window(requests, rate_limit.later(milliseconds / 1000))
+        return int(requests)
+
+    def get(self, key: str) -> int:
+        window = current().window
+        return window.requests if window else super().get(key)
+
+    def get_expiry(self, key: str) -> float:
+        window = current().window
+        return window.until if window else super().get_expiry(key)
+
+
+def _parse(key: str) -> tuple[str, int]:
+    """Return the bucket and the seconds of a key, such as `LIMITER/user:1/limit/30/1/minute`."""
+    bucket, _, amount, multiples, granularity = key.removeprefix("LIMITER/").rsplit("/", 4)
+    return bucket, rate_limit.parse_rate(f"{amount} per {multiples} {granularity}").get_expiry()
+
+
+def _counted(bucket: str) -> Window | None:
+    """Return the window of a bucket if a statement of this request has counted it."""
+    request = current()
+    return request.window if request.limit and request.limit.bucket == bucket else None
+
+
+class _Api:
+    """The application for Flask-Limiter, with hooks for the API only. On other requests they would do nothing, in a
+    fifth of the time of a QR image."""
+
+    def __init__(self, app: Flask) -> None:
+        self.config, self.extensions, self._app = app.config, app.extensions, app
+
+    def before_request(self, hook: Callable[[], None]) -> None:
+        self._app.before_request(lambda: hook() if current().is_api else None)
+
+    def after_request(self, hook: Callable[[Response], Response]) -> None:
+        self._app.after_request(lambda response: hook(response) if current().is_api else response)
+
+    def teardown_request(self, hook: Callable[[BaseException | None], None]) -> None:
+        self._app.teardown_request(lambda error: hook(error) if current().is_api else None)
+
+
+def _limit() -> Limit:
+    limit = current().limit
+    assert limit
+    return limit
+
+
+def init_app(app: Flask) -> None:
+    """Call this between the hooks that identify and authorize the caller."""
+    redis = settings().rate_limit_storage
+    limiter = Limiter(
+        lambda: _limit().bucket,
+        storage_uri=f"windows+{redis}" if redis else "windows://",
+        storage_options=_REDIS if redis else {},
+        in_memory_fallback_enabled=bool(redis),
+        swallow_errors=bool(redis),  # other requests that wait for Redis when it is lost
+        application_limits=[
+            ApplicationLimit(lambda: _limit().rate, scope=SCOPE, error_message=lambda: _limit().code),
+        ],
+        headers_enabled=True,
+        # It would be sent with every response. `_report` replaces the value.
+        header_name_mapping={HeaderNames.RETRY_AFTER: "RateLimit"},
+        request_identifier=lambda: "any",  # paths without a route count too
+    )
+    app.extensions["linkmgr_limiter"] = limiter
+    shared = limiter.shared_limit(lambda: _limit().rate, scope=SCOPE, error_message=lambda: _limit().code)
+    app.extensions["linkmgr_enforce_limit"] = shared(_limit)
+    app.after_request(_report)  # after the hook of Flask-Limiter, which is registered later
+    limiter.init_app(cast("Flask", _Api(app)))
+
+
+def enforce(limit: Limit, window: Window | None = None) -> None:
+    """Count a page, unless `window` has counted it. Raise RateLimitExceeded with the code of the limit."""
+    request = current()
+    request.limit, request.window = limit, window
+    this_app().extensions["linkmgr_enforce_limit"]()
+
+
+def enforce_pages(owner: object, window: Window | None = None) -> None:
+    enforce(Limit(f"pages:{owner}", settings().page_rate_limit, "pages_limited"), window)
+
+
+def refusal(error: RateLimitExceeded) -> AppError:
+    metrics.count("limiter_refusals")
+    limiter: Limiter = this_app().extensions["linkmgr_limiter"]
+    exceeded = limiter.current_limit
+    assert exceeded
+    seconds = rate_limit.seconds_left(limiter.limiter.storage.get_expiry(exceeded.key), exceeded.limit)
+    amount, period = exceeded.limit.amount, rate_limit.period(exceeded.limit)
+    return AppError(error.description, limit=amount, per=period, seconds=seconds)
+
+
+def _report(response: Response) -> Response:
+    """Add the headers of draft-ietf-httpapi-ratelimit-headers-11 to those of Flask-Limiter."""
+    request = current()
+    if not request.is_api:
+        return response
+    limiter: Limiter = this_app().extensions["linkmgr_limiter"]
+    limit = limiter.current_limit
+    if limit is None:
+        response.headers.extend(rate_limit.headers_of_uncounted(settings().rate_limit))
+        return response
+    seconds = rate_limit.seconds_left(limiter.limiter.storage.get_expiry(limit.key), limit.limit)
+    policy, state = rate_limit.draft("default", limit.limit, limit.remaining, seconds)
+    if rows := request.rows:
+        reset = rate_limit.later(rows.seconds)
+        response.headers.extend(rate_limit.documented("X-RateLimit-Rows", rows.limit, rows.remaining, reset))
+        rows_policy, rows_state = rate_limit.draft("rows", rows.limit, rows.remaining, rows.seconds)
+        policy, state = f"{policy}, {rows_policy}", f"{state}, {rows_state}"
+    response.headers["RateLimit-Policy"], response.headers["RateLimit"] = policy, state
+    return response
