@@ -340,7 +340,8 @@ CREATE TABLE campaigns (
 CREATE SEQUENCE tracked_ids;
 
 -- `plain` is true if the link was created from a URL alone: the same URL then returns the same link, to the restricted
--- key that created it, or to all other callers. `custom` is true if the user chose the alias. `public` links appear in
+-- key that created it, or to all other callers. `custom` is true if the user chose the alias. `title` is the name
+-- in lists, which is `metatitle`, the one that visitors see, unless the user chose another one. `public` links appear in
 -- the lists of campaigns. `locations`, `devices` and `languages` map a lower-case name to a URL. `parameters` is an
 -- array of [name, value]. `imported_clicks` is the number of clicks that another service counted, without those that
 -- were imported as visits. No statistics include it. `source_clicks` is that number with them, at the last import, and
@@ -355,6 +356,7 @@ CREATE TABLE links (
     plain           boolean     NOT NULL DEFAULT false,
     url             text        NOT NULL,
     title           text        NOT NULL DEFAULT '',
+    metatitle       text        NOT NULL DEFAULT '',
     description     text        NOT NULL DEFAULT '',
     type            text        NOT NULL DEFAULT 'direct' CHECK (type IN ('direct', 'frame', 'splash', 'overlay')),
     splash_id       bigint,

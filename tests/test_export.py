@@ -73,7 +73,7 @@ def test_a_link_has_the_members_of_a_single_read_but_no_secret(stage: Stage, sql
     assert {name: link[name] for name in details if name in link} == {
         name: details[name] for name in details if name in link
     }
-    assert set(details) - set(link) == {"longurl", "title", "location", "device"}
+    assert set(details) - set(link) == {"longurl", "location", "device"}
     assert "argon2" not in json.dumps(link)
     assert (link["haspassword"], link["clicks"], link["uniqueclicks"]) == (True, 2, 1)
 

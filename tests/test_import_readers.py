@@ -11,7 +11,7 @@ from tests.support.reading import END, SALE, only, problem, read
 
 FILES = Path(__file__).parent / "import_files"
 JOBS = "https://example.com/jobs"
-SUMMER = {"url": SALE, "custom": "summer", "metatitle": "Summer sale"}
+SUMMER = {"url": SALE, "custom": "summer", "title": "Summer sale"}
 AT, NEXT_DAY = "2026-02-04 12:04:57", "2026-02-05 00:00:00"
 
 
@@ -23,7 +23,7 @@ DEFAULT_JOBS = link({"url": JOBS, "custom": "jobs"}, created=NEXT_DAY, clicks=0)
 EXPECTED = {
     "shlink.csv": (
         "shlink",
-        link({**SUMMER, "url": f"{SALE}?utm_source=mail", "domain": "s.example.org", "metatitle": "Summer, sale"},
+        link({**SUMMER, "url": f"{SALE}?utm_source=mail", "domain": "s.example.org", "title": "Summer, sale"},
              "news", "mail"),
         link({"url": JOBS, "custom": "jobs"}),
     ),
@@ -39,7 +39,7 @@ EXPECTED = {
     ),
     "bitly.csv": (
         "bitly",
-        link({"url": SALE, "custom": "Summer", "metatitle": 'Summer "sale"', "domain": "go.example.org"},
+        link({"url": SALE, "custom": "Summer", "title": 'Summer "sale"', "domain": "go.example.org"},
              created="2026-06-01 08:30:00", clicks=1234),
         link({"url": JOBS, "custom": "3XyZ123", "domain": "bit.ly"}, created="2026-06-02 00:00:00", clicks=0),
     ),
@@ -113,9 +113,9 @@ def test_an_export_is_recognized_and_read(name: str) -> None:
 def test_a_dump_of_yourls_has_links_and_visits() -> None:
     rows = sorted(read((FILES / "yourls.sql").read_bytes()), key=lambda row: row.is_visits)
     assert [(row.record, row.created, row.clicks) for row in rows[:3]] == [
-        ({"url": SALE, "custom": "summer", "metatitle": 'It\'s "Summer"; (sale), café\\'}, AT, 17),
+        ({"url": SALE, "custom": "summer", "title": 'It\'s "Summer"; (sale), café\\'}, AT, 17),
         ({"url": JOBS, "custom": "jobs"}, NEXT_DAY, 0),
-        ({"url": "https://example.com/blog", "custom": "blog", "metatitle": "Blog"}, "2026-02-06 00:00:00", 3),
+        ({"url": "https://example.com/blog", "custom": "blog", "title": "Blog"}, "2026-02-06 00:00:00", 3),
     ]
     linux, iphone = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", 'Mozilla/5.0 (iPhone; "x")'
     assert [(row.record, row.visits, row.is_visits) for row in rows[3:]] == [
@@ -188,7 +188,7 @@ def test_our_own_csv_is_read_as_it_was_before_formulas_were_neutralized() -> Non
     assert recognized.name == "linkmgr"
     row, secret = read(content)
     assert row.record == {
-        "url": SALE, "custom": "-summer", "domain": "go.example.org", "metatitle": "=Summer, sale", "expiry": END,
+        "url": SALE, "custom": "-summer", "domain": "go.example.org", "title": "=Summer, sale", "expiry": END,
         "description": "For the newsletter", "status": "private", "type": "direct",
         "geotarget": [{"location": "germany", "link": "https://example.de/sale"}],
         "parameters": [{"name": "ref", "value": "1"}],

@@ -60,7 +60,7 @@ def test_a_cell_that_is_too_long_for_the_report_is_cut_and_says_so() -> None:
     _, row = read(orjson.dumps([BASE, BASE | {"title": "t" * 70_000, "other": "x"}]))
     assert (row.raw["title"][-8:], len(row.raw["title"]), row.raw["other"]) == ("t… [cut]", 5007, "x")
     assert only(report(row)).problem == "Row 1 has a 'title' that was cut in this report. Copy it from your file."
-    assert only(report(row, title="Sale")).record["metatitle"] == "Sale"
+    assert only(report(row, title="Sale")).record["title"] == "Sale"
 
 
 def test_the_report_keeps_a_bounded_part_of_a_row() -> None:
@@ -83,7 +83,7 @@ def test_a_link_with_more_text_than_a_request_can_have_is_a_problem(members: dic
 def test_our_own_json_is_read_without_the_marks_of_a_csv() -> None:
     members = {"url": SALE, "alias": "summer", "uniqueclicks": 1, "metatitle": "'=x", "error": "none"}
     assert only(as_json(**members)).record["metatitle"] == "'=x"
-    assert only(as_json(**BASE, title="'=x", error="none")).record["metatitle"] == "'=x"
+    assert only(as_json(**BASE, title="'=x", error="none")).record["title"] == "'=x"
 
 
 @pytest.mark.parametrize("name", ["[Q1] Sales", '["a"]', "[1]", "[", "{}"])

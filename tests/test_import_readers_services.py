@@ -87,7 +87,7 @@ def test_all_links_of_yourls_are_read_and_the_token_is_not_in_a_url(start_servic
     requests = start_service(yourls)
     rows = read("yourls", f"http://{HOST}/yourls-api.php")
     assert [row.record["custom"] for row in rows] == [f"code{number}" for number in range(1, 71)]
-    assert rows[0].record["metatitle"] == "Title 1"
+    assert rows[0].record["title"] == "Title 1"
     assert (rows[69].clicks, rows[69].created) == (70, "2026-02-04 12:04:57")
     assert requests == ["/yourls-api.php"]
 

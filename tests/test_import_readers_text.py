@@ -108,9 +108,7 @@ def test_each_row_becomes_a_link_or_a_problem(content: bytes, expected: list[str
     rows = read(content)
     prefixes = [f"Row {number} " for number in range(1, len(rows) + 1)]
     assert [row.number for row in rows] == [*range(1, len(rows) + 1)]
-    told = [
-        (row.problem or row.record["metatitle"]).removeprefix(start) for row, start in zip(rows, prefixes, strict=True)
-    ]
+    told = [(row.problem or row.record["title"]).removeprefix(start) for row, start in zip(rows, prefixes, strict=True)]
     assert told == expected
 
 
@@ -131,7 +129,7 @@ def test_a_preview_has_only_rows_that_the_first_bytes_have_as_a_whole(pack: Call
     content = pack(lines(*(LINK + b"," + cell + b"," for cell in cells)))
     rows = files.first_rows(content[:HEAD], "", {}, 10)
     assert len(rows) in range(2, 8)
-    assert [row.record["metatitle"].encode() for row in rows] == cells[: len(rows)]
+    assert [row.record["title"].encode() for row in rows] == cells[: len(rows)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])

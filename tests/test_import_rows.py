@@ -99,7 +99,7 @@ def test_titles_above_255_characters_are_cut_with_a_note(alice: Client, run_impo
     found = run_import(alice, shlink(sale("long").replace("Sale", "t" * 300), sale("short")))
     assert counts(found) == ("done", 2, 2, 0, 0, 0)
     assert found["message"] == "Titles that were cut to 255 characters: 1."
-    assert details(alice, "long")["metatitle"] == "t" * 255
+    assert details(alice, "long")["title"] == "t" * 255
 
 
 def test_links_of_other_services_keep_aliases_of_one_character(alice: Client, run_import: Import, app: Flask) -> None:

@@ -57,7 +57,7 @@ def test_a_dry_run_shows_the_first_rows_and_stores_nothing(alice: Client, sql: S
         "visits": 0,
         "problem": None,
     }
-    assert first["link"] == {"url": "https://example.com/sale", "custom": "summer", "metatitle": "Sale"}
+    assert first["link"] == {"url": "https://example.com/sale", "custom": "summer", "title": "Sale"}
     assert "custom must be" in second["problem"]
     assert len(others) == 8
     for table in ("imports", "import_rows", "links", "jobs", "channels"):

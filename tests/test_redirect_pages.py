@@ -102,7 +102,7 @@ def test_the_form_of_a_link_whose_password_was_removed_redirects_to_the_link(sho
 
 
 def test_an_expired_link_shows_the_expiry_page_whatever_else_is_set(short: Make) -> None:
-    link = short(expires="2020-01-01 00:00:00+00", password_hash=passwords.hashed(SECRET), title="Sale")
+    link = short(expires="2020-01-01 00:00:00+00", password_hash=passwords.hashed(SECRET), metatitle="Sale")
     for answer in (link.ask(), link.ask(agent=FACEBOOK), unlock(link)):
         assert answer.status_code == 410
         assert answer.headers["Cache-Control"] == "no-store"
@@ -127,7 +127,7 @@ def test_an_expired_link_on_a_branded_domain_is_not_an_unknown_path(short: Make,
 
 
 def test_crawlers_of_social_networks_get_a_preview_and_visitors_the_target(short: Make) -> None:
-    link = short(title='Big "sale" <now>', metadescription="Half & half", metaimage="https://cdn.example.com/a.png")
+    link = short(metatitle='Big "sale" <now>', metadescription="Half & half", metaimage="https://cdn.example.com/a.png")
     page = link.ask(agent=FACEBOOK)
     assert page.status_code == 200
     assert "Location" not in page.headers
@@ -149,12 +149,12 @@ def test_crawlers_of_social_networks_get_a_preview_and_visitors_the_target(short
 @pytest.mark.parametrize(
     ("agent", "columns"),
     [
-        ("Twitterbot/1.0", {"title": "Sale"}),
+        ("Twitterbot/1.0", {"metatitle": "Sale"}),
         ("LinkedInBot/1.0 (compatible; Mozilla/5.0; +http://www.linkedin.com)", {"metadescription": "Sale"}),
         ("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", {"metaimage": "https://cdn.example.com/s.png"}),
-        ("WhatsApp/2.23.20.0", {"title": "Sale"}),
+        ("WhatsApp/2.23.20.0", {"metatitle": "Sale"}),
         ("TelegramBot (like TwitterBot)", {"metadescription": "Sale"}),
-        ("Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", {"title": "Sale"}),
+        ("Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)", {"metatitle": "Sale"}),
     ],
 )
 def test_one_member_is_enough_for_a_preview(short: Make, agent: str, columns: dict[str, str]) -> None:
@@ -165,7 +165,7 @@ def test_one_member_is_enough_for_a_preview(short: Make, agent: str, columns: di
 
 
 def test_search_engines_and_in_app_browsers_are_redirected(short: Make) -> None:
-    link = short(title="Sale")
+    link = short(metatitle="Sale")
     for agent in (
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
         f"{IPHONE} [FBAN/FBIOS;FBAV/480.0]",

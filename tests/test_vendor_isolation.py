@@ -185,7 +185,7 @@ PIXEL = """
 
 
 def test_only_a_link_with_counted_visits_and_pixels_has_a_page_of_pixels(short: Make, sql: Sql, alice: Client) -> None:
-    plain, firing, over = short(), short(title="Sale"), short(expires="2020-01-01 00:00:00+00")
+    plain, firing, over = short(), short(metatitle="Sale"), short(expires="2020-01-01 00:00:00+00")
     for link in (firing, over):
         sql(PIXEL, user_id=alice.id, link_id=link.id)
     assert [link.ask(path="/pixels").status_code for link in (plain, over)] == [404, 404]
@@ -197,7 +197,7 @@ def test_only_a_link_with_counted_visits_and_pixels_has_a_page_of_pixels(short: 
 
 
 def test_the_pixels_of_a_link_with_a_password_do_not_reveal_its_target(short: Make, sql: Sql, alice: Client) -> None:
-    locked = short(title="Secret sale", password_hash=passwords.hashed("open sesame"))
+    locked = short(metatitle="Secret sale", password_hash=passwords.hashed("open sesame"))
     sql(PIXEL, user_id=alice.id, link_id=locked.id)
     page = locked.ask(path="/pixels").text
     assert f"<title>{locked.alias}</title>" in page

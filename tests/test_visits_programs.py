@@ -147,7 +147,7 @@ def test_visits_by_browsers_and_apps_of_people_are_counted(target: Target) -> No
 
 
 def test_programs_that_preview_links_get_the_card(short: Make) -> None:
-    link = short(title="Sale")
+    link = short(metatitle="Sale")
     assert [agent for agent in FEDIVERSE if "og:title" not in link.ask(agent=agent).text] == []
     assert [agent for agent in PEOPLE if link.ask(agent=agent).status_code != 302] == []
 

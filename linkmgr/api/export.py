@@ -37,10 +37,10 @@ _LINKS: Columns = {
     "Long URL": lambda link: link["url"],
     "Short code": lambda link: link["alias"],
     "Domain": lambda link: "" if link["domain"] == settings().base_url else link["domain"].partition("://")[2],
-    "Title": lambda link: link["metatitle"],
+    "Title": lambda link: link["title"],
     "Tags": lambda link: _TAGS.join(name.replace(_TAGS, " ") for name in link["channels"]),
 }
-_AMONG_FIRST = ("url", "domain", "metatitle", "channel", "channels")
+_AMONG_FIRST = ("url", "domain", "title", "channel", "channels")
 _LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _AMONG_FIRST))
 
 

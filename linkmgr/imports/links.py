@@ -79,9 +79,9 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
     body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
-    title, host = body.get("metatitle"), row.foreign_host
-    if is_cut := isinstance(title, str) and len(title) > MAX_TITLE:
-        body["metatitle"] = title[:MAX_TITLE]
+    long = {name: title for name in ("title", "metatitle") if len(title := str(body.get(name) or "")) > MAX_TITLE}
+    body |= {name: title[:MAX_TITLE] for name, title in long.items()}
+    host = row.foreign_host
     if host in hosts:
         body["domain"] = host
     try:
@@ -96,7 +96,7 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
     clicks = None if row.clicks is None else min(row.clicks, MAX_BIGINT)
     if clicks:
         link["imported_clicks"] = clicks
-    return Sent(body, link, clicks, row.channels, "" if host in hosts else host, is_cut)
+    return Sent(body, link, clicks, row.channels, "" if host in hosts else host, bool(long))
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:

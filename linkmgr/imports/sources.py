@@ -34,7 +34,8 @@ def _columns(**names: str) -> Columns:
 # As most services name them.
 _USUAL = _columns(
     domain="domainfullname domainname domain hostname domainhostname",
-    metatitle="metatitle title titles name",
+    title="title titles name",
+    metatitle="metatitle",
     description="description notes comments",
     password="password",  # noqa: S106 - a name
     expiry="expiry expires expiresat expiresatdate expirein expirationdate metavaliduntil validuntil",
@@ -53,11 +54,12 @@ class Source(NamedTuple):
     required: tuple[tuple[str, ...], ...]  # one of each
     columns: Columns
     tag_separators: str
+    card: str  # the column that says that the source shows a preview of the link; empty: always
 
 
-def _source(name: str, required: str, *, tag_separators: str = ANY_SEPARATOR, **columns: str) -> Source:
+def _source(name: str, required: str, *, tag_separators: str = ANY_SEPARATOR, card: str = "", **columns: str) -> Source:
     alternatives = tuple(tuple(names.split("|")) for names in required.split())
-    return Source(name, alternatives, _USUAL | _columns(**columns), tag_separators)
+    return Source(name, alternatives, _USUAL | _columns(**columns), tag_separators, card)
 
 
 SOURCES = (
@@ -70,7 +72,6 @@ SOURCES = (
         | {
             "url": "url longurl",
             "custom": "alias custom",
-            "metatitle": "metatitle title",
             "tags": "channels tags",
             "created": "date",
             "clicks": "clicks",
@@ -104,7 +105,9 @@ SOURCES = (
         "dub",
         "shortlink|link url|destinationurl",
         url="url destinationurl",
+        card="proxy",
         custom="key shortlink link",
+        metatitle="title",
         metadescription="description",
         metaimage="image",
         geotarget="geo",

@@ -34,10 +34,10 @@ def check(cells: Cells, clicks: int | None, *, has_expiry: bool) -> None:
 
 
 def has_password(cells: Cells) -> bool:
-    return any(_is_true(cells.text(column)) for column in _PASSWORDS)
+    return any(is_true(cells.text(column)) for column in _PASSWORDS)
 
 
-def _is_true(text: str) -> bool:
+def is_true(text: str) -> bool:
     """Return True unless a flag is empty or a word for false. The time at which it was set is true."""
     return bool(text) and text.lower() not in _FALSE
 
@@ -51,8 +51,8 @@ def _state(column: str, text: str, clicks: int | None) -> str:
     if column in _STATUS:
         return _STATES.get(text, "")
     if column in _ACTIVE:
-        return "is not active" if text and not _is_true(text) else ""
-    return _MARKS[column] if _is_true(text) else ""
+        return "is not active" if text and not is_true(text) else ""
+    return _MARKS[column] if is_true(text) else ""
 
 
 def _is_later(text: str) -> bool:

@@ -60,6 +60,7 @@ class Converter:
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
         self._has_aliases = source is not None
+        self._card = source.card if source else ""
 
     def row(self, number: int, record: Record) -> ImportRow:
         row = ImportRow(number)
@@ -94,6 +95,8 @@ class Converter:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
         if expiry := figures.time(record.pop("expiry", ""), "an expiry", end_of_day=True):
             record["expiry"] = expiry
+        if self._card and not states.is_true(values.text(self._card)):
+            record = {member: text for member, text in record.items() if not member.startswith("meta")}
         states.check(values, clicks, has_expiry=bool(expiry))
         self._split_alias(record)
         if self._is_own and "custom" in values and not values.word("custom") and "custom" in record:

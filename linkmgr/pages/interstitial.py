@@ -78,7 +78,7 @@ def _page(template: str, link: Row, target: str, images: Sequence[str] = (), **m
     framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target) and not is_preview
     page = render_template(
         template,
-        title=link["title"] or host,
+        title=link["metatitle"] or host,
         target=target,
         host=host,
         framed=framed,
@@ -108,7 +108,7 @@ def pixel_page(link: Row) -> Response:
     """
     pixels = pixel_tags.pixels(link["pixels"])
     # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
-    title = (not link["password_hash"] and link["title"]) or link["alias"]
+    title = (not link["password_hash"] and link["metatitle"]) or link["alias"]
     policy = security_headers.written(
         sandbox="allow-scripts",
         style_src="'none'",
@@ -126,7 +126,7 @@ def preview(kind: str, members: Row) -> Response:
     """Render a splash page or an overlay as visitors see it, for a frame of the console. It runs no scripts, sends no
     forms and redirects nowhere."""
     members = members | {name: "" for name in _URLS if not _is_http(str(members.get(name, "")))}
-    link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
+    link: Row = {"metatitle": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
     if kind == "splash":
         return _splash(link, _EXAMPLE)
     text, background = (_color(members[name], "#000") for name in ("color", "background"))

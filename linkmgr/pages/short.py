@@ -117,7 +117,7 @@ def _user_agent() -> str:
 
 
 def _shows_preview(link: Row, agent: str) -> bool:
-    has_preview = link["title"] or link["metadescription"] or link["metaimage"]
+    has_preview = link["metatitle"] or link["metadescription"] or link["metaimage"]
     return bool(has_preview) and bots.shows_previews(agent)
 
 

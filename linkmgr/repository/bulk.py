@@ -151,7 +151,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
               FROM ROWS FROM (json_to_recordset(%(links)s::json) AS (
                    url text, alias text, chosen boolean, generated boolean, plain boolean, domain text, hosts text[],
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
-                   metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
+                   title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz,
                    imported_clicks bigint, source_clicks bigint, source_host text)) WITH ORDINALITY AS l
@@ -204,12 +204,13 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
               FROM (SELECT * FROM counted WHERE code IS NULL ORDER BY n) c
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM counted WHERE code IS NOT NULL))),
         added AS (
-            INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, description, type,
-                               splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
-                               parameters, metadescription, metaimage, deeplink, public, created, imported_clicks,
-                               source_clicks, source_host)
+            INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, metatitle,
+                               description, type, splash_id, overlay_id, pixel_ids, password_hash, expires, locations,
+                               devices, languages, parameters, metadescription, metaimage, deeplink, public, created,
+                               imported_clicks, source_clicks, source_host)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, plain, url,
-                   coalesce(metatitle, ''), coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
+                   coalesce(nullif(title, ''), metatitle, ''), coalesce(metatitle, ''),
+                   coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),

@@ -57,7 +57,7 @@ def _link(host: str | None, alias: str) -> Row | None:
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                CASE WHEN l.domain_id IS NULL THEN %(base)s
                     ELSE (SELECT domain FROM domains WHERE id = l.domain_id) END AS base,
-               l.alias, url, title, metadescription, metaimage, l.password_hash,
+               l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
                coalesce(l.expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
@@ -172,7 +172,7 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
     password. PostgreSQL estimates this condition on `expires` well, and so reads the links by their index."""
     return page(
         """
-        SELECT l.id, coalesce(d.domain, %(base)s::text) || '/' || alias AS shorturl, title,
+        SELECT l.id, coalesce(d.domain, %(base)s::text) || '/' || alias AS shorturl, metatitle AS title,
                CASE WHEN password_hash IS NULL THEN url END AS url
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id

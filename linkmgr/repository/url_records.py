@@ -19,7 +19,7 @@ _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []
 COLUMNS = """
     l.version::text, l.id, alias, url AS longurl, title, description, locations AS location, devices AS device,
     expires AS expiry, l.created AS date, imported_clicks, url, CASE WHEN custom THEN alias ELSE '' END AS custom,
-    password_hash IS NOT NULL AS haspassword, type, languages, parameters, title AS metatitle, metadescription,
+    password_hash IS NOT NULL AS haspassword, type, languages, parameters, metatitle, metadescription,
     metaimage, deeplink, CASE WHEN public THEN 'public' ELSE 'private' END AS status
 """
 

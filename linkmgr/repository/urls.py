@@ -22,8 +22,9 @@ T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free
 
 # Members of a body that are parameters of the statements. A parameter is None if its member was not sent.
-_MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "metatitle",
-            "metadescription", "metaimage", "description", "pixels", "campaign", "channel", "public")  # fmt: skip
+_MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "title",
+            "metatitle", "metadescription", "metaimage", "description", "pixels", "campaign", "channel",
+            "public")  # fmt: skip
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")
 
 # Parts of the statements that change one link and many. Triggers do not check a reference that the link has already.
@@ -66,7 +67,10 @@ CHANGES = """
         devices = coalesce(%(devicetarget)s, devices),
         languages = coalesce(%(languagetarget)s::jsonb, languages),
         parameters = coalesce(%(parameters)s, parameters),
-        title = coalesce(%(metatitle)s::text, title),
+        title = CASE WHEN %(title)s::text <> '' THEN %(title)s
+                     WHEN %(title)s = '' OR title = metatitle THEN coalesce(%(metatitle)s::text, metatitle)
+                     ELSE title END,
+        metatitle = coalesce(%(metatitle)s, metatitle),
         description = coalesce(%(description)s::text, description),
         metadescription = coalesce(%(metadescription)s::text, metadescription),
         metaimage = coalesce(%(metaimage)s::text, metaimage),
@@ -190,11 +194,12 @@ def _add(user_id: int, alias: str, params: Row) -> Row | None:
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         added AS (
-            INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, description, type, splash_id,
-                               overlay_id, pixel_ids, password_hash, expires, locations, devices, languages, parameters,
-                               metadescription, metaimage, deeplink, public)
+            INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, metatitle, description, type,
+                               splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
+                               parameters, metadescription, metaimage, deeplink, public)
             SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), domain_id, %(alias)s, %(custom)s::text IS NOT NULL,
-                   %(url)s, coalesce(%(metatitle)s::text, ''), coalesce(%(description)s::text, ''),
+                   %(url)s, coalesce(nullif(%(title)s::text, ''), %(metatitle)s::text, ''),
+                   coalesce(%(metatitle)s, ''), coalesce(%(description)s::text, ''),
                    coalesce(%(type)s::text, 'direct'), %(splash_id)s::bigint, %(overlay_id)s::bigint,
                    nullif(%(pixels)s::bigint[], '{{}}'),
                    %(password_hash)s::text, %(expiry)s::timestamptz, coalesce(%(geotarget)s::jsonb, '{{}}'),

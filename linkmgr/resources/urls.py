@@ -71,7 +71,13 @@ class Link(Resource):
     alias = member(Shown({"type": "string"}), "", "summer")
     shorturl = member(Shown(_URL), "", "https://go.example.org/summer")
     longurl = member(Shown(_URL), "", "https://example.com/sale", shown=READ)
-    title = member(Shown({"type": "string"}), "", "Summer sale", shown=READ)
+    title = member(
+        Text(allow_empty=True),
+        "The name of the link in lists and the search. Visitors and crawlers do not see it. Without it, it is the "
+        "`metatitle`.",
+        "Summer sale",
+        label="Title",
+    )
     custom = member(
         Alias(allow_empty=True),
         "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not the path "
@@ -153,7 +159,7 @@ class Link(Resource):
         Text(allow_empty=True),
         "The title in previews of social networks, the Fediverse and chat programs.",
         "Summer sale",
-        label="Title",
+        label="Preview title",
         shown=DETAIL,
     )
     metadescription = member(

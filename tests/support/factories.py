@@ -63,7 +63,7 @@ def pixel(sql: Sql, user_id: int) -> int:
 
 
 def link(sql: Sql, user_id: int, *, url: str = "https://example.com/page", title: str = "") -> int:
-    return row(sql, "links", user_id=user_id, alias=f"link{next(_numbers)}", url=url, title=title)
+    return row(sql, "links", user_id=user_id, alias=f"link{next(_numbers)}", url=url, title=title, metatitle=title)
 
 
 def bio(sql: Sql, user_id: int, *, title: str = "About me") -> int:

@@ -21,8 +21,8 @@ class Stock:
         """Add links of a user, one for each title, and return their ids."""
         made = self.sql(
             """
-            INSERT INTO links (user_id, alias, url, title)
-            SELECT %(owner)s, 'Al' || nextval('tracked_ids'), 'https://example.com/p' || number, title
+            INSERT INTO links (user_id, alias, url, title, metatitle)
+            SELECT %(owner)s, 'Al' || nextval('tracked_ids'), 'https://example.com/p' || number, title, title
               FROM unnest(%(titles)s::text[]) WITH ORDINALITY AS titles (title, number)
             RETURNING id
             """,

@@ -150,7 +150,7 @@ def report(row: ImportRow) -> dict[str, str]:
 def _shown(row: ImportRow) -> ImportRow:
     record, date, clicks = row.record, row.record.get("date"), row.record.get("clicks")
     return row._replace(
-        record={name: str(record.get(name) or "") for name in ("url", "custom", "metatitle")},
+        record={name: str(record.get(name) or "") for name in ("url", "custom", "title")},
         created=date if isinstance(date, str) else None,
         clicks=clicks if isinstance(clicks, int) and clicks >= 0 else None,
     )
