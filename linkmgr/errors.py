@@ -169,6 +169,7 @@ _LINES = {
     "ask an administrator for a sign-in link.",
     "password_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "own_login_link": "403 You cannot create a sign-in link for yourself. Sign in with your password instead.",
+    "password_set_meanwhile": "400 Your password has been set by another request. Sign in with it to change it.",
     "password_wrong": "400 Your current password is wrong.",
     "foreign_origin": "403 This form was sent from another website. Open the page on this service and try again.",
     "link_password_wrong": "401 The password for this link is wrong.",

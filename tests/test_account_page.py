@@ -1,6 +1,7 @@
 """The account page: its content and its forms."""
 
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,9 @@ from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Row
 from tests.conftest import Client
+from tests.support.factories import Sql
 from tests.support.pages import PASSWORD, by_link, login_path, send, signed_in, words
+from tests.support.races import at_once
 
 
 def use_of(page: str, label: str) -> str:
@@ -166,3 +169,25 @@ def test_nothing_changes_without_a_session(app: Flask, alice: Client) -> None:
 def test_a_deleted_user_is_signed_out(console: FlaskClient, admin: Client, alice: Client) -> None:
     admin.delete(f"/api/user/{alice.id}/delete")
     assert console.get("/account").status_code == 303
+
+
+@pytest.mark.parametrize("sessions", [1, 6])
+@pytest.mark.parametrize("has_password", [False, True])
+def test_of_concurrent_passwords_without_the_current_one_exactly_one_is_set(
+    app: Flask, admin: Client, alice: Client, sql: Sql, sessions: int, *, has_password: bool
+) -> None:
+    if not has_password:
+        sql("UPDATE users SET password_hash = '' WHERE id = %(id)s RETURNING 1", id=alice.id)
+    cookies = [by_link(app, admin, alice).get_cookie("linkmgr") for _ in range(sessions)]
+
+    def set_password(number: int) -> str | None:
+        browser, cookie = app.test_client(), cookies[number % sessions]
+        browser.set_cookie("linkmgr", cookie.value if cookie else "")
+        form = {"password": f"horse number {number}"}
+        while (answer := browser.post("/account/password", data=form)).status_code == 503:
+            time.sleep(0.01)  # another password is being hashed
+        return answer.headers.get("Location")
+
+    answers = at_once(6, set_password)
+    [winner] = [number for number, location in enumerate(answers) if location in ("/console", "/account")]
+    signed_in(app, password=f"horse number {winner}")

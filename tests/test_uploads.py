@@ -5,12 +5,15 @@ import time
 from collections.abc import Callable
 
 import pytest
+from flask import Flask
 
 from linkmgr.errors import CATALOGUE
 from tests.conftest import MANY, Client
 from tests.support.factories import Sql
 from tests.support.imported import sale, shlink
+from tests.support.pages import signed_in
 from tests.support.raw_http import BOUND, chunk, many, opened, responses, seconds_for
+from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -93,6 +96,42 @@ def test_an_upload_that_ends_early_stores_nothing(base: str, alice: Client, sql:
         connection.shutdown(1)
         [(status, body)] = responses(connection, 1)
     assert (status, json.loads(body)["code"]) == (400, "bad_request")
+    assert sql("SELECT FROM imports") == []
+
+
+@pytest.mark.parametrize(("change", "code"), [("delete", "key_unknown"), ("suspend", "account_suspended")])
+def test_an_upload_whose_key_ends_meanwhile_stores_nothing(
+    *, base: str, alice: Client, file: bytes, sql: Sql, change: str, code: str
+) -> None:
+    added = alice.post("/api/key/add", {"name": "Import", "scopes": ["*"]}).get_json()
+    with opened(base) as connection:
+        connection.sendall(head(Client(alice.http, added["key"]), f"Content-Length: {len(file)}") + file[:-1])
+        wait_until(lambda: sql("SELECT FROM api_keys WHERE last_used IS NOT NULL"))  # so that it was checked
+        if change == "delete":
+            alice.delete(f"/api/key/{added['id']}/delete")
+        else:
+            sql("UPDATE users SET suspended = 'access' WHERE id = %(id)s RETURNING 1", id=alice.id)
+        connection.sendall(file[-1:])
+        [(status, body)] = responses(connection, 1)
+    assert (status, json.loads(body)["code"]) == (CATALOGUE[code][0], code)
+    assert sql("SELECT FROM imports") == []
+
+
+def test_an_upload_whose_session_ends_meanwhile_stores_nothing(
+    base: str, app: Flask, alice: Client, file: bytes, sql: Sql
+) -> None:
+    cookie = signed_in(app).get_cookie("linkmgr")
+    assert cookie
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\n' + file + b"\r\n--x--\r\n"
+    lines = ["POST /console/imports/new HTTP/1.1", "Host: localhost", f"Cookie: linkmgr={cookie.value}",
+             "Content-Type: multipart/form-data; boundary=x", f"Content-Length: {len(form)}", "", ""]  # fmt: skip
+    with opened(base) as connection:
+        connection.sendall("\r\n".join(lines).encode() + form[:-1])
+        time.sleep(1)  # so that the session was checked
+        sql("DELETE FROM sessions RETURNING 1")
+        connection.sendall(form[-1:])
+        [(status, _)] = responses(connection, 1)
+    assert status == 303
     assert sql("SELECT FROM imports") == []
 
 

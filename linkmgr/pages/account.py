@@ -95,7 +95,7 @@ def _change_password() -> str:
     if not g.by_link:
         confirm_password()
     password_hash = passwords.hashed(password)
-    accounts.update(g.user_id, password_hash=password_hash, session=g.session)
+    accounts.update(g.user_id, password_hash=password_hash, session=g.session, by_link=g.by_link)
     attempts.remember_browser(g.user_id, password_hash)
     return (
         "Your password has been set."

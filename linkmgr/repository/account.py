@@ -34,21 +34,34 @@ def password_hash(user_id: int) -> str:
 
 def update(user_id: int, **changes: Any) -> Row:
     """Change `email`, `password_hash` and `timezone`, and return the account. A new password ends all browser sessions
-    except `session` and deletes the sign-in links."""
+    except `session` and deletes the sign-in links.
+
+    `by_link` sets a password without the current one: a session can do so if it is by a link of the last hour or if
+    the account has no password, and only the first of several concurrent requests does.
+    """
     account = run(
         """
-        WITH sessions_ended AS (
-            DELETE FROM sessions
-             WHERE user_id = %(user_id)s AND %(password_hash)s::text IS NOT NULL
-               AND digest IS DISTINCT FROM %(session)s::bytea),
+        WITH owner AS MATERIALIZED (
+            SELECT id, password_hash = '' AS lacks_password FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE),
         confirmed AS (
-            UPDATE sessions SET by_link = false WHERE digest = %(session)s AND %(password_hash)s::text IS NOT NULL),
+            UPDATE sessions s
+               SET by_link = false
+              FROM owner
+             WHERE digest = %(session)s AND user_id = owner.id AND %(password_hash)s::text IS NOT NULL
+               AND (NOT %(by_link)s OR lacks_password OR (s.by_link AND s.created > now() - interval '1 hour'))
+            RETURNING user_id),
+        allowed AS (
+            SELECT id FROM owner WHERE NOT %(by_link)s OR id IN (SELECT user_id FROM confirmed)),
+        sessions_ended AS (
+            DELETE FROM sessions
+             WHERE user_id IN (SELECT id FROM allowed) AND %(password_hash)s::text IS NOT NULL
+               AND digest IS DISTINCT FROM %(session)s::bytea),
         updated AS (
             UPDATE users
                SET email = coalesce(%(email)s, email),
                    password_hash = coalesce(%(password_hash)s, password_hash),
                    timezone = coalesce(%(timezone)s, timezone)
-             WHERE id = %(user_id)s
+             WHERE id IN (SELECT id FROM allowed)
             RETURNING id, email, version::text)
         -- The view has the row before the update.
         SELECT a.id, updated.email, username, %(base)s::text || '/avatar/' || username || '.png' AS avatar, status,
@@ -58,9 +71,10 @@ def update(user_id: int, **changes: Any) -> Row:
         """,
         user_id=user_id,
         base=settings().base_url,
-        **dict.fromkeys(("email", "password_hash", "timezone", "session")) | changes,
+        **dict.fromkeys(("email", "password_hash", "timezone", "session")) | {"by_link": False} | changes,
     )
-    return required(account, "key_unknown")  # deleted during the request
+    # Otherwise the user was deleted during the request.
+    return required(account, "password_set_meanwhile" if changes.get("by_link") else "key_unknown")
 
 
 def replace_key(user_id: int, **key: Any) -> None:

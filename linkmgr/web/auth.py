@@ -63,6 +63,14 @@ def authorize() -> None:
         raise AppError("administrators_only")
 
 
+def check_again() -> None:
+    """Authorize the request again, whose body took long to arrive. Pages check their session."""
+    request = web_request.current()
+    if request.is_api:
+        request.caller = callers.stored(_key(request) or "")
+        authorize()
+
+
 def _forget_after_write(response: Response) -> Response:
     request, stated = web_request.current(), operation.current()
     if request.method not in ("GET", "HEAD", "OPTIONS") and (stated.changes_callers if stated else not request.is_api):

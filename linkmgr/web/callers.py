@@ -15,6 +15,7 @@ from flask import Flask
 
 from linkmgr import keys
 from linkmgr.db.background import Background
+from linkmgr.db.statements import Row
 from linkmgr.repository import callers as stored_callers
 from linkmgr.repository import rate_windows
 from linkmgr.request import rate_limit
@@ -130,7 +131,7 @@ def get(key: str) -> tuple[Caller, Window | None]:
         size = _reservations().size(caller)
     row = statement(*arguments, size)
     count, until, clock = row.pop("count"), row.pop("until"), row.pop("now")
-    caller = Caller(**row | {"key": Key(**row["key"]) if row.get("key") else None})
+    caller = _caller(row)
     window = None
     if until is not None:
         counted = rate_limit.local_window(count, until, clock)
@@ -141,6 +142,17 @@ def get(key: str) -> tuple[Caller, Window | None]:
         kept = caller._replace(key=caller.key._replace(is_first_use=False)) if caller.key else caller
         cached_callers[identity] = _Cached(kept, changes, now + KEEP_SECONDS)
     return caller, window
+
+
+def stored(key: str) -> Caller:
+    """Return the caller of a key as it is stored, for a request that has been counted."""
+    statement, *arguments = _lookup(key)
+    row = statement(*arguments, 0)
+    return _caller({name: value for name, value in row.items() if name not in ("count", "until", "now")})
+
+
+def _caller(row: Row) -> Caller:
+    return Caller(**row | {"key": Key(**row["key"]) if row.get("key") else None})
 
 
 def reserve(caller: Caller, counted: Window, size: int, until: float, expires: float) -> Window:

@@ -20,6 +20,7 @@ from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
 from linkmgr.settings import settings
+from linkmgr.web import auth
 
 if TYPE_CHECKING:
     from werkzeug.formparser import TStreamFactory
@@ -80,6 +81,8 @@ def _receive() -> Upload:
         if connection := request.environ.get("gunicorn.socket"):  # of deploy/worker.py
             connection.limit(DEADLINE)
     file, name, members = _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
+    if is_large:
+        auth.check_again()
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if size > MAX_FILE:

@@ -15,6 +15,7 @@ from linkmgr.imports import requests, services
 from linkmgr.imports.account import export as account_export
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.signed_in import require_session
 from linkmgr.repository import import_rows, plans
 from linkmgr.repository import imports as repository
 from linkmgr.repository.tables import in_batches
@@ -36,7 +37,10 @@ def import_add() -> Response:
     """Store a file as a draft, or begin to read a service."""
     try:
         if request.mimetype == "multipart/form-data":
-            file = api.recognize(uploads.receive(), api.rules_of({}))
+            upload = uploads.receive()
+            if response := require_session():  # it may have ended while the file arrived
+                return response
+            file = api.recognize(upload, api.rules_of({}))
             import_id = requests.add(g.user_id, file, on_conflict=None)
         else:
             form = request.form.to_dict()
