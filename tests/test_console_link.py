@@ -1,13 +1,14 @@
 """The page of a link in the console: its periods, tables and QR code, and times in the time zone of the user."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
 from flask.testing import FlaskClient
 
 from linkmgr.pages import charts
+from linkmgr.pages.console import periods
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -131,6 +132,31 @@ def test_a_long_period_is_shown_by_week_unless_it_is_that_of_twelve_months(
 def test_a_wrong_date_is_an_error_with_a_sentence(console: FlaskClient, alice: Client, sql: Sql, query: str) -> None:
     link_id = factories.link(sql, alice.id)
     assert console.get(f"/console/links/{link_id}?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/console/links/{}", "/console/statistics", "/console/statistics?link={}"])
+def test_a_period_is_as_long_as_statistics_can_be(
+    console: FlaskClient, alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """From 19 May 2027 on, the time since the first day of 2000 is longer than statistics can be."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> "Later":
+            return cls(2027, 6, 1, 12, tzinfo=tz)
+
+    monkeypatch.setattr(periods, "datetime", Later)
+    path = path.format(factories.link(sql, alice.id))
+    for query in ("from=1999-01-01", "from=2000-01-01&to=2027-05-31"):
+        assert "2000" in get(console, f"{path}{'&' if '?' in path else '?'}{query}")
+
+
+@pytest.mark.parametrize("number", [2**63, 99999999999999999999])
+@pytest.mark.parametrize(
+    "path", ["links/new?from", "overlays/new?from", "statistics?link", "statistics?channel", "links?campaign"]
+)
+def test_an_id_that_no_row_can_have_is_not_found(console: FlaskClient, path: str, number: int) -> None:
+    assert console.get(f"/console/{path}={number}").status_code == 404
 
 
 def test_cities_are_shown_if_they_are_known(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
+from werkzeug.exceptions import NotFound
+
 from linkmgr.db.statements import Paging
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
@@ -93,9 +95,12 @@ def query_position(name: str) -> int:
 
 
 def query_id(name: str) -> str | None:
-    """Return the id of a row in the query, or "0", as text."""
-    text = _query_value(name)
-    return text if text == "0" else None if (number := _query_integer(name, MAX_ID)) is None else str(number)
+    """Return the id of a row in the query of a page, or "0", as text. An id that no row can have is a 404, as in a
+    path."""
+    number = _query_integer(name, minimum=0)
+    if number is not None and number > MAX_ID:
+        raise NotFound
+    return None if number is None else str(number)
 
 
 def query_text(name: str, max_length: int = 255) -> str | None:

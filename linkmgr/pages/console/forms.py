@@ -22,7 +22,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.base import Timestamp
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.links import Expiry
-from linkmgr.fields.query import page_number
+from linkmgr.fields.query import page_number, query_id
 from linkmgr.pages import interstitial, plan_use, signed_in
 from linkmgr.pages.console import controls, frame
 from linkmgr.pages.console.controls import FormData
@@ -175,7 +175,7 @@ class Form:
     def _new(self) -> str:
         """Show the form: empty, filled in from the query, or with the members of the row `from`."""
         record = self.from_form(request.args)
-        if original := request.args.get("from", 0, int):
+        if original := int(query_id("from") or 0):
             copied = self.from_row(self.read(g.user_id, original))
             record |= {name: value for name, value in copied.items() if name not in self.unique}
         return self._render(record)
