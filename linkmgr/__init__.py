@@ -4,7 +4,6 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, metrics, openapi, pages, settings
-from linkmgr.api import derived
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
@@ -50,7 +49,6 @@ def create_app(**overrides: str) -> Flask:
         api.init_app(app)
         openapi.init_app(app)
         pages.init_app(app)
-        derived.declare(app)
         operation.init_app(app)  # needs all routes
         conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)

@@ -10,9 +10,10 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.api.channels import Assignment
+from linkmgr.api.export import EXPORTS
 from linkmgr.fields import bodies
 from linkmgr.web.operation import routes
-from tests.conftest import BASE_URL
+from tests.conftest import BASE_URL, ROOT
 from tests.support.document import document, operations, property_validators, validator
 from tests.support.factories import RESOURCES
 from tests.support.operations import KEYED, Call
@@ -142,3 +143,13 @@ def test_a_path_lists_its_methods(stage: Stage) -> None:
         assert answer.status_code == 405, call
         taken = {route.method for route in operations() if route.path == call.route.path}
         assert answer.headers["Allow"] == ", ".join(sorted(taken | ({"HEAD"} if "GET" in taken else set())))
+
+
+def test_every_path_but_those_of_exports_is_text_in_the_module_of_its_word(app: Flask) -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "linkmgr/api").glob("*.py"))
+    written = set(re.findall(r'^@bp\.(get|post|put|delete)\("([^"]+)"\)', sources, re.MULTILINE))
+    served = {(route.method.lower(), route.rule.rule.removeprefix("/api")) for route in routes(app)}
+    derived = {path for method, path in served - written if method == "get"}
+    assert written <= served
+    assert derived == {f"/{kind.resource.plural}/export" for kind in EXPORTS} | {"/openapi.json", "/docs"}
+    assert len(served - written) == len(derived)

@@ -4,29 +4,47 @@ from flask import Flask
 
 from linkmgr.api import (
     account,
+    bio,
     bulk,
     campaigns,
     channels,
+    domains,
     export,
     imports,
     keys,
     overlay,
+    pixels,
     plans,
     qr,
+    splash,
     stats,
     urls,
     users,
-    usual,
     webhooks,
 )
-from linkmgr.resources.kinds import KINDS
 
-MODULES = (account, bulk, campaigns, channels, export, imports, keys, overlay, plans, qr, stats, urls, users, webhooks)
-_WORDS = {module.bp.name for module in MODULES}
-USUAL = [kind for kind in KINDS if kind.plural not in _WORDS]  # resources without other operations
-BLUEPRINTS = (*(module.bp for module in MODULES), keys.default_bp, *map(usual.blueprint, USUAL))
+MODULES = (
+    account,
+    urls,
+    bio,
+    domains,
+    splash,
+    overlay,
+    pixels,
+    qr,
+    campaigns,
+    channels,
+    bulk,
+    export,
+    imports,
+    stats,
+    keys,
+    webhooks,
+    plans,
+    users,
+)
 
 
 def init_app(app: Flask) -> None:
-    for blueprint in BLUEPRINTS:
-        app.register_blueprint(blueprint, url_prefix="/api")
+    for module in MODULES:
+        app.register_blueprint(module.bp, url_prefix="/api")

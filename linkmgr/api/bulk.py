@@ -9,37 +9,37 @@ from typing import Any
 
 from flask import Blueprint
 from flask import request as current_request
-from marshmallow import Schema, ValidationError
+from marshmallow import ValidationError
 
 from linkmgr.api import row_budget
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, Target
-from linkmgr.fields.bodies import New, body
-from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element
+from linkmgr.fields.bodies import New
+from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
 from linkmgr.fields.links import hosts_of
-from linkmgr.fields.member import member
+from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.problems import invalid, problems_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, qr
 from linkmgr.request import request as web_request
+from linkmgr.resources import shapes
 from linkmgr.resources.qr import QrCode
+from linkmgr.resources.resource import prose
 from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("bulk", __name__)
 
-MAX_BODY = 2 << 20  # bytes
+LIMIT = (2 << 20, "bulk_too_large")  # bytes of a body, and the error of a larger one
 MAX_PASSWORDS = 20  # different ones in a request; each takes 30 ms
 MAX_LOGOS = 20  # different ones in a request; each takes up to 100 ms
 MAX_ASSIGNED = 20_000  # channels and pixels of all links of a request; 10,000 take up to a second
 MAX_LOGO_URLS = 2  # different ones in a request; each takes up to 5 s
-web_request.BODY_LIMITS |= dict.fromkeys(
-    ("/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"), (MAX_BODY, "bulk_too_large")
-)
 _URL = Target(MAX_URL)
 
 Answer = Json | tuple[Json, int]
@@ -77,9 +77,51 @@ class QrCodesCreate(Bulk):
     )
 
 
+_INDEX = shapes.number(0) | {"description": "The position of the element in the request, from 0."}
+_FAILURE = shapes.record(
+    index=_INDEX,
+    error={"type": "integer", "enum": [1]},
+    code="alias_taken",
+    message="This alias is already in use. Choose another one.",
+    errors=shapes.ERRORS,
+) | {"required": ["index", "error", "code", "message"]}
+SECTION = Section(
+    "bulk",
+    "Bulk",
+    prose(
+        __file__,
+        rows=MAX_ELEMENTS,
+        MAX_PASSWORDS=MAX_PASSWORDS,
+        MAX_LOGOS=MAX_LOGOS,
+        MAX_LOGO_URLS=MAX_LOGO_URLS,
+        MAX_ASSIGNED=MAX_ASSIGNED,
+    ),
+    lambda: {"BulkFailure": _FAILURE},
+)
+_ERRORS = ("bulk_refused", "bulk_too_large", "rows_limited", "password_busy")
+
+
+def _results(done: str, **members: JsonSchema) -> JsonSchema:
+    """Return the schema of a response with the results of all elements. `done` is the name of their number, and
+    `members` are those of an element that succeeds."""
+    made = shapes.record(index=_INDEX, id=shapes.ID, **members)
+    result = _FAILURE | {"properties": made["properties"] | _FAILURE["properties"], "required": ["index"]}
+    result["examples"] = [shapes.example_of(made, {})]
+    return shapes.success(**{done: 1000, "failed": 0}, results=shapes.array_of(result))
+
+
 @bp.post("/urls/bulk")
-def add_links() -> Answer:
-    sent = _body(LinksCreate, "urls")
+@operation(
+    "links:create",
+    "bulk.addLinks",
+    _results("created", shorturl=shapes.own_url("autumn")),
+    body=LinksCreate,
+    errors=_ERRORS,
+    limit=LIMIT,
+)
+def add_links(sent: Row) -> Answer:
+    """Shorten many URLs."""
+    row_budget.spend(len(sent["urls"]))
     loaded = _load_all("urls", sent["urls"], _load_link)
     _check_assigned(_assigned(link) for link in loaded if not isinstance(link, AppError))
     links = _to_rows(loaded)
@@ -87,11 +129,20 @@ def add_links() -> Answer:
 
 
 @bp.put("/urls/bulk")
-def update_links() -> Answer:
+@operation(
+    "links:write",
+    "bulk.updateLinks",
+    _results("updated", shorturl=shapes.own_url("autumn")),
+    body=LinksUpdate,
+    errors=(*_ERRORS, "etag_invalid"),
+    limit=LIMIT,
+)
+def update_links(sent: Row) -> Answer:
+    """Change many links."""
     if current_request.headers.get("If-Match", "*") != "*":
         raise AppError("invalid", problems="If-Match is the version of one link: send it with /api/url/{id}/update")
-    sent = _body(LinksUpdate, "ids")
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
+    row_budget.spend(len(ids))
     if changes.get("custom") and len(set(ids)) > 1:
         raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
@@ -101,25 +152,29 @@ def update_links() -> Answer:
 
 
 @bp.post("/urls/bulk/delete")
-def delete_links() -> Answer:
-    sent = _body(LinkIds, "ids")
+@operation("links:write", "bulk.deleteLinks", _results("deleted"), body=LinkIds, errors=_ERRORS, limit=LIMIT)
+def delete_links(sent: Row) -> Answer:
+    """Delete many links."""
+    row_budget.spend(len(sent["ids"]))
     return _answer("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"])
 
 
 @bp.post("/qr/bulk")
-def add_qrs() -> Answer:
-    sent = _body(QrCodesCreate, "qrs")
+@operation(
+    "qr:create",
+    "bulk.addQrs",
+    _results("created", link=shapes.own_url("qr/xkcd1234")),
+    body=QrCodesCreate,
+    errors=_ERRORS,
+    limit=LIMIT,
+)
+def add_qrs(sent: Row) -> Answer:
+    """Create many QR codes."""
+    row_budget.spend(len(sent["qrs"]))
     loaded = _load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element))
     images = _load_logos(loaded)
     codes = _load_all("qrs", loaded, lambda code: _prepare_code(code, images))
     return _store(codes, sent["atomic"], lambda rows: qr.add_many(user_id(), rows, atomic=sent["atomic"]))
-
-
-def _body(schema: type[Schema], name: str) -> Json:
-    """Return the body. Its elements are counted in the budget of rows."""
-    sent = body(schema)
-    row_budget.spend(len(sent[name]))
-    return sent
 
 
 def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> list[Row | AppError]:

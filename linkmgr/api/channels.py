@@ -2,31 +2,134 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.api import usual
+from linkmgr.db.statements import Row
 from linkmgr.fields.base import Choice
 from linkmgr.fields.bodies import New, load
-from linkmgr.fields.query import paging
+from linkmgr.fields.member import JsonSchema
+from linkmgr.fields.query import PAGING, Parameter, paging
 from linkmgr.repository import channels
+from linkmgr.resources import shapes
 from linkmgr.resources.channels import Channel
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok, versioned
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, versioned
 
 bp = Blueprint("channels", __name__)
-usual.add_routes(bp, Channel, "index", "add", "update", "delete")
+
+_ITEM = shapes.record(
+    type=shapes.choice(*channels.ITEMS),
+    id=shapes.ID,
+    title="Summer sale",
+    preview=shapes.url("https://example.com/sale"),
+    link=shapes.own_url("summer"),
+    date=shapes.DAY,
+)
+_MEMBERS = shapes.members(Channel)
+
+
+def _records() -> dict[str, JsonSchema]:
+    return shapes.records_of(Channel) | {"ChannelItem": _ITEM}
+
+
+SECTION = Section("channels", "Channels", Channel.about, _records)
 
 
 class Assignment(New):
     type = Choice(tuple(channels.ITEMS))
 
 
+@bp.get("/channels")
+@operation(
+    "channels:read",
+    "channels.list",
+    shapes.listing("channels", Channel),
+    query=PAGING,
+    restricted=("own_only", "domains"),
+)
+def index() -> Json:
+    """List channels."""
+    return listing("channels", Channel.index(user_id(), **paging()))
+
+
 @bp.get("/channel/<id:channel_id>")
+@operation(
+    "channels:read",
+    "channels.get",
+    shapes.listing("items", "ChannelItem", details=shapes.ref("Channel")),
+    query=PAGING,
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
 def read(channel_id: int) -> Response:
+    """Read a channel and list its items."""
     items = channels.items(user_id(), channel_id, **paging())
     channel = Channel.read(user_id(), channel_id)
     return versioned(channel.pop("version"), data=listing("items", items)["data"], details=channel)
 
 
+@bp.post("/channel/add")
+@operation(
+    "channels:create",
+    "channels.create",
+    shapes.success(**_MEMBERS),
+    body=Channel.creates(),
+    example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
+    errors=("channel_name_taken",),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a channel."""
+    return created(Channel, Channel.create(user_id(), new))
+
+
+@bp.put("/channel/<id:channel_id>/update")
+@operation(
+    "channels:write",
+    "channels.update",
+    shapes.success(message="Channel has been updated successfully.", **_MEMBERS),
+    body=Channel.updates(),
+    stored=Channel.read,
+    example={"starred": False},
+    errors=("channel_name_taken",),
+    row="channels",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, channel_id: int) -> Response:
+    """Change a channel."""
+    return changed(Channel, Channel.change(user_id(), channel_id, changes))
+
+
+@bp.delete("/channel/<id:channel_id>/delete")
+@operation(
+    "channels:write",
+    "channels.delete",
+    shapes.done("Channel has been deleted successfully."),
+    row="channels",
+    restricted=("own_only",),
+)
+def delete(channel_id: int) -> Json:
+    """Delete a channel.
+
+    Its items remain.
+    """
+    Channel.delete(user_id(), channel_id)
+    return ok("Channel has been deleted successfully.")
+
+
 @bp.post("/channel/<id:channel_id>/assign/<type>/<id:item_id>")
+@operation(
+    "channels:write",
+    "channels.assign",
+    shapes.done("Item successfully added to the channel."),
+    path={"type": Parameter("The kind of the item.", type="string", enum=list(channels.ITEMS))},
+    restricted=("own_only",),
+)
 def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
+    """Add an item to a channel.
+
+    An item may be in several channels. Adding it again changes nothing.
+    """
     channels.assign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
     return ok("Item successfully added to the channel.")

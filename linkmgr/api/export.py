@@ -1,25 +1,48 @@
 """Exports: /api/urls/export and the like, and /api/account/export."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.query import query_choice, query_position
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.query import Parameter, query_choice, query_position
 from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
 from linkmgr.repository.tables import in_batches
+from linkmgr.resources import shapes
 from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource
+from linkmgr.resources.resource import Resource, prose
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
+from linkmgr.web import csv
 from linkmgr.web import export as web_export
 from linkmgr.web.auth import user_id
+from linkmgr.web.export import BUSY, FORMATS
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json
 
 bp = Blueprint("export", __name__)
+_ANSWER = shapes.record(
+    id=shapes.ID,
+    overlay=shapes.ID,
+    name="News",
+    answer={"examples": [{"email": "visitor@example.com"}]},
+    date=shapes.TIMESTAMP,
+)
+SECTION = Section("export", "Exports", prose(__file__), lambda: {"AnswerExported": _ANSWER})
+
+_FORMAT = Parameter(
+    "Without it, the header `Accept` chooses: `application/json`, `text/csv` or `application/jsonl`.",
+    type="string",
+    enum=list(FORMATS),
+    default="json",
+)
+_AFTER = Parameter(
+    "Only rows behind this id: the last one of an interrupted export.", type="integer", minimum=0, maximum=MAX_ID
+)
+_ERRORS = (*BUSY, "plan_feature")
 
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 
@@ -62,32 +85,95 @@ ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
-def _export(kind: Export) -> Response:
-    batches = in_batches(kind.resource.batch, user_id(), query_position("after"))
-    return _respond(kind.resource.file_name(), kind.columns, batches)
+def _files(columns: Columns) -> dict[str, str]:
+    """Return the other media types of an export, with examples."""
+    return {"text/csv": csv.lines([[*columns]]).decode(), "application/jsonl": ""}
 
 
-for kind in EXPORTS:
-    bp.add_url_rule(f"/{kind.resource.plural}/export", kind.resource.plural, partial(_export, kind))
+def _add_export(kind: Export, word: str, name: str) -> None:
+    """Add the export of a resource. `word` is that of its scopes, and `name` ends its id."""
+
+    @bp.get(f"/{kind.resource.plural}/export", endpoint=name)
+    @operation(
+        f"{word}:read",
+        f"export.{name}",
+        shapes.success(data=shapes.array_of(shapes.ref(shapes.name_of(kind.resource, "export")))),
+        query={"format": _FORMAT, "after": _AFTER},
+        errors=_ERRORS,
+        files=_files(kind.columns),
+        summary=f"Export {kind.resource.noun}s",
+    )
+    def export() -> Response:
+        batches = in_batches(kind.resource.batch, user_id(), query_position("after"))
+        return _respond(kind.resource.file_name(), kind.columns, batches)
+
+
+_add_export(LINKS, "links", "links")
+for kind in EXPORTS[1:]:
+    _add_export(kind, kind.resource.plural, kind.resource.plural)
 
 
 @bp.get("/overlay/answers/export")
+@operation(
+    "overlay:read",
+    "export.answers",
+    shapes.success(data=shapes.array_of(shapes.ref("AnswerExported"))),
+    query={"format": _FORMAT},
+    errors=_ERRORS,
+    files=_files(ANSWERS),
+)
 def answers() -> Response:
+    """Export answers to overlays."""
     return _respond("answers", ANSWERS, visit_list.answers(user_id()))
 
 
 @bp.get("/url/<id:link_id>/visits/export")
+@operation(
+    "links:read",
+    "export.linkVisits",
+    shapes.success(data=shapes.array_of(shapes.ref("Visit"))),
+    query={"format": _FORMAT},
+    errors=_ERRORS,
+    files=_files(VISITS),
+)
 def link_visits(link_id: int) -> Response:
+    """Export the visits of a link."""
     return _export_visits(link_id, "link")
 
 
 @bp.get("/qr/<id:qr_id>/visits/export")
+@operation(
+    "qr:read",
+    "export.codeVisits",
+    shapes.success(data=shapes.array_of(shapes.ref("Visit"))),
+    query={"format": _FORMAT},
+    errors=_ERRORS,
+    files=_files(VISITS),
+)
 def code_visits(qr_id: int) -> Response:
+    """Export the visits of a QR code."""
     return _export_visits(qr_id, "QR code")
 
 
 @bp.get("/account/export")
+@operation(
+    "*",
+    "export.account",
+    shapes.success(),
+    errors=_ERRORS,
+    file="application/zip",
+    values={"files": ", ".join(f"`{name}.jsonl`" for name in account_export.FILES)},
+)
 def account() -> Response:
+    """Export an account.
+
+    A zip of JSON lines with everything that the account owns: {files}. `manifest.json` has the version of the format
+    and the number of lines in each file.
+
+    Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links have the argon2id hash
+    of their password, so that an import restores it. API keys, webhooks, sessions and the password of the account are
+    not exported. Create new keys and webhooks after an import: only digests of keys are stored.
+    """
     plans.require_exports(user_id())
     chunks = web_export.zipped(account_export.files(user_id()))
     return web_export.download(chunks, "application/zip", "linkmgr-account.zip")

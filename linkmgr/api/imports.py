@@ -1,146 +1,199 @@
 """/api/imports"""
 
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import orjson
 from flask import Blueprint, Response, request
+from marshmallow import fields
 
-from linkmgr.fields.base import Choice, Target, Text
-from linkmgr.fields.bodies import New, body, load
-from linkmgr.fields.member import member
-from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import paging
-from linkmgr.fields.urls import MAX_URL
-from linkmgr.imports import requests, services
-from linkmgr.imports.requests import File, Service
-from linkmgr.imports.rows import MEMBERS
+from linkmgr.fields.bodies import body
+from linkmgr.fields.member import JsonSchema
+from linkmgr.fields.query import PAGING, Parameter, paging
+from linkmgr.imports import bodies, cells, links, requests
+from linkmgr.imports.files import text
+from linkmgr.imports.job import MAX_FAILING_HOURS
+from linkmgr.imports.requests import Service
+from linkmgr.outbound.service_api import DEADLINE
 from linkmgr.repository import import_rows, imports
 from linkmgr.request import request as web_request
+from linkmgr.resources import shapes
+from linkmgr.resources.resource import prose
 from linkmgr.web import csv as web_csv
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 from linkmgr.web.auth import user_id
+from linkmgr.web.export import BUSY
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, listing, ok, versioned
 
 bp = Blueprint("imports", __name__)
 
-RULES = ("skip", "rename", "update")  # for aliases that are in use
-_MAX_TOKEN = 1000
 _PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 
 
-class ServiceToRead(New):
-    """A service whose links are read. A body without these members is a file."""
+_STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
+_PARTS = {"file": shapes.FILE["schema"]}  # the others are parameters too
+_FORM: JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "required": ["file"]}}
+_NO_URL = "url must be a URL that begins with http:// or https://."
+_COLUMNS = shapes.array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
+_MEDIA = {
+    "multipart/form-data": _FORM,
+    **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), shapes.FILE),
+    "application/zip": shapes.FILE,
+}
+_RECORDS = {
+    "Import": shapes.record(
+        id=shapes.ID,
+        state=shapes.choice(*_STATES),
+        source="shlink",
+        name="links.csv",
+        on_conflict=shapes.choice(*bodies.RULES),
+        size=shapes.or_null(120_400),
+        read=1200,
+        made=1180,
+        updated=0,
+        skipped=15,
+        failed=5,
+        visits=0,
+        seconds_left=shapes.or_null(12),
+        percent=shapes.or_null(shapes.number(57) | {"maximum": 100}),
+        message="",
+        created=shapes.TIMESTAMP,
+        started=shapes.or_null(shapes.TIMESTAMP),
+        finished=shapes.or_null(shapes.TIMESTAMP),
+    ),
+    "ImportPreview": shapes.record(
+        source=shapes.or_null("shlink"),
+        format=shapes.choice("csv", "json", "jsonl", "sql", "zip", "service"),
+        columns=_COLUMNS,
+        mapping=shapes.map_of("Long URL", "url"),
+        rows=shapes.array_of(shapes.ref("ImportRow")),
+    ),
+    "ImportRow": shapes.record(
+        number=shapes.number(1, 1),
+        link=shapes.map_of("https://example.com/sale", "url"),
+        channels=shapes.array_of("newsletter") | {"examples": [["newsletter"]]},
+        created=shapes.or_null("2024-01-31 10:00:00"),
+        clicks=shapes.or_null(1204),
+        visits=0,
+        problem=shapes.or_null("custom must be 1 to 100 letters, digits, '_' or '-'."),
+    ),
+    "ImportError": shapes.record(
+        number=shapes.number(17, 1),
+        raw=shapes.map_of("https://example.com/sale", "Long URL"),
+        code="import_inactive",
+        message="Row 17 is deleted at the source. Leave the row out, or empty its column 'deleted'.",
+    ),
+}
+SECTION = Section("imports", "Imports", prose(__file__, text=text), lambda: _RECORDS)
 
-    source = member(Choice(services.SERVICES, required=True), "The kind of the service.", "bitly")
-    address = member(Target(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com")
-    token = member(
-        Text(_MAX_TOKEN, required=True),
-        "A key of its API. It is stored encrypted until the import ends.",
-        "4dc54f6c1b",
-    )
+
+def _parameter(field: fields.Field[Any]) -> Parameter:
+    schema = shapes.json_of(field) | {"default": field.load_default, "examples": field.metadata["examples"]}
+    return Parameter(field.metadata["description"], **schema)
 
 
-class ImportRules(New):
-    """Parameters of the query, or fields of a form."""
-
-    source = member(
-        Choice(("auto", *requests.SOURCES), load_default="auto"),
-        "The service that a file comes from, if it is not recognized by its columns.",
-        "auto",
-    )
-    mapping = member(
-        Text(10_000, multiline=True, load_default="{}"),
-        "A JSON object with the name of the column for each member. The members are those of the body of "
-        "`POST /api/url/add`, `tags`, `created` and `clicks`.",
-        '{"url": "Target", "custom": "Name"}',
-    )
-    on_conflict = member(
-        Choice(RULES, load_default=RULES[0]),
-        "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` creates another one "
-        "with the alias and a number, `update` writes the members of the row to the link. With `skip` and `update`, an "
-        "alias of another user is a failure. With `skip`, so is the alias of an earlier row with another URL. A link "
-        "moves here if you do not have its domain. If its alias then is the one of a link of another host, the row is "
-        "a failure with all rules, or skipped if both links have the same URL.",
-        RULES[0],
-    )
-    dry_run = member(Choice(("0", "1"), load_default="0"), "`1`: store nothing.", "0")
-
-
-def parse_mapping(text: str) -> dict[str, str]:
-    try:
-        mapping = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        mapping = None
-    if not isinstance(mapping, dict) or not all(isinstance(column, str) for column in mapping.values()):
-        raise invalid('mapping must be a JSON object such as {"url": "Target"}')
-    if unknown := mapping.keys() - set(MEMBERS):
-        raise invalid(f"mapping must have only {', '.join(MEMBERS)}; remove {', '.join(unknown)}")
-    if any("\0" in column for column in mapping.values()):
-        raise invalid("mapping must name columns without NUL characters")
-    return mapping
-
-
-def _is_service() -> bool:
-    """Return True if the body names a service to read. Any other JSON is a file."""
+def _service() -> Service | None:
+    """Return the service that the body names, or None. Any other JSON is a file."""
     request = web_request.current()
     if not request.is_json or not 0 < (request.content_length or 0) <= web_request.MAX_BODY:
-        return False
+        return None
     try:
         members = orjson.loads(request.get_data())
     except orjson.JSONDecodeError:
-        return False
-    return isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})
-
-
-def _service(loaded: Json) -> Service:
-    if loaded["source"] != "bitly" and "address" not in loaded:
-        raise invalid("address is required for this source", "required")
-    return Service(loaded["source"], loaded.get("address", ""), loaded["token"])
-
-
-def service(members: Json) -> Service:
-    """Return the service that a form names. The console uses this."""
-    return _service(load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields}))
-
-
-def rules_of(members: Json) -> Json:
-    return load(ImportRules, {name: members[name] for name in ImportRules().fields if name in members})
-
-
-def recognize(upload: uploads.Upload, rules: Json) -> File:
-    """Return the uploaded file and its form. The console uses this too."""
-    source = None if rules["source"] == "auto" else rules["source"]
-    mapping = parse_mapping(rules["mapping"])
-    return requests.recognize(upload.file, upload.size, upload.name, source, mapping)
-
-
-@bp.post("/imports")
-def add() -> Json:
-    is_form = request.mimetype == "multipart/form-data"
-    rules = rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))
-    origin = _service(body(ServiceToRead)) if _is_service() else recognize(uploads.receive(), rules)
-    if rules["dry_run"] == "1":
-        return ok(data=requests.preview(user_id(), origin))
-    return ok("Import has been queued.", id=requests.add(user_id(), origin, rules["on_conflict"]))
+        return None
+    is_service = isinstance(members, dict) and members.keys() & {"source", "address", "token"}
+    return bodies.service_of(body(bodies.ServiceToRead)) if is_service else None
 
 
 @bp.get("/imports")
+@operation("imports:read", "imports.list", shapes.listing("imports", "Import"), query=PAGING)
 def index() -> Json:
+    """List imports."""
     page = imports.index(user_id(), **paging())
     for record in page.rows:
         del record["version"]
     return listing("imports", page)
 
 
+@bp.post("/imports")
+@operation(
+    "imports:create",
+    "imports.create",
+    shapes.success(message="Import has been queued.", id=shapes.ID, data=shapes.ref("ImportPreview"))
+    | {"required": ["error"]},
+    body=bodies.ServiceToRead,
+    is_upload=True,
+    media=_MEDIA,
+    query={name: _parameter(field) for name, field in bodies.ImportRules().fields.items()},
+    errors=(
+        "address_too_long", "file_missing", "file_too_large", "form_too_large", "upload_timeout", "uploads_busy",
+        "import_unrecognized", "import_unreadable", "imports_full",
+    ),
+    values={"requests": requests, "links": links, "stored": imports, "seconds": 2 * DEADLINE},
+)  # fmt: skip
+def add() -> Json:
+    """Import links.
+
+    The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
+    {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file or the first page of a
+    service, which has {seconds:.0f} seconds. A user can have at most {stored.MAX_UNFINISHED} unfinished imports;
+    of those that have ended, the newest {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form. A
+    row has at most {links.MAX_CHANNELS} tags, which become channels.
+
+    `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them
+    already, and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels
+    with the same name, pixels, splash pages and overlays with the same members, QR codes with the same code, and bio
+    pages with the same alias. If another user has the code of a QR code or the generated alias of a bio page, a new one
+    is generated. A domain, the slug of a campaign or the custom alias of a bio page that is in use is a failure.
+    """
+    is_form = request.mimetype == "multipart/form-data"
+    rules = bodies.rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))
+    origin = _service() or bodies.recognize(uploads.receive(), rules)
+    if rules["dry_run"] == "1":
+        return ok(data=requests.preview(user_id(), origin))
+    return ok("Import has been queued.", id=requests.add(user_id(), origin, rules["on_conflict"]))
+
+
 @bp.get("/imports/<id:import_id>")
+@operation("imports:read", "imports.get", shapes.reading("Import"), has_etag=True)
 def read(import_id: int) -> Response:
+    """Read the state of an import.
+
+    A file or service is read first; then its rows are stored. `read` is the number of rows stored so far: the sum of
+    `made`, `updated`, `skipped`, `failed` and those that have only visits, in the zip of an account also only a logo or
+    an answer. `percent` is the part that is done; reading a file is the first half. `seconds_left` is an estimate while
+    the import is running. `message` is the reason if it failed or is paused, or a note: for example, titles that were
+    cut.
+    """
     record = imports.read(user_id(), import_id)
     return versioned(record.pop("version"), data=record)
 
 
 @bp.get("/imports/<id:import_id>/errors")
+@operation(
+    "imports:read",
+    "imports.listErrors",
+    shapes.success(data=shapes.array_of(shapes.ref("ImportError"))),
+    errors=BUSY,
+    files={"text/csv": f"Short URL,Long URL,error\r\nsale,ftp://example.com,{_NO_URL}"},
+    values={"cells": cells, "import_rows": import_rows, "mib": import_rows.MAX_ERROR_BYTES >> 20},
+)
 def errors(import_id: int) -> Response:
+    """Read the rows that failed.
+
+    A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
+    `Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. A password is
+    `{cells.REMOVED}`: fill it in again. At most {import_rows.MAX_ERRORS:,} rows of an import and {mib} MiB of all
+    imports are kept, for {import_rows.ERROR_DAYS} days; those of the oldest imports are deleted first. Members of
+    objects in JSON are columns such as `meta.validUntil`. A row has at most {cells.MAX_TEXT:,} characters here: the
+    long cells of others are cut, and end with `{cells.CUT}`.
+
+    After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the
+    row: for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your
+    account. Visits of a link or QR code that failed are not imported; its `clicks` become `imported_clicks`.
+    """
     imports.read(user_id(), import_id)
     web_csv.vary_by_accept()
     if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
@@ -148,17 +201,36 @@ def errors(import_id: int) -> Response:
     return errors_csv(user_id(), import_id)
 
 
-@bp.delete("/imports/<id:import_id>")
-def delete(import_id: int) -> Json:
-    cancelled = requests.delete(user_id(), import_id)
-    return ok("Import has been cancelled." if cancelled else "Import has been deleted successfully.")
-
-
 @bp.post("/imports/<id:import_id>/continue")
+@operation(
+    "imports:write",
+    "imports.resume",
+    shapes.done("Import has been continued."),
+    errors=("import_not_paused",),
+    values={"hours": MAX_FAILING_HOURS},
+)
 def resume(import_id: int) -> Json:
+    """Continue an import.
+
+    An import from a service that does not respond asks it again after increasing pauses, and then waits in the state
+    `paused`; so does one whose service has asked to wait (status 429 or 503) for {hours} hours. This continues
+    it where it stopped. After a week it is cancelled.
+    """
     imports.read(user_id(), import_id)
     requests.resume(user_id(), import_id)
     return ok("Import has been continued.")
+
+
+@bp.delete("/imports/<id:import_id>")
+@operation("imports:write", "imports.delete", shapes.done("Import has been cancelled."), row="imports")
+def delete(import_id: int) -> Json:
+    """Cancel an import, or delete its record.
+
+    An import that is queued, running or paused is cancelled; the links that it created remain. For one that has ended,
+    the record and the failed rows are deleted.
+    """
+    cancelled = requests.delete(user_id(), import_id)
+    return ok("Import has been cancelled." if cancelled else "Import has been deleted successfully.")
 
 
 # --- failed rows

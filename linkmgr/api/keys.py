@@ -1,21 +1,38 @@
 """/api/keys and /api/key"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
-from linkmgr.api import usual
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Boolean
-from linkmgr.fields.bodies import New, body
-from linkmgr.fields.member import member
+from linkmgr.fields.bodies import New
+from linkmgr.fields.member import JsonSchema, member
+from linkmgr.fields.query import PAGING, paging
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
+from linkmgr.resources import shapes
 from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.responses import Json, ok
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("keys", __name__)
-default_bp = Blueprint("default_key", __name__)  # its updates change the row of the user
-usual.add_routes(bp, Key, "read", "add", "update", "delete")
+
+_SECRET = shapes.text("lmk_...", pattern="^lmk_")
+_DEFAULT = shapes.record(
+    name="default",
+    prefix="linkmgr_",
+    active=True,
+    created=shapes.TIMESTAMP,
+    expires=shapes.or_null(shapes.TIMESTAMP),
+)
+
+
+def _records() -> dict[str, JsonSchema]:
+    return shapes.records_of(Key) | {"DefaultKey": _DEFAULT}
+
+
+SECTION = Section("keys", "Keys", Key.about, _records)
 
 
 class DefaultKeyUpdate(New):
@@ -24,24 +41,124 @@ class DefaultKeyUpdate(New):
 
 
 @bp.get("/keys")
+@operation(
+    "keys:read",
+    "keys.list",
+    shapes.listing("keys", Key, default=shapes.ref("DefaultKey")) | {"required": ["error", "data"]},
+    query=PAGING,
+    restricted=("own_only", "domains"),
+)
 def index() -> Json:
-    response = usual.index(Key)
+    """List API keys."""
+    response = listing("keys", Key.index(user_id(), **paging()))
     key = caller().key
     if key is None or not key.is_restricted:  # a restricted key sees only keys with its limits
         response["default"] = api_keys.default(user_id())
     return response
 
 
-@default_bp.put("/key/default/update")
-def update_default() -> Json:
+@bp.get("/key/<id:key_id>")
+@operation("keys:read", "keys.get", shapes.reading(Key), has_etag=True, restricted=("own_only", "domains"))
+def read(key_id: int) -> Response:
+    """Read an API key."""
+    return shown(Key, Key.show(user_id(), key_id))
+
+
+@bp.post("/key/add")
+@operation(
+    "keys:create",
+    "keys.create",
+    shapes.created(Key, key=_SECRET),
+    body=Key.creates(),
+    example={"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
+    errors=("keys_full", "key_exceeded", "admin_scope", "domains_unknown"),
+    has_etag=True,
+    changes_callers=True,
+    restricted=("own_only", "domains"),
+)
+def add(new: Row) -> Response:
+    """Add an API key."""
+    return created(Key, Key.create(user_id(), new))
+
+
+@bp.put("/key/<id:key_id>/update")
+@operation(
+    "keys:write",
+    "keys.update",
+    shapes.changed("API key has been updated successfully.", Key),
+    body=Key.updates(),
+    stored=Key.read,
+    example={"scopes": ["links:create"]},
+    errors=("key_exceeded", "admin_scope", "domains_unknown"),
+    row="api_keys",
+    has_etag=True,
+    changes_callers=True,
+    restricted=("own_only", "domains"),
+)
+def update(changes: Row, key_id: int) -> Response:
+    """Change an API key."""
+    return changed(Key, Key.change(user_id(), key_id, changes))
+
+
+@bp.delete("/key/<id:key_id>/delete")
+@operation(
+    "keys:write",
+    "keys.delete",
+    shapes.done("API key has been deleted successfully."),
+    errors=("key_exceeded",),
+    row="api_keys",
+    changes_callers=True,
+    restricted=("own_only", "domains"),
+)
+def delete(key_id: int) -> Json:
+    """Delete an API key."""
+    Key.delete(user_id(), key_id)
+    return ok("API key has been deleted successfully.")
+
+
+@bp.put("/key/default/update")
+@operation(
+    "keys:write",
+    "keys.updateDefault",
+    shapes.done("The default key has been turned on."),
+    body=DefaultKeyUpdate,
+    errors=("key_exceeded", "default_key_only"),
+    row="users",
+    changes_callers=True,
+)
+def update_default(changes: Row) -> Json:
+    """Turn the default key on or off.
+
+    It can be turned off while there is another valid key. This needs a key without limits. It can always be turned on
+    again on the page of API keys in the console, or by its replacement on the account page.
+    """
     if not scopes.is_unlimited(caller()):
         raise AppError("key_exceeded")
-    active = body(DefaultKeyUpdate)["active"]
+    active = changes["active"]
     api_keys.set_default(user_id(), active=active)
     return ok(f"The default key has been turned {'on' if active else 'off'}.")
 
 
 @bp.post("/key/<id:key_id>/rotate")
-def rotate(key_id: int) -> Json:
-    rotated = Key.rotate(user_id(), key_id, **body(KeyRotation))
+@operation(
+    "keys:write",
+    "keys.rotate",
+    shapes.success(
+        message="API key has been rotated successfully.",
+        id=shapes.ID,
+        key=_SECRET,
+        prefix=shapes.member(Key, "prefix"),
+        previous_until=shapes.member(Key, "previous_until"),
+    ),
+    body=KeyRotation,
+    errors=("key_exceeded",),
+    changes_callers=True,
+    restricted=("own_only", "domains"),
+)
+def rotate(rotation: Row, key_id: int) -> Json:
+    """Replace an API key.
+
+    The previous key works for `overlap` more seconds. A key that an earlier rotation replaced stops working at once.
+    """
+    rotated = Key.rotate(user_id(), key_id, **rotation)
     return ok("API key has been rotated successfully.", id=key_id, **rotated)

@@ -1,18 +1,98 @@
 """/api/overlay"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
-from linkmgr.api import usual
-from linkmgr.fields.query import paging
+from linkmgr.db.statements import Row
+from linkmgr.fields.query import PAGING, paging
 from linkmgr.repository import overlay
+from linkmgr.resources import shapes
 from linkmgr.resources.overlay import Overlay
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("overlay", __name__)
-usual.add_routes(bp, Overlay)
+_ANSWER = shapes.record(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
+SECTION = Section(
+    "overlay", "CTA overlays", Overlay.about, lambda: shapes.records_of(Overlay) | {"OverlayAnswer": _ANSWER}
+)
+
+
+@bp.get("/overlay")
+@operation(
+    "overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=PAGING, restricted=("own_only", "domains")
+)
+def index() -> Json:
+    """List CTA overlays."""
+    return listing("cta", Overlay.index(user_id(), **paging()))
+
+
+@bp.get("/overlay/<id:overlay_id>")
+@operation("overlay:read", "overlay.get", shapes.reading(Overlay), has_etag=True, restricted=("own_only", "domains"))
+def read(overlay_id: int) -> Response:
+    """Read a CTA overlay."""
+    return shown(Overlay, Overlay.show(user_id(), overlay_id))
+
+
+@bp.post("/overlay/add")
+@operation(
+    "overlay:create",
+    "overlay.create",
+    shapes.created(Overlay),
+    body=Overlay.creates(),
+    example={"type": "message", "name": "Sale", "message": "Everything must go."},
+    errors=("plan_feature", "plan_limit", "overlay_colours_too_close"),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a CTA overlay."""
+    return created(Overlay, Overlay.create(user_id(), new))
+
+
+@bp.put("/overlay/<id:overlay_id>/update")
+@operation(
+    "overlay:write",
+    "overlay.update",
+    shapes.changed("Overlay has been updated successfully.", Overlay),
+    body=Overlay.updates(),
+    stored=Overlay.read,
+    example={"label": "Have a look", "position": "top"},
+    errors=("overlay_colours_too_close",),
+    row="overlays",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, overlay_id: int) -> Response:
+    """Change a CTA overlay."""
+    return changed(Overlay, Overlay.change(user_id(), overlay_id, changes))
+
+
+@bp.delete("/overlay/<id:overlay_id>/delete")
+@operation(
+    "overlay:write",
+    "overlay.delete",
+    shapes.done("Overlay has been deleted successfully."),
+    row="overlays",
+    restricted=("own_only",),
+)
+def delete(overlay_id: int) -> Json:
+    """Delete a CTA overlay.
+
+    Its answers are deleted too. Links with this overlay redirect without it from then on.
+    """
+    Overlay.delete(user_id(), overlay_id)
+    return ok("Overlay has been deleted successfully.")
 
 
 @bp.get("/overlay/<id:overlay_id>/answers")
+@operation(
+    "overlay:read",
+    "overlay.listAnswers",
+    shapes.listing("answers", "OverlayAnswer"),
+    query=PAGING,
+    restricted=("own_only", "domains"),
+)
 def answers(overlay_id: int) -> Json:
+    """List the answers to an overlay."""
     return listing("answers", overlay.answers(user_id(), overlay_id, **paging()))

@@ -2,20 +2,40 @@
 
 from flask import Blueprint
 
-from linkmgr.fields.bodies import body
+from linkmgr.db.statements import Row
 from linkmgr.repository import plans
-from linkmgr.resources.plans import Subscription
+from linkmgr.resources import shapes
+from linkmgr.resources.plans import Plan, Subscription
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("plans", __name__)
+SECTION = Section(
+    "plans", "Plans", Plan.about, lambda: shapes.records_of(Plan), tables={"Limits of a plan": "Plan.limits"}
+)
 
 
 @bp.get("/plans")
+@operation("admin", "plans.list", shapes.all_of(Plan))
 def index() -> Json:
+    """List plans.
+
+    All plans in one response: `limit` and `page` are ignored.
+    """
     return ok(data=plans.all_plans())
 
 
 @bp.put("/plan/<id:plan_id>/user/<id:user_id>")
-def subscribe(plan_id: int, user_id: int) -> Json:
-    plans.subscribe(plan_id, user_id, **body(Subscription))
+@operation(
+    "admin",
+    "plans.subscribe",
+    shapes.done("User has been subscribed to this plan."),
+    body=Subscription,
+    example={"type": "yearly"},
+    row="users",
+    changes_callers=True,
+)
+def subscribe(subscription: Row, plan_id: int, user_id: int) -> Json:
+    """Subscribe a user to a plan."""
+    plans.subscribe(plan_id, user_id, **subscription)
     return ok("User has been subscribed to this plan.")

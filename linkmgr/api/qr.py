@@ -2,29 +2,101 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.api import usual
-from linkmgr.api.stats import list_visits
-from linkmgr.fields.query import paging
+from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
+from linkmgr.db.statements import Row
+from linkmgr.fields.qr import OBJECTS
+from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.stats import VISITS as PARAMETERS
+from linkmgr.qr import logos
 from linkmgr.repository import qr
+from linkmgr.resources import shapes
 from linkmgr.resources.qr import QrCode
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("qr", __name__)
-usual.add_routes(bp, QrCode, "read", "add", "update")
+SECTION = Section(
+    "qr",
+    "QR codes",
+    QrCode.about,
+    lambda: shapes.records_of(QrCode),
+    tables={f"Data of the type {kind}": schema.__name__ for kind, schema in OBJECTS.items()},
+    nouns={"qr": "QR code"},
+)
+
+_RECORD = {"details": shapes.ref("QrCode"), "data": shapes.ref("Statistics")}
+_ERRORS = (*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unknown")
 
 
 @bp.get("/qr")
+@operation("qr:read", "qr.list", shapes.listing("qrs", QrCode), query=PAGING, restricted=("own_only", "domains"))
 def index() -> Json:
+    """List QR codes."""
     return listing("qrs", qr.index(user_id(), **paging()))
 
 
-@bp.get("/qr/<id:qr_id>/visits")
-def visits(qr_id: int) -> Json | Response:
-    return list_visits(qr_id, what="QR code")
+@bp.get("/qr/<id:qr_id>")
+@operation("qr:read", "qr.get", shapes.success(**_RECORD), has_etag=True, restricted=("own_only", "domains"))
+def read(qr_id: int) -> Response:
+    """Read a QR code."""
+    return shown(QrCode, QrCode.show(user_id(), qr_id))
+
+
+@bp.post("/qr/add")
+@operation(
+    "qr:create",
+    "qr.create",
+    shapes.success(id=shapes.ID, link=shapes.own_url("qr/bcd234fgh567"), **_RECORD),
+    body=QrCode.creates(),
+    example={"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
+    errors=_ERRORS,
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a QR code."""
+    return created(QrCode, QrCode.create(user_id(), new))
+
+
+@bp.put("/qr/<id:qr_id>/update")
+@operation(
+    "qr:write",
+    "qr.update",
+    shapes.success(message="QR has been updated successfully.", **_RECORD),
+    body=QrCode.updates(),
+    stored=QrCode.read,
+    example={"data": "https://example.com/winter"},
+    errors=_ERRORS,
+    row="qrs",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, qr_id: int) -> Response:
+    """Change a QR code."""
+    return changed(QrCode, QrCode.change(user_id(), qr_id, changes))
 
 
 @bp.delete("/qr/<id:qr_id>/delete")
+@operation(
+    "qr:write",
+    "qr.delete",
+    shapes.done("QR Code has been deleted successfully."),
+    row="qrs",
+    restricted=("own_only",),
+)
 def delete(qr_id: int) -> Json:
+    """Delete a QR code."""
     qr.delete(user_id(), qr_id)
     return ok("QR Code has been deleted successfully.")
+
+
+@bp.get("/qr/<id:qr_id>/visits")
+@operation("qr:read", "qr.listVisits", VISITS, query=PARAMETERS, files=VISITS_CSV, restricted=("own_only", "domains"))
+def visits(qr_id: int) -> Json | Response:
+    """List the visits of a QR code.
+
+    Newest first, as long as the plan keeps visits. `next` is absent on the last page. With the header
+    `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.
+    """
+    return list_visits(qr_id, what="QR code")

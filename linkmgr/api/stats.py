@@ -4,17 +4,85 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from linkmgr.fields import dimensions, periods
 from linkmgr.fields import stats as queries
+from linkmgr.fields.dimensions import BY_NAME, DIMENSIONS
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import page_limit, parameters
-from linkmgr.repository import visit_list
+from linkmgr.repository import visit_list, visits
 from linkmgr.repository.stats_scope import Owner
+from linkmgr.resources import shapes
+from linkmgr.resources.resource import prose
 from linkmgr.settings import settings
 from linkmgr.visits import stats
 from linkmgr.visits.stats import Report
 from linkmgr.web import auth, csv
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("stats", __name__)
+
+_TIME = "2026-10-24T00:00:00+02:00"
+_NAMES = shapes.map_of("DE,-US", "country")
+_VISIT: dict[str, shapes.Shape] = {
+    "time": shapes.TIMESTAMP,
+    **{dimension.name: dimension.example for dimension in DIMENSIONS},
+    "bot": False,
+}
+
+
+def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
+    """Return the schema of an object with numbers and some of the members."""
+    numbers = shapes.record(**members, clicks=12, visitors=shapes.or_null(9))["properties"]
+    return {"type": "object", "properties": numbers, "additionalProperties": False, "examples": [example]}
+
+
+_RECORDS = {
+    "StatsRow": _some_of(
+        {"time": "2026-10-24", "country": "Germany", "clicks": 12},
+        time="2026-10-24",
+        **dict.fromkeys(BY_NAME, "Germany"),
+        target=shapes.ID,
+    ),
+    "StatsTotals": _some_of({"clicks": 12}),
+    "StatsMeta": shapes.record(
+        metrics=shapes.array_of(shapes.choice(*queries.METRICS)),
+        by=shapes.array_of(shapes.choice(*queries.BY)) | {"examples": [["time:day", "country"]]},
+        ids={"type": ["array", "null"], "items": shapes.ID, "examples": [None]},
+        campaign={"type": ["integer", "null"], "examples": [None]},
+        channel={"type": ["integer", "null"], "examples": [None]},
+        domain={"type": ["string", "null"], "examples": [None]},
+        **{"from": _TIME, "to": "2026-10-31T00:00:00+01:00"},
+        period=shapes.or_null(shapes.choice(*periods.PERIODS)),
+        timezone="Europe/Berlin",
+        filters=_NAMES,
+        bots=shapes.choice(*queries.BOTS),
+        order="time",
+        limit=shapes.number(1000, 1),
+        truncated=False,
+        source=shapes.choice("rollups", "visits"),
+        detailed_since=shapes.or_null(shapes.TIMESTAMP),
+        utc_days_before=shapes.DAY,
+        visitors_null_because={"type": ["string", "null"], "examples": [None]},
+    ),
+    "Visit": shapes.record(**_VISIT),
+}
+SECTION = Section(
+    "stats",
+    "Statistics",
+    prose(__file__, dimensions=dimensions, periods=periods, queries=queries, stats=stats, visits=visits),
+    lambda: _RECORDS,
+    tables={"Members of meta": "StatsMeta"},
+)
+
+# The visits of links and QR codes
+VISITS = shapes.success(
+    data=shapes.record(
+        perpage=shapes.number(15, 1), visits=shapes.array_of(shapes.ref("Visit")), next="20261121T093000.123456-1"
+    )
+    | {"required": ["perpage", "visits"], "additionalProperties": False}
+)
+VISITS_CSV = {"text/csv": csv.lines([_VISIT, shapes.example_of(shapes.record(**_VISIT), {}).values()]).decode()}
 
 
 def _owner() -> Owner:
@@ -30,12 +98,48 @@ def _answer(report: Report) -> Json | Response:
 
 
 @bp.get("/stats")
+@operation(
+    "stats:read",
+    "stats.query",
+    shapes.success(
+        data=shapes.record(rows=shapes.array_of(shapes.ref("StatsRow")), totals=shapes.ref("StatsTotals")),
+        meta=shapes.ref("StatsMeta"),
+    ),
+    query=queries.QUERY,
+    shown={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
+    errors=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
+    files={"text/csv": "time,country,clicks\r\n2026-10-24,Germany,12\r\n"},
+    restricted=("own_only", "domains"),
+    selections=("ids", "campaign", "channel", "domain"),
+)
 def read() -> Json | Response:
+    """Read statistics over time.
+
+    A parameter or a name that does not exist is a 400 that lists those that do.
+    """
     return _answer(stats.report(_owner(), queries.parse()))
 
 
 @bp.get("/stats/live")
+@operation(
+    "stats:read",
+    "stats.live",
+    shapes.success(
+        data=shapes.record(
+            rows=shapes.array_of(shapes.record(time=shapes.TIMESTAMP, clicks=3)), totals=shapes.record(clicks=3)
+        ),
+        meta=shapes.record(bots=shapes.choice(*queries.BOTS)),
+    ),
+    query=queries.LIVE,
+    errors=("administrators_only", "missing", "too_slow"),
+    files={"text/csv": "time,clicks\r\n2026-11-21 09:30:00,3\r\n"},
+    values={"minutes": stats.LIVE_MINUTES},
+)
 def live() -> Json | Response:
+    """Read the clicks of the last minutes.
+
+    A row for each of the last {minutes} minutes, in UTC, the current one included.
+    """
     return _answer(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
 
 

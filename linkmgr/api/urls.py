@@ -3,24 +3,25 @@
 import orjson
 from flask import Blueprint, Response
 
-from linkmgr.api import usual
-from linkmgr.api.stats import list_visits
-from linkmgr.db.statements import Page
+from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
+from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
-from linkmgr.fields.bodies import body
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import SEARCH, Parameter, paging, values_of
+from linkmgr.fields.query import PAGING, SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
+from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records
 from linkmgr.request import pool, scopes
 from linkmgr.request.request import warn
+from linkmgr.resources import shapes
 from linkmgr.resources.urls import Link
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("urls", __name__)
-usual.add_routes(bp, Link, "read", "update", "delete")
+SECTION = Section("links", "Links", Link.about, lambda: shapes.records_of(Link))
 
 QUERY = {
     "order": Parameter(
@@ -37,6 +38,39 @@ QUERY = {
         maxLength=MAX_URL,
         examples=["https://go.example.org/summer"],
     ),
+}
+
+_LIST = shapes.success(
+    data={
+        "allOf": [
+            shapes.ref("Page"),
+            shapes.record(urls=shapes.array_of(shapes.ref("LinkListed"))),
+            shapes.record(**shapes.STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
+        ]
+    },
+    id=shapes.ID | {"description": "With `short` only."},
+    details=shapes.ref("Link"),
+    code=shapes.text(
+        "short_url_unknown", description="If no link has this `short`, with the `message`, and `error` 1."
+    ),
+    message="You have no link with this short URL.",
+) | {"required": ["error"]}
+_LIST["properties"]["error"] = shapes.number(0)
+_LIST["examples"] = [shapes.example_of(shapes.listing("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
+
+_SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
+_RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics")}
+_ERRORS = (
+    "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
+    "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
+    "password_busy",
+)  # fmt: skip
+_NEW = {
+    "url": "https://example.com/sale",
+    "custom": "summer",
+    "expiry": "2030-12-31 23:59:59",
+    "geotarget": [{"location": "Germany", "link": "https://example.de/sale"}],
+    "parameters": [{"name": "utm_source", "value": "newsletter"}],
 }
 
 
@@ -66,7 +100,21 @@ def _list_links(q: str | None, *, by_clicks: bool) -> Page:
 
 
 @bp.get("/urls")
+@operation(
+    "links:read",
+    "links.list",
+    _LIST,
+    query=QUERY | PAGING,
+    errors=("address_too_long", "search_busy"),
+    restricted=("own_only", "domains"),
+)
 def index() -> Json:
+    """List links.
+
+    With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
+    addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
+    response has the status 200, `error` 1, the code `short_url_unknown` and no `data`.
+    """
     sent = values_of(QUERY)
     if short := sent["short"]:
         return _find(short)
@@ -78,16 +126,80 @@ def index() -> Json:
     return listing("urls", _list_links(sent["q"], by_clicks=sent["order"] == "click"))
 
 
-@bp.get("/url/<id:link_id>/visits")
-def visits(link_id: int) -> Json | Response:
-    return list_visits(link_id, what="link")
+@bp.get("/url/<id:link_id>")
+@operation(
+    "links:read",
+    "links.get",
+    shapes.success(id=shapes.ID, **_RECORD),
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def read(link_id: int) -> Response:
+    """Read a link."""
+    return shown(Link, Link.show(user_id(), link_id))
 
 
 @bp.post("/url/add")
-def add() -> Response:
-    response = usual.add(Link, body(Link.creates()))
+@operation(
+    "links:create",
+    "links.create",
+    shapes.success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
+    body=Link.creates(),
+    example=_NEW,
+    errors=("plan_limit", *_ERRORS),
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def add(new: Row) -> Response:
+    """Add a link."""
+    response = created(Link, Link.create(user_id(), new))
     if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
         members = response.get_json()
-        shown = ("error", "id", "shorturl", "short", "warnings")
-        response.set_data(orjson.dumps({name: members[name] for name in shown if name in members}))
+        names = ("error", "id", "shorturl", "short", "warnings")
+        response.set_data(orjson.dumps({name: members[name] for name in names if name in members}))
     return response
+
+
+@bp.put("/url/<id:link_id>/update")
+@operation(
+    "links:write",
+    "links.update",
+    shapes.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
+    body=Link.updates(),
+    stored=Link.read,
+    example={"url": "https://example.com/winter", "metatitle": "Winter sale"},
+    errors=_ERRORS,
+    row="links",
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def update(changes: Row, link_id: int) -> Response:
+    """Change a link."""
+    return changed(Link, Link.change(user_id(), link_id, changes))
+
+
+@bp.delete("/url/<id:link_id>/delete")
+@operation(
+    "links:write",
+    "links.delete",
+    shapes.done("Link has been deleted successfully."),
+    row="links",
+    restricted=("own_only", "domains"),
+)
+def delete(link_id: int) -> Json:
+    """Delete a link."""
+    Link.delete(user_id(), link_id)
+    return ok("Link has been deleted successfully.")
+
+
+@bp.get("/url/<id:link_id>/visits")
+@operation(
+    "links:read", "links.listVisits", VISITS, query=PARAMETERS, files=VISITS_CSV, restricted=("own_only", "domains")
+)
+def visits(link_id: int) -> Json | Response:
+    """List the visits of a link.
+
+    Newest first, as long as the plan keeps visits. `next` is absent on the last page. With the header
+    `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.
+    """
+    return list_visits(link_id, what="link")

@@ -3,16 +3,20 @@
 from flask import Blueprint, Response
 
 from linkmgr.db import transaction
-from linkmgr.fields.bodies import body
+from linkmgr.db.statements import Row
 from linkmgr.fields.query import Parameter, values_of
 from linkmgr.repository import login, users
+from linkmgr.resources import shapes
 from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import User
 from linkmgr.web import auth
 from linkmgr.web import export as web_export
+from linkmgr.web.export import BUSY
+from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, ok, updated, versioned
 
 bp = Blueprint("users", __name__)
+SECTION = Section("users", "Users", User.about, lambda: shapes.records_of(User))
 
 QUERY = {
     "filter": Parameter("Only users with this status.", type="string", enum=list(STATUSES)),
@@ -21,31 +25,65 @@ QUERY = {
 
 
 @bp.get("/users")
+@operation("admin", "users.list", shapes.all_of(User), query=QUERY, errors=("other_secret", *BUSY))
 def index() -> Response:
+    """List users.
+
+    All users in one response: `limit` and `page` are ignored.
+    """
     sent = values_of(QUERY)
     return web_export.streamed(users.search(status=sent["filter"], email=sent["email"]))
 
 
 @bp.get("/user/<id:user_id>")
+@operation("admin", "users.get", shapes.reading(User), errors=("other_secret",), has_etag=True)
 def read(user_id: int) -> Response:
+    """Read a user."""
     user = users.read(user_id)
     return versioned(user.pop("version"), data=user)
 
 
 @bp.post("/user/add")
-def add() -> Response:
-    members = body(User.creates())
+@operation(
+    "admin",
+    "users.create",
+    shapes.changed("User has been registered.", User),
+    body=User.creates(),
+    example={"username": "carol", "email": "carol@example.com", "password": "correct horse"},
+    errors=("username_taken", "email_taken", "plan_not_premium", "other_secret", "password_busy"),
+    has_etag=True,
+    changes_callers=True,
+)
+def add(new: Row) -> Response:
+    """Register a user."""
     with transaction.joined():
-        user = users.read(User.register(members)["id"])
+        user = users.read(User.register(new)["id"])
     return updated("User has been registered.", user.pop("version"), verb="set", data=user)
 
 
 @bp.delete("/user/<id:user_id>/delete")
+@operation(
+    "admin",
+    "users.delete",
+    shapes.done("User has been deleted."),
+    errors=("delete_self", "delete_last_administrator", "other_secret"),
+    row="users",
+    changes_callers=True,
+)
 def delete(user_id: int) -> Json:
+    """Delete a user.
+
+    Deletes everything that the user owns.
+    """
     users.delete(user_id, by=auth.user_id())
     return ok("User has been deleted.")
 
 
 @bp.get("/user/login/<id:user_id>")
+@operation("admin", "users.createLoginLink", shapes.success(url=shapes.own_url("login/...")))
 def login_link(user_id: int) -> Json:
+    """Create a sign-in link for a user.
+
+    The link can be used once, within an hour.
+    """
     return ok(url=login.new_link(user_id))

@@ -2,20 +2,23 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.api import usual
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Integer
-from linkmgr.fields.bodies import New, body
-from linkmgr.fields.member import member
+from linkmgr.fields.bodies import New
+from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import paging, query_choice
+from linkmgr.fields.query import PAGING, Parameter, paging, query_choice
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.repository import outbox, webhooks
 from linkmgr.request import scopes
-from linkmgr.resources.webhooks import OF_USERS, PATTERNS, Webhook, match_users, users_problem
+from linkmgr.resources import shapes
+from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.webhooks import OF_USERS, PATTERNS, TEST, TYPES, Webhook, match_users, users_problem
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("webhooks", __name__)
 
@@ -24,6 +27,60 @@ TESTED = {
     True: "A test event will be delivered within seconds.",
     False: "A test event will be recorded within seconds. This webhook has no URL.",
 }
+
+_TIME = shapes.text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
+_MESSAGE = shapes.text("msg_17", pattern="^msg_[0-9]+$")
+_TYPE = shapes.choice("link.created", *TYPES[1:], TEST)
+_SECRET = shapes.text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
+_DATA: JsonSchema = {
+    "type": "object",
+    "description": "The record as its GET shows it.",
+    "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
+}
+_RECORDS = {
+    "Delivery": shapes.record(
+        id=shapes.ID,
+        message=_MESSAGE | {"description": "The `webhook-id`."},
+        type=_TYPE,
+        state=shapes.choice("delivered", "waiting", "failed", "off")
+        | {"description": "`off`: waiting until the webhook is active and has a URL."},
+        attempts=1,
+        attempted=shapes.or_null(shapes.TIMESTAMP),
+        status=shapes.or_null(200) | {"description": "The status of the response, or null if there was none."},
+        milliseconds=shapes.or_null(85),
+        response=shapes.text("ok", description="The beginning of the response, or why there was none."),
+        due=shapes.or_null(shapes.TIMESTAMP) | {"description": "The time of the next attempt."},
+        date=shapes.TIMESTAMP,
+        data=_DATA,
+    ),
+    "Event": shapes.record(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
+}
+_CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {kind.path: kind.__name__ for kind in KINDS}
+
+
+def _records() -> dict[str, JsonSchema]:
+    return shapes.records_of(Webhook) | _RECORDS
+
+
+def _carried_by(event: str) -> str:
+    """Return the name of the record that an event carries, or "" for another object."""
+    subject, _, change = event.partition(".")
+    return _CARRIED.get(subject, "") if change in ("created", "updated", "finished") else ""
+
+
+SECTION = Section(
+    "webhooks",
+    "Webhooks and events",
+    Webhook.about,
+    _records,
+    events={event: _carried_by(event) for event in TYPES},
+)
+_EVENTS = {
+    "limit": Parameter("The number of events, at most 1000.", type="integer", minimum=1, default=15),
+    "after": Parameter("The `next` of the previous response.", **shapes.CURSOR),
+    "type": Parameter("Only events of this type or prefix, such as `link.*`.", type="string"),
+}
+_UNKNOWN = ("campaign_unknown", "channel_unknown", "domain_unknown")
 
 
 class Rotation(New):
@@ -52,38 +109,90 @@ def _require_admin_for(webhook_id: int) -> None:
         _require_admin(webhooks.read(user_id(), webhook_id)["events"])
 
 
-usual.add_routes(bp, Webhook, "index", "read", "delete")
+@bp.get("/webhooks")
+@operation("webhooks:read", "webhooks.list", shapes.listing("webhooks", Webhook), query=PAGING)
+def index() -> Json:
+    """List webhooks."""
+    return listing("webhooks", Webhook.index(user_id(), **paging()))
+
+
+@bp.get("/webhook/<id:webhook_id>")
+@operation("webhooks:read", "webhooks.get", shapes.reading(Webhook), has_etag=True)
+def read(webhook_id: int) -> Response:
+    """Read a webhook."""
+    return shown(Webhook, Webhook.show(user_id(), webhook_id))
 
 
 @bp.post("/webhooks")
-def add() -> Response:
-    members = body(Webhook.creates())
-    _require_admin(members["events"])
-    return usual.add(Webhook, members)
+@operation(
+    "webhooks:create",
+    "webhooks.create",
+    shapes.created(Webhook, secret=_SECRET),
+    body=Webhook.creates(),
+    example={"name": "Shop", "url": "https://example.com/hooks", "events": ["link.created", "visit"]},
+    errors=("webhooks_full", *_UNKNOWN),
+    has_etag=True,
+)
+def add(new: Row) -> Response:
+    """Add a webhook.
+
+    The `secret` is shown only once. A user has at most 20 webhooks.
+    """
+    _require_admin(new["events"])
+    return created(Webhook, Webhook.create(user_id(), new))
 
 
 @bp.put("/webhook/<id:webhook_id>/update")
-def update(webhook_id: int) -> Response:
-    changes = usual.changes(Webhook, webhook_id)
+@operation(
+    "webhooks:write",
+    "webhooks.update",
+    shapes.changed("Webhook has been updated successfully.", Webhook),
+    body=Webhook.updates(),
+    stored=Webhook.read,
+    example={"events": ["link.*"]},
+    errors=_UNKNOWN,
+    row="webhooks",
+    has_etag=True,
+)
+def update(changes: Row, webhook_id: int) -> Response:
+    """Change a webhook."""
     _require_admin(changes.get("events", []))
     _require_admin_for(webhook_id)
-    return usual.change(Webhook, webhook_id, changes)
+    return changed(Webhook, Webhook.change(user_id(), webhook_id, changes))
+
+
+@bp.delete("/webhook/<id:webhook_id>/delete")
+@operation("webhooks:write", "webhooks.delete", shapes.done("Webhook has been deleted successfully."), row="webhooks")
+def delete(webhook_id: int) -> Json:
+    """Delete a webhook."""
+    Webhook.delete(user_id(), webhook_id)
+    return ok("Webhook has been deleted successfully.")
 
 
 @bp.post("/webhook/<id:webhook_id>/rotate")
-def rotate(webhook_id: int) -> Json:
+@operation("webhooks:write", "webhooks.rotateSecret", shapes.success(secret=_SECRET), body=Rotation)
+def rotate(rotation: Row, webhook_id: int) -> Json:
+    """Replace the secret of a webhook."""
     secret = new_secret()
-    webhooks.rotate(user_id(), webhook_id, secret=secret, **body(Rotation))
+    webhooks.rotate(user_id(), webhook_id, secret=secret, **rotation)
     return ok(secret=secret)
 
 
 @bp.post("/webhook/<id:webhook_id>/test")
+@operation("webhooks:write", "webhooks.test", shapes.done(TESTED[True]), errors=("webhook_off",))
 def test(webhook_id: int) -> Json:
+    """Send a test event.
+
+    The event has the type `webhook.test`. See its delivery for the result. If the webhook has no URL, it is only
+    recorded.
+    """
     return ok(TESTED[webhooks.test(user_id(), webhook_id)])
 
 
 @bp.get("/webhook/<id:webhook_id>/deliveries")
+@operation("webhooks:read", "webhooks.listDeliveries", shapes.listing("deliveries", "Delivery"), query=PAGING)
 def deliveries(webhook_id: int) -> Json:
+    """List the deliveries of a webhook."""
     _require_admin_for(webhook_id)
     page = webhooks.deliveries(user_id(), webhook_id, **paging())
     if not page.rows:
@@ -92,14 +201,38 @@ def deliveries(webhook_id: int) -> Json:
 
 
 @bp.post("/delivery/<id:delivery_id>/retry")
+@operation(
+    "webhooks:write",
+    "webhooks.retry",
+    shapes.done("The delivery will be sent again within seconds."),
+    errors=("webhook_off", "webhook_without_url"),
+)
 def retry(delivery_id: int) -> Json:
+    """Send a delivery again."""
     webhooks.retry(user_id(), delivery_id)
     return ok("The delivery will be sent again within seconds.")
 
 
 @bp.get("/events")
+@operation(
+    "webhooks:read",
+    "webhooks.listEvents",
+    shapes.success(
+        data=shapes.record(
+            perpage=shapes.number(15, 1),
+            events=shapes.array_of(shapes.ref("Event")),
+            next=shapes.CURSOR | {"description": "The `after` of the next call, also if there are no events."},
+        )
+    ),
+    query=_EVENTS,
+)
 def events() -> Json:
-    """Return events, the oldest first. `next` is the `after` of the next call, also if there are no events."""
+    """Read events, the oldest first.
+
+    No event is missed or repeated if each call sends the `next` of the previous response. A call with a `type` examines
+    at most 10,000 events. So it may return fewer events than `limit`, or none, while there are more. Call again at once
+    until `next` is the `after` that you sent.
+    """
     page, name = paging(first=0), query_choice("type", PATTERNS)
     if page["number"] > 1:
         raise invalid("page is not supported here. Send the 'next' of the last response as after")

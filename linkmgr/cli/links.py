@@ -15,7 +15,7 @@ from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
-from linkmgr.imports import job, requests, services
+from linkmgr.imports import bodies, job, requests, services
 from linkmgr.repository import account, imports
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources.urls import Link
@@ -56,7 +56,7 @@ def _show(preview: Row) -> None:
 
 
 def _recognize(stream: IO[bytes], file: Path, source: str, mapping: str | None) -> requests.File:
-    columns = api.parse_mapping(mapping) if mapping else {}
+    columns = bodies.parse_mapping(mapping) if mapping else {}
     return requests.recognize(stream, file.stat().st_size, file.name, None if source == "auto" else source, columns)
 
 
@@ -67,7 +67,7 @@ def _service(source: str, address: str | None) -> requests.Service:
         raise click.UsageError(f"With --address, name the service: --source {', '.join(services.SERVICES)}.")
     token = click.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline().strip()
     members = {"source": source, "address": address, "token": token}
-    return api.service({name: value for name, value in members.items() if value})
+    return bodies.service({name: value for name, value in members.items() if value})
 
 
 def _require_begun(user_id: int, import_id: int) -> None:
@@ -85,7 +85,7 @@ def _require_begun(user_id: int, import_id: int) -> None:
 @click.option("--source", type=click.Choice(("auto", *requests.SOURCES)), default="auto", show_default=True)
 @click.option("--address", help="Read this service instead of a file, and its token from the standard input.")
 @click.option("--mapping", help='JSON object of members and columns, such as {"url": "Target"}.')
-@click.option("--on-conflict", type=click.Choice(api.RULES), default=api.RULES[0], show_default=True)
+@click.option("--on-conflict", type=click.Choice(bodies.RULES), default=bodies.RULES[0], show_default=True)
 @click.option("--dry-run", is_flag=True, help="Show what is recognized and the first rows. Store nothing.")
 @click.option("--resume", "import_id", type=click.IntRange(1), metavar="ID", help="Continue an import that stopped.")
 @click.option("--errors", type=click.Path(path_type=Path, dir_okay=False), help="Write the failed rows to this CSV.")

@@ -5,16 +5,16 @@ The modules that build them are imported on the first request.
 
 import hashlib
 import json
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import orjson
 from flask import Blueprint, Flask, Response, make_response, render_template, request
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
-from linkmgr.fields import unknown
 from linkmgr.settings import settings, this_app
-from linkmgr.web import operation, security_headers
+from linkmgr.web import security_headers
+from linkmgr.web.operation import operation
 
 docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name__)
 
@@ -22,7 +22,6 @@ docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name_
 def init_app(app: Flask) -> None:
     for blueprint in (docs_bp, document_bp):
         app.register_blueprint(blueprint, url_prefix="/api")
-    app.before_request(_warn_unknown_parameters)
 
 
 @lru_cache(1)
@@ -34,7 +33,9 @@ def _document(app: Flask) -> bytes:
 
 
 @document_bp.get("/openapi.json")
+@operation("public", "document.get", {"type": "object"}, has_etag=True)
 def document() -> AnyResponse:
+    """Read this document."""
     content = _document(this_app())
     response = Response(content, mimetype="application/json")
     response.set_etag(hashlib.sha256(content).hexdigest()[:32])
@@ -60,22 +61,10 @@ def _contents(app: Flask) -> Markup:
 
 
 @docs_bp.get("/docs")
+@operation("public", "")
 def page() -> Response:
     response = make_response(render_template("docs.html", contents=_contents(this_app())))
     policy = f"{security_headers.POLICY}; connect-src 'self'; script-src 'nonce-{security_headers.nonce()}'"
     response.headers["Content-Security-Policy"] = policy
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-@cache
-def _query_names(app: Flask) -> dict[str, frozenset[str]]:
-    from linkmgr.openapi.contents import contents  # noqa: PLC0415
-
-    return {route.operation.id: frozenset(route.operation.query) for _, routes in contents(app) for route in routes}
-
-
-def _warn_unknown_parameters() -> None:
-    stated = operation.current()
-    if request.query_string and stated and stated.id:
-        unknown.warn_unknown_parameters(_query_names(this_app()).get(stated.id, frozenset()))

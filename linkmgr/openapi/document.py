@@ -12,12 +12,12 @@ from linkmgr.fields.problems import CODES
 from linkmgr.openapi import responses
 from linkmgr.openapi.contents import Contents, records_of
 from linkmgr.openapi.contents import contents as contents_of
-from linkmgr.openapi.model import prose
 from linkmgr.openapi.responses import is_cacheable, is_conditional
 from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
+from linkmgr.resources.resource import prose
 from linkmgr.resources.shapes import ID, record, ref, text
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency
@@ -163,7 +163,7 @@ def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[st
 def _introduction() -> str:
     problems = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
     limits = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
-    return prose("introduction", **limits, OTHER=OTHER, PROBLEMS=problems)
+    return prose(__file__, **limits, OTHER=OTHER, PROBLEMS=problems)
 
 
 def build(app: Flask, base_url: str) -> JsonSchema:

@@ -15,8 +15,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def require_session() -> Response | None:
-    """Set the members of `g` that describe the user. Redirect to the sign-in page without a session, and to the account
-    page until a user who was given a link has set a password."""
+    """Set the members of `g` that describe the user, or redirect to the sign-in page without a session."""
     current = sessions.current()
     if current is None:
         return redirect(url_for("login.form"), code=303)
@@ -28,9 +27,12 @@ def require_session() -> Response | None:
     g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])
     g.lacks_password, g.session = current["lacks_password"], sessions.digest()
     g.by_link = current["by_link"] or g.lacks_password
-    if g.lacks_password and request.blueprint != "account_page":
-        return redirect(url_for("account_page.show"), code=303)
     return None
+
+
+def require_password() -> Response | None:
+    """Redirect to the account page until a user who was given a link has set a password."""
+    return redirect(url_for("account_page.show"), code=303) if g.lacks_password else None
 
 
 def parse_utc(text: str) -> datetime:

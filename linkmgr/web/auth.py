@@ -72,9 +72,11 @@ def check_again() -> None:
 
 
 def _forget_after_write(response: Response) -> Response:
-    request, stated = web_request.current(), operation.current()
-    if request.method not in ("GET", "HEAD", "OPTIONS") and (stated.changes_callers if stated else not request.is_api):
-        callers.forget()
+    request = web_request.current()
+    if request.method not in ("GET", "HEAD", "OPTIONS"):
+        stated = operation.current()
+        if stated.changes_callers if stated else not request.is_api:
+            callers.forget()
     return response
 
 

@@ -20,6 +20,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import body, changes_of
 from linkmgr.fields.member import JsonSchema, first_examples
 from linkmgr.fields.query import Parameter
+from linkmgr.fields.unknown import warn_unknown_parameters
 from linkmgr.request import request as web_request
 from linkmgr.request import scopes
 from linkmgr.settings import this_app
@@ -60,23 +61,30 @@ class Operation:
         description = description.format(**self.values) if self.values else description
         stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
 
-        @wraps(view)
-        def handler(**ids: Any) -> Any:
-            return view(stated.load(ids), **ids)
-
-        declared: Any = view if self.body is None or self.is_upload else handler
+        declared: Any = view if self.body is None or self.is_upload else self._with_body(view)
         declared.operation = stated
         return cast("View", declared)
 
-    def load(self, ids: dict[str, int]) -> Row:
-        """Return the body of the current request. `ids` are those in its path."""
-        assert self.body
-        read = self.stored
-        if read is None:
-            return body(self.body)
+    def _with_body(self, view: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a handler that passes the body to a view as its first argument."""
+        schema = self.body
+        assert schema
+
+        @wraps(view)
+        def create(**ids: int) -> Any:
+            return view(body(schema), **ids)
+
+        @wraps(view)
+        def update(**ids: int) -> Any:
+            return view(changes_of(schema, lambda: self._read_stored(ids)), **ids)
+
+        return update if self.stored else create
+
+    def _read_stored(self, ids: dict[str, int]) -> Row:
         owner = web_request.current().caller.id
+        assert self.stored
         assert owner
-        return changes_of(self.body, lambda: read(owner, *ids.values()))
+        return self.stored(owner, *ids.values())
 
     @property
     def is_for_administrators(self) -> bool:
@@ -145,3 +153,9 @@ def init_app(app: Flask) -> None:
     scopes.init_app(app, {route.operation.scope for route in stated} - {PUBLIC})
     limits = {route.rule.rule: route.operation.limit for route in stated}
     web_request.BODY_LIMITS |= {path: limit for path, limit in limits.items() if limit}
+    app.before_request(_warn_unknown_parameters)
+
+
+def _warn_unknown_parameters() -> None:
+    if web_request.current().query_string and (stated := current()):
+        warn_unknown_parameters(stated.query)

@@ -4,7 +4,7 @@ from flask import render_template
 from werkzeug.datastructures import MultiDict
 
 from linkmgr.db.statements import Row
-from linkmgr.pages.administration.blueprint import bp
+from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import Form
 from linkmgr.repository import plans as stored_plans

@@ -12,7 +12,7 @@ from typing import Any
 from flask import g, render_template
 
 from linkmgr.pages import charts, signed_in
-from linkmgr.pages.administration.blueprint import bp
+from linkmgr.pages.administration.access import bp
 from linkmgr.repository import service as repository
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import PREFIX, RELEASE, settings

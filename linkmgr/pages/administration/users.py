@@ -13,7 +13,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
-from linkmgr.pages.administration.blueprint import bp
+from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import lines, to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import flash_with_warnings

@@ -29,6 +29,7 @@ def blueprint(name: str, url_prefix: str) -> Blueprint:
     """Return a blueprint of pages for signed-in users."""
     bp = Blueprint(name, __name__, url_prefix=url_prefix)
     bp.before_request(signed_in.require_session)
+    bp.before_request(signed_in.require_password)
     bp.after_request(security_headers.keep_private)
     bp.after_request(_allow_previews)
     return bp

@@ -11,7 +11,7 @@ from linkmgr.api import imports as api
 from linkmgr.api.export import LINKS
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
-from linkmgr.imports import requests, services
+from linkmgr.imports import bodies, requests, services
 from linkmgr.imports.account import export as account_export
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp
@@ -29,7 +29,7 @@ PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 @bp.get("/imports")
 def imports() -> str:
     page = repository.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/imports.html", page=page, services=services.SERVICES, rules=api.RULES)
+    return render_template("console/imports.html", page=page, services=services.SERVICES, rules=bodies.RULES)
 
 
 @bp.post("/imports/new")
@@ -40,11 +40,11 @@ def import_add() -> Response:
             upload = uploads.receive()
             if response := require_session():  # it may have ended while the file arrived
                 return response
-            file = api.recognize(upload, api.rules_of({}))
+            file = bodies.recognize(upload, bodies.rules_of({}))
             import_id = requests.add(g.user_id, file, on_conflict=None)
         else:
             form = request.form.to_dict()
-            import_id = requests.add(g.user_id, api.service(form), api.rules_of(form)["on_conflict"])
+            import_id = requests.add(g.user_id, bodies.service(form), bodies.rules_of(form)["on_conflict"])
     except AppError as error:
         flash(error.message, "error")
         return redirect(url_for("console.imports"), code=303)
@@ -58,7 +58,7 @@ def import_page(row_id: int) -> str:
     if row["state"] == "draft":
         mapping = {name: column for name, column in request.args.items() if name in MEMBERS and column}
         preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
-        return render_template("console/import_draft.html", row=row, preview=preview, rules=api.RULES)
+        return render_template("console/import_draft.html", row=row, preview=preview, rules=bodies.RULES)
     failed = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
     return render_template("console/import.html", row=row, failed=failed)
 
@@ -67,7 +67,7 @@ def import_page(row_id: int) -> str:
 def import_begin(row_id: int) -> Response:
     mapping: dict[str, Any] = {name: column for name, column in request.form.items() if name in MEMBERS and column}
     try:
-        rules = api.rules_of(request.form.to_dict())
+        rules = bodies.rules_of(request.form.to_dict())
         requests.begin(g.user_id, row_id, on_conflict=rules["on_conflict"], mapping=mapping)
     except AppError as error:
         if repository.read(g.user_id, row_id)["state"] == "draft":  # otherwise another request has begun it

@@ -1,0 +1,76 @@
+"""/api/bio"""
+
+from flask import Blueprint, Response
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.query import PAGING, paging
+from linkmgr.resources import shapes
+from linkmgr.resources.bio import BioPage
+from linkmgr.web.auth import user_id
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+
+bp = Blueprint("bio", __name__)
+SECTION = Section("bio", "Bio pages", BioPage.about, lambda: shapes.records_of(BioPage), nouns={"bio": "bio page"})
+
+
+@bp.get("/bio")
+@operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=PAGING, restricted=("own_only", "domains"))
+def index() -> Json:
+    """List bio pages."""
+    return listing("bios", BioPage.index(user_id(), **paging()))
+
+
+@bp.get("/bio/<id:bio_id>")
+@operation("bio:read", "bio.get", shapes.reading(BioPage), has_etag=True, restricted=("own_only", "domains"))
+def read(bio_id: int) -> Response:
+    """Read a bio page."""
+    return shown(BioPage, BioPage.show(user_id(), bio_id))
+
+
+@bp.post("/bio/add")
+@operation(
+    "bio:create",
+    "bio.create",
+    shapes.created(BioPage, alias="dana", shorturl=shapes.own_url("dana")),
+    body=BioPage.creates(),
+    example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
+    errors=("plan_feature", "alias_taken"),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a bio page."""
+    return created(BioPage, BioPage.create(user_id(), new))
+
+
+@bp.put("/bio/<id:bio_id>/update")
+@operation(
+    "bio:write",
+    "bio.update",
+    shapes.changed("Bio page has been updated successfully.", BioPage),
+    body=BioPage.updates(),
+    stored=BioPage.read,
+    example={"bio": "I write.", "theme": "dark"},
+    errors=("plan_feature", "alias_taken"),
+    row="bios",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, bio_id: int) -> Response:
+    """Change a bio page."""
+    return changed(BioPage, BioPage.change(user_id(), bio_id, changes))
+
+
+@bp.delete("/bio/<id:bio_id>/delete")
+@operation(
+    "bio:write",
+    "bio.delete",
+    shapes.done("Bio page has been deleted successfully."),
+    row="bios",
+    restricted=("own_only",),
+)
+def delete(bio_id: int) -> Json:
+    """Delete a bio page."""
+    BioPage.delete(user_id(), bio_id)
+    return ok("Bio page has been deleted successfully.")

@@ -1,0 +1,86 @@
+"""/api/domains and /api/domain"""
+
+from flask import Blueprint, Response
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.query import PAGING, paging
+from linkmgr.qr import logos
+from linkmgr.resources import shapes
+from linkmgr.resources.domains import Domain
+from linkmgr.web.auth import user_id
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+
+bp = Blueprint("domains", __name__)
+SECTION = Section("domains", "Branded domains", Domain.about, lambda: shapes.records_of(Domain))
+
+
+@bp.get("/domains")
+@operation(
+    "domains:read", "domains.list", shapes.listing("domains", Domain), query=PAGING, restricted=("own_only", "domains")
+)
+def index() -> Json:
+    """List branded domains."""
+    return listing("domains", Domain.index(user_id(), **paging()))
+
+
+@bp.get("/domain/<id:domain_id>")
+@operation("domains:read", "domains.get", shapes.reading(Domain), has_etag=True, restricted=("own_only", "domains"))
+def read(domain_id: int) -> Response:
+    """Read a branded domain."""
+    return shown(Domain, Domain.show(user_id(), domain_id))
+
+
+@bp.post("/domain/add")
+@operation(
+    "domains:create",
+    "domains.create",
+    shapes.created(Domain),
+    body=Domain.creates(),
+    example={
+        "domain": "https://go.example.com",
+        "redirectroot": "https://example.com/",
+        "redirect404": "https://example.com/missing",
+    },
+    errors=("plan_feature", "plan_limit", "domain_taken", "domain_unproven", "redirect_branded", *logos.ERRORS),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a branded domain."""
+    return created(Domain, Domain.create(user_id(), new))
+
+
+@bp.put("/domain/<id:domain_id>/update")
+@operation(
+    "domains:write",
+    "domains.update",
+    shapes.changed("Domain has been updated successfully.", Domain),
+    body=Domain.updates(),
+    stored=Domain.read,
+    errors=("redirect_branded", *logos.ERRORS),
+    row="domains",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, domain_id: int) -> Response:
+    """Change a branded domain."""
+    return changed(Domain, Domain.change(user_id(), domain_id, changes))
+
+
+@bp.delete("/domain/<id:domain_id>/delete")
+@operation(
+    "domains:write",
+    "domains.delete",
+    shapes.done("Domain has been deleted successfully."),
+    errors=("domain_in_use",),
+    row="domains",
+    restricted=("own_only",),
+)
+def delete(domain_id: int) -> Json:
+    """Delete a branded domain.
+
+    A domain that links use cannot be deleted.
+    """
+    Domain.delete(user_id(), domain_id)
+    return ok("Domain has been deleted successfully.")

@@ -1,0 +1,76 @@
+"""/api/pixels and /api/pixel"""
+
+from flask import Blueprint, Response
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.query import PAGING, paging
+from linkmgr.resources import shapes
+from linkmgr.resources.pixels import Pixel
+from linkmgr.web.auth import user_id
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+
+bp = Blueprint("pixels", __name__)
+SECTION = Section("pixels", "Pixels", Pixel.about, lambda: shapes.records_of(Pixel))
+
+
+@bp.get("/pixels")
+@operation(
+    "pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=PAGING, restricted=("own_only", "domains")
+)
+def index() -> Json:
+    """List pixels."""
+    return listing("pixels", Pixel.index(user_id(), **paging()))
+
+
+@bp.get("/pixel/<id:pixel_id>")
+@operation("pixels:read", "pixels.get", shapes.reading(Pixel), has_etag=True, restricted=("own_only", "domains"))
+def read(pixel_id: int) -> Response:
+    """Read a pixel."""
+    return shown(Pixel, Pixel.show(user_id(), pixel_id))
+
+
+@bp.post("/pixel/add")
+@operation(
+    "pixels:create",
+    "pixels.create",
+    shapes.created(Pixel),
+    body=Pixel.creates(),
+    example={"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"},
+    errors=("plan_feature", "plan_limit"),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a pixel."""
+    return created(Pixel, Pixel.create(user_id(), new))
+
+
+@bp.put("/pixel/<id:pixel_id>/update")
+@operation(
+    "pixels:write",
+    "pixels.update",
+    shapes.changed("Pixel has been updated successfully.", Pixel),
+    body=Pixel.updates(),
+    stored=Pixel.read,
+    row="pixels",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, pixel_id: int) -> Response:
+    """Change a pixel."""
+    return changed(Pixel, Pixel.change(user_id(), pixel_id, changes))
+
+
+@bp.delete("/pixel/<id:pixel_id>/delete")
+@operation(
+    "pixels:write",
+    "pixels.delete",
+    shapes.done("Pixel has been deleted successfully."),
+    row="pixels",
+    restricted=("own_only",),
+)
+def delete(pixel_id: int) -> Json:
+    """Delete a pixel."""
+    Pixel.delete(user_id(), pixel_id)
+    return ok("Pixel has been deleted successfully.")

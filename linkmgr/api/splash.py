@@ -1,0 +1,81 @@
+"""/api/splash"""
+
+from flask import Blueprint, Response
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.query import PAGING, paging
+from linkmgr.resources import shapes
+from linkmgr.resources.splash import Splash
+from linkmgr.web.auth import user_id
+from linkmgr.web.operation import Section, operation
+from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+
+bp = Blueprint("splash", __name__)
+SECTION = Section(
+    "splash", "Splash pages", Splash.about, lambda: shapes.records_of(Splash), nouns={"splash": "splash page"}
+)
+
+
+@bp.get("/splash")
+@operation(
+    "splash:read", "splash.list", shapes.listing("splash", Splash), query=PAGING, restricted=("own_only", "domains")
+)
+def index() -> Json:
+    """List splash pages."""
+    return listing("splash", Splash.index(user_id(), **paging()))
+
+
+@bp.get("/splash/<id:splash_id>")
+@operation("splash:read", "splash.get", shapes.reading(Splash), has_etag=True, restricted=("own_only", "domains"))
+def read(splash_id: int) -> Response:
+    """Read a splash page."""
+    return shown(Splash, Splash.show(user_id(), splash_id))
+
+
+@bp.post("/splash/add")
+@operation(
+    "splash:create",
+    "splash.create",
+    shapes.created(Splash),
+    body=Splash.creates(),
+    example={"name": "Launch", "title": "One moment", "message": "The sale starts soon."},
+    errors=("plan_feature", "plan_limit"),
+    has_etag=True,
+    restricted=("own_only",),
+)
+def add(new: Row) -> Response:
+    """Add a splash page."""
+    return created(Splash, Splash.create(user_id(), new))
+
+
+@bp.put("/splash/<id:splash_id>/update")
+@operation(
+    "splash:write",
+    "splash.update",
+    shapes.changed("Splash page has been updated successfully.", Splash),
+    body=Splash.updates(),
+    stored=Splash.read,
+    row="splash_pages",
+    has_etag=True,
+    restricted=("own_only",),
+)
+def update(changes: Row, splash_id: int) -> Response:
+    """Change a splash page."""
+    return changed(Splash, Splash.change(user_id(), splash_id, changes))
+
+
+@bp.delete("/splash/<id:splash_id>/delete")
+@operation(
+    "splash:write",
+    "splash.delete",
+    shapes.done("Splash page has been deleted successfully."),
+    row="splash_pages",
+    restricted=("own_only",),
+)
+def delete(splash_id: int) -> Json:
+    """Delete a splash page.
+
+    Links with this splash page redirect without it from then on.
+    """
+    Splash.delete(user_id(), splash_id)
+    return ok("Splash page has been deleted successfully.")
