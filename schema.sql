@@ -274,6 +274,39 @@ SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.u
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#]+)');
 
+-- Return those of these hosts that are branded domains.
+CREATE FUNCTION branded_hosts(hosts text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ARRAY(SELECT host FROM live_domains WHERE host = ANY (hosts));
+END $$;
+
+-- Refuse a link with targets on these hosts if one is a branded domain, which could redirect back.
+CREATE FUNCTION require_unbranded(hosts text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF hosts <> '{}' AND branded_hosts(hosts) <> '{}' THEN
+        PERFORM refuse('link_branded');
+    END IF;
+END $$;
+
+-- Return the URLs that a link redirects to.
+CREATE FUNCTION targets_of(url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb) RETURNS text[]
+    LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY(SELECT target #>> '{}'
+                   FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink),
+                                         'strict $.** ? (@.type() == "string")') target);
+END $$;
+
+-- Return true if a change of a link with the targets `stored` is refused: because a new target is on a branded domain,
+-- or a stored one on the new domain of the link. A stored target may be on a host that has become a branded domain.
+CREATE FUNCTION is_branded_change(sent text[], stored text[], new_host text) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN sent <> '{}' AND branded_hosts(ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
+                                                 WHERE (target = ANY (stored)) IS NOT TRUE)) <> '{}'
+           OR new_host IN (SELECT host_of(target) FROM unnest(stored) AS target);
+END $$;
+
 -- Reject redirects from one branded domain to another, which could redirect back. The lock makes concurrent writes
 -- wait for each other, so that the later one sees the other domain.
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -792,6 +825,32 @@ SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.tracked_id = l.id;
 
+-- Links with their totals and, as `related`, the rows that they refer to: null for the many links without any in their
+-- columns, and in no channel.
+CREATE VIEW link_details AS
+SELECT l.*, t.clicks, t.visitors, t.top_labels,
+       CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
+              OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+            THEN link_references(l.user_id, l.id) END AS related
+  FROM links l
+  LEFT JOIN totals t ON t.tracked_id = l.id;
+
+-- The ids of the links that match all filters that are not null. The domain 0 is our own host.
+CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
+                               expired text, password text) RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
+    SELECT id
+      FROM links l
+     WHERE user_id = owner
+       AND (q IS NULL OR position(lower(q) IN search_text(url, alias, title)) > 0)
+       AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
+       AND (campaign IS NULL OR campaign_id = campaign)
+       AND (channel IS NULL OR l.id IN (
+            SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
+       AND (status IS NULL OR public = (status = 'public'))
+       AND (expired IS NULL OR coalesce(expires <= now(), false) = (expired = 'yes'))
+       AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
+$$;
+
 -- Imports of links. The stage 'read' turns a file or service into rows of import_rows; 'store' works on them. `batch`
 -- is the number of changes by the job, so that one process does each. `cursor` is the next page of a service, `found`
 -- the number of rows read, and `waiting_bytes` their size. `token` is encrypted. `size` is that of the file in bytes,
@@ -1069,6 +1128,38 @@ BEGIN
     END IF;
 END $$;
 
+-- Return the error of the first row that the user does not have, of those that a link is to refer to, or null.
+CREATE FUNCTION unknown_reference(owner bigint, splash_id bigint DEFAULT NULL, overlay_id bigint DEFAULT NULL,
+                                  campaign_id bigint DEFAULT NULL, pixel_ids bigint[] DEFAULT NULL,
+                                  channel_ids bigint[] DEFAULT NULL, own_host text DEFAULT NULL)
+    RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF splash_id IS NOT NULL AND NOT EXISTS (SELECT FROM splash_pages WHERE user_id = owner AND id = splash_id) THEN
+        RETURN 'splash_unknown';
+    ELSIF overlay_id IS NOT NULL AND NOT EXISTS (SELECT FROM overlays WHERE user_id = owner AND id = overlay_id) THEN
+        RETURN 'overlay_unknown';
+    ELSIF campaign_id <> 0 AND NOT EXISTS (SELECT FROM campaigns WHERE user_id = owner AND id = campaign_id) THEN
+        RETURN 'campaign_unknown';
+    ELSIF cardinality(pixel_ids) > (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids)) THEN
+        RETURN 'pixel_unknown';
+    ELSIF cardinality(channel_ids) > (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids)) THEN
+        RETURN 'channel_unknown';
+    ELSIF own_host <> '' AND NOT EXISTS (SELECT FROM domains WHERE user_id = owner AND host = own_host) THEN
+        RETURN 'domain_unknown';
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
+CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF own_host <> '' THEN
+        PERFORM refuse(code) FROM unknown_reference(owner, own_host => own_host) AS code WHERE code IS NOT NULL;
+        RETURN (SELECT id FROM domains WHERE user_id = owner AND host = own_host);
+    END IF;
+    RETURN NULL;
+END $$;
+
 -- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it.
 -- Arguments: pairs of a column, which has an id or an array of ids, and a table.
 CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -1317,6 +1408,7 @@ DECLARE
     domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
     -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
     records CONSTANT text := replace(pg_get_viewdef('link_records'), ' domains ', ' public.domains ');
+    details CONSTANT text := pg_get_viewdef('link_details');
     tracked CONSTANT text := pg_get_viewdef('tracked_rows');
     schema  text;
     own     text;
@@ -1359,8 +1451,8 @@ BEGIN
             SELECT * FROM public.overlay_answers a
              WHERE EXISTS (SELECT FROM overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id)
             $views$;
-        EXECUTE format('CREATE VIEW usage AS %s; CREATE VIEW link_records AS %s; CREATE VIEW tracked_rows AS %s',
-                       totals, records, tracked);
+        EXECUTE format('CREATE VIEW usage AS %s; CREATE VIEW link_records AS %s; CREATE VIEW link_details AS %s;
+                        CREATE VIEW tracked_rows AS %s', totals, records, details, tracked);
     END LOOP;
 END $$;
 SELECT create_restricted_views();

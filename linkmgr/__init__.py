@@ -7,7 +7,7 @@ from linkmgr import api, cli, metrics, openapi, pages, settings
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
-from linkmgr.repository import cleanup, purge, url_records
+from linkmgr.repository import cleanup, link_lists, purge
 from linkmgr.request import pool
 from linkmgr.request.request import IdConverter, Service
 from linkmgr.web import (
@@ -37,7 +37,7 @@ def create_app(**overrides: str) -> Flask:
         statements.init_app(app)
         replica.init_app(app)
         restricted.init_app(app)
-        jobs.init_app(cleanup.HANDLERS, idle=url_records.empty_pending_list)
+        jobs.init_app(cleanup.HANDLERS, idle=link_lists.empty_pending_list)
         jobs.init_app({}, idle=purge.delete_some_expired)
         job.init_app()
         branded.init_app(app)

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr.pages.console import link_list
-from linkmgr.repository import url_records
+from linkmgr.repository import link_lists
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -138,7 +138,7 @@ def test_links_are_ordered_by_their_numbers_with_and_without_filters(
 def test_an_order_of_many_links_compares_the_newest_and_those_with_the_latest_visits(
     console: FlaskClient, visited: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(url_records, "MAX_COMPARED", 2)
+    monkeypatch.setattr(link_lists, "MAX_COMPARED", 2)
     page = get(console, "/console/links?order=click")
     assert ids_of(page) == [visited["last"], visited["none"]]
     assert ">4</span>" in page

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.repository import console_queries, url_records
+from linkmgr.repository import console_queries, link_lists
 from tests.conftest import Client
 from tests.support import explain, factories
 from tests.support.factories import Sql
@@ -158,7 +158,7 @@ def test_an_order_reads_as_much_with_ten_times_as_many_links(
     analyze: Callable[[], None],
     order: str,
 ) -> None:
-    monkeypatch.setattr(url_records, "MAX_COMPARED", FEW)
+    monkeypatch.setattr(link_lists, "MAX_COMPARED", FEW)
     work: list[int] = []
     for number in (4 * FEW, 40 * FEW):
         add_links(raw, admin.id, number)

@@ -11,7 +11,7 @@ from linkmgr.fields.query import PAGING, SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import url_records
+from linkmgr.repository import link_lists, url_records
 from linkmgr.request import pool, scopes
 from linkmgr.request.request import warn
 from linkmgr.resources import shapes
@@ -94,9 +94,9 @@ def _list_links(q: str | None, *, by_clicks: bool) -> Page:
     if by_clicks and page["after"]:
         raise invalid("after requires order=date. Use page to list links by clicks")
     if q or by_clicks:
-        pool.take_for(url_records.number_of(user_id()), "search_busy")
-        return url_records.search(user_id(), q or "", by_clicks=by_clicks, **page)
-    return url_records.index(user_id(), **page)
+        pool.take_for(link_lists.number_of(user_id()), "search_busy")
+        return link_lists.search(user_id(), q or "", by_clicks=by_clicks, **page)
+    return link_lists.index(user_id(), **page)
 
 
 @bp.get("/urls")

@@ -14,8 +14,8 @@ from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields.aliases import new_alias
+from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.tables import release
-from linkmgr.settings import settings
 
 MAX_LINKS = 1000  # of one statement
 _MAX_TRIES = 4
@@ -109,11 +109,11 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
         raise AppError("key_unknown")  # the user was deleted meanwhile
     existing = stored["existing"] or {}  # by URL
     results: list[Row] = [{} for _ in links]
-    for number, link_id, short in stored["accepted"] or ():
-        link, pair = links[number - 1], (link_id, short)
-        if existing and _is_plain(link):
-            pair = existing.get(link["url"], pair)
-        results[number - 1] = {"id": pair[0], "shorturl": pair[1]}
+    for number, domain, *added in stored["accepted"] or ():
+        link = links[number - 1]
+        is_existing = existing and _is_plain(link)
+        link_id, alias = existing.get(link["url"], added) if is_existing else added
+        results[number - 1] = {"id": link_id, "shorturl": short_url(domain, alias)}
     for number, code, detail in stored["refused"] or ():
         results[number - 1] = failure(AppError(code, detail=detail))
     return results
@@ -134,12 +134,12 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
             SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
                    lacking_features(id) AS lacking,
                    coalesce((SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
-                   ARRAY(SELECT host FROM live_domains WHERE host = ANY (%(hosts)s::text[])) AS branded
+                   branded_hosts(%(hosts)s::text[]) AS branded
               FROM accounts
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
             SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
-                   coalesce(d.domain, %(base)s) AS host,
+                   d.domain AS base,
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
@@ -162,25 +162,19 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         looked_up AS MATERIALIZED (
             SELECT sent.*,
                    CASE WHEN plan.branded <> '{}' AND hosts && plan.branded THEN 'link_branded'
-                        WHEN domain <> '' AND domain_id = 0 THEN 'domain_unknown'
-                        WHEN campaign <> 0 AND (SELECT true FROM campaigns c
-                              WHERE c.user_id = %(user_id)s AND c.id = campaign LIMIT 1) IS NULL THEN 'campaign_unknown'
-                        WHEN overlay_id IS NOT NULL AND (SELECT true FROM overlays o
-                              WHERE o.user_id = %(user_id)s AND o.id = overlay_id LIMIT 1) IS NULL
-                             THEN 'overlay_unknown'
-                        WHEN splash_id IS NOT NULL AND (SELECT true FROM splash_pages p
-                              WHERE p.user_id = %(user_id)s AND p.id = splash_id LIMIT 1) IS NULL THEN 'splash_unknown'
-                        WHEN cardinality(pixels) > (SELECT count(*) FROM pixels p
-                              WHERE p.user_id = %(user_id)s AND p.id = ANY (sent.pixels)) THEN 'pixel_unknown'
-                        WHEN cardinality(channel) > (SELECT count(*) FROM channels c
-                              WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
-                        WHEN feature IS NOT NULL THEN 'plan_feature'
-                        WHEN in_use AND NOT generated AND
-                             (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
-                                     (SELECT user_id FROM links WHERE id = a.link_id),
-                                     (SELECT user_id FROM bios WHERE id = a.bio_id))
-                               WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
-                             THEN 'alias_taken' END AS refusal
+                        ELSE coalesce(
+                             CASE WHEN num_nonnulls(domain, campaign, splash_id, overlay_id, pixels, channel) > 0
+                                  THEN coalesce(unknown_reference(%(user_id)s, own_host => domain),
+                                                unknown_reference(%(user_id)s, campaign_id => campaign),
+                                                unknown_reference(%(user_id)s, splash_id, overlay_id,
+                                                                  pixel_ids => pixels, channel_ids => channel)) END,
+                             CASE WHEN feature IS NOT NULL THEN 'plan_feature'
+                                  WHEN in_use AND NOT generated AND
+                                       (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
+                                               (SELECT user_id FROM links WHERE id = a.link_id),
+                                               (SELECT user_id FROM bios WHERE id = a.bio_id))
+                                         WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
+                                       THEN 'alias_taken' END) END AS refusal
               FROM sent, plan),
         checked AS MATERIALIZED (
             SELECT l.*,
@@ -222,13 +216,13 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM accepted, unnest(channel) AS ids (channel_id))
-        SELECT (SELECT json_agg(json_build_array(n, id, host || '/' || free_alias)) FROM accepted) AS accepted,
+        SELECT (SELECT json_agg(json_build_array(n, base, id, free_alias)) FROM accepted) AS accepted,
                (SELECT json_agg(json_build_array(n, code,
                            CASE code WHEN 'plan_feature' THEN feature
                                      WHEN 'plan_limit' THEN plan.links || ' links' END))
                   FROM counted, plan
                  WHERE code IS NOT NULL) AS refused,
-               (SELECT json_object_agg(url, json_build_array(id, %(base)s::text || '/' || alias))
+               (SELECT json_object_agg(url, json_build_array(id, alias))
                   FROM added
                  WHERE plain AND id NOT IN (SELECT id FROM accepted)) AS existing
         """,
@@ -237,7 +231,6 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         hosts=list({host for link in links for host in link["hosts"]}),
         spares=[new_alias() for _ in range(_SPARES)],
         atomic=atomic,
-        base=settings().base_url,
     )
     assert stored is not None
     return stored

@@ -4,16 +4,16 @@ from typing import Any
 
 from linkmgr.db.statements import Row, run
 from linkmgr.errors import AppError, not_found
+from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.urls import CHANGES, CHANNELS_ADDED, UNKNOWN, to_params
-from linkmgr.settings import settings
+from linkmgr.repository.urls import to_params
 
 
 def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) -> list[Row]:
     """Write the same members to all links, as `urls.update` does, and return the result of each id in the same order:
     `id` and `shorturl`, or `code` and `message`. With `atomic`, either all links are changed or none."""
     params = to_params({name: value for name, value in members.items() if name != "changed"})
-    params |= {"user_id": user_id, "atomic": atomic, "changed": members["changed"], "base": settings().base_url}
+    params |= {"user_id": user_id, "atomic": atomic, "changed": members["changed"]}
     distinct = list(dict.fromkeys(ids))
     stored = in_halves(distinct, lambda some: _to_results(some, _update(some, params)), atomic)
     results = dict(zip(distinct, stored, strict=True))
@@ -24,8 +24,8 @@ def _to_results(ids: list[int], updated: Row) -> list[Row]:
     results = dict.fromkeys(ids, failure(not_found("link")))
     for link_id, code, detail in updated["checked"] or ():
         results[link_id] = failure(AppError(code, detail=detail)) if code else {}
-    for link_id, short in updated["updated"] or ():
-        results[link_id] = {"id": link_id, "shorturl": short}
+    for link_id, domain, alias in updated["updated"] or ():
+        results[link_id] = {"id": link_id, "shorturl": short_url(domain, alias)}
     return [results[link_id] for link_id in ids]
 
 
@@ -33,16 +33,13 @@ def _update(ids: list[int], params: Row) -> Row:
     """See `urls.update`. The rows are locked in the order of their ids, so that two requests do not wait for each
     other. An alias that several links would have on the same domain belongs to the oldest of them."""
     updated = run(
-        f"""
+        """
         WITH plan AS MATERIALIZED (
             SELECT lacking_features(id) AS lacking,
-                   ARRAY(SELECT host FROM live_domains
-                          WHERE host = ANY (ARRAY(SELECT host_of(target)
-                                                    FROM unnest(%(targets)s::text[]) AS target))) AS branded
-              FROM accounts
+                   unknown_reference(%(user_id)s, %(splash_id)s::bigint, %(overlay_id)s::bigint, %(campaign)s::bigint,
+                                     %(pixels)s::bigint[], %(channel)s::bigint[], %(domain)s::text) AS unknown
+              FROM users
              WHERE id = %(user_id)s),
-        unknown AS MATERIALIZED (
-            SELECT {UNKNOWN} AS refusal),
         locked AS MATERIALIZED (
             SELECT l.*, coalesce(nullif(%(custom)s::text, ''), l.alias) AS new_alias,
                    CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE d.id END AS new_domain_id,
@@ -52,21 +49,12 @@ def _update(ids: list[int], params: Row) -> Row:
              WHERE l.user_id = %(user_id)s AND l.id = ANY (%(ids)s::bigint[])
              ORDER BY l.id
                FOR NO KEY UPDATE OF l),
-        stored AS (
-            SELECT id, ARRAY(SELECT target #>> '{{}}'
-                               FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink),
-                                                     'strict $.** ? (@.type() == "string")') target) AS urls
-              FROM locked),
         checked AS MATERIALIZED (
             SELECT l.id, l.new_domain_id,
-                   CASE WHEN plan.branded <> '{{}}' AND EXISTS (
-                                 SELECT FROM unnest(%(targets)s::text[]) AS target
-                                  WHERE host_of(target) = ANY (plan.branded)
-                                    AND target <> ALL ((SELECT urls FROM stored WHERE stored.id = l.id)::text[]))
+                   CASE WHEN is_branded_change(%(targets)s::text[],
+                                               targets_of(url, locations, devices, languages, deeplink), new_host)
                              THEN 'link_branded'
-                        WHEN new_host IN (SELECT host_of(url) FROM stored, unnest(urls) AS url WHERE stored.id = l.id)
-                             THEN 'link_branded'
-                        WHEN unknown.refusal IS NOT NULL THEN unknown.refusal
+                        WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
                              AND EXISTS (SELECT FROM aliases a
@@ -76,7 +64,7 @@ def _update(ids: list[int], params: Row) -> Row:
                              AND new_alias = ANY (%(reserved)s::text[]) AND new_domain_id IS NULL
                              THEN 'alias_reserved' END AS refusal,
                    feature, new_alias
-              FROM locked l, plan, unknown,
+              FROM locked l, plan,
                    LATERAL (SELECT denied_feature(
                                 lacking, new_alias <> alias,
                                 CASE WHEN NOT %(devicetarget)s::jsonb <@ devices THEN %(devicetarget)s::jsonb END,
@@ -98,17 +86,53 @@ def _update(ids: list[int], params: Row) -> Row:
                         AND (SELECT count(*) FROM compared WHERE refusal IS NULL) < cardinality(%(ids)s))),
         updated AS (
             UPDATE links l
-           {CHANGES}
+               SET plain = plain AND NOT %(changed)s::boolean
+                           AND url = coalesce(%(url)s::text, url)
+                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
+                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
+                                           SELECT channel_id FROM channel_items
+                                            WHERE user_id = %(user_id)s AND link_id = l.id),
+                   url = coalesce(%(url)s, url),
+                   alias = coalesce(nullif(%(custom)s, ''), alias),
+                   custom = custom OR coalesce(nullif(%(custom)s, '') <> alias, false),
+                   domain_id = CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
+                   campaign_id = nullif(coalesce(%(campaign)s, campaign_id), 0),
+                   type = coalesce(%(type)s::text, type),
+                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s::bigint END,
+                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s::bigint END,
+                   password_hash = nullif(coalesce(%(password_hash)s::text, password_hash), ''),
+                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
+                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
+                   locations = coalesce(%(geotarget)s, locations),
+                   devices = coalesce(%(devicetarget)s, devices),
+                   languages = coalesce(%(languagetarget)s::jsonb, languages),
+                   parameters = coalesce(%(parameters)s, parameters),
+                   title = CASE WHEN %(title)s::text <> '' THEN %(title)s
+                                WHEN %(title)s = '' OR title = metatitle THEN coalesce(%(metatitle)s::text, metatitle)
+                                ELSE title END,
+                   metatitle = coalesce(%(metatitle)s, metatitle),
+                   description = coalesce(%(description)s::text, description),
+                   metadescription = coalesce(%(metadescription)s::text, metadescription),
+                   metaimage = coalesce(%(metaimage)s::text, metaimage),
+                   deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
+                   public = coalesce(%(public)s::boolean, public),
+                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id
             RETURNING l.id, l.alias, l.domain_id),
-        {CHANNELS_ADDED}
+        channels_added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
+            ON CONFLICT DO NOTHING
+            RETURNING link_id),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, object_id)
+            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channels_added
+             WHERE has_webhooks(%(user_id)s))
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
-               (SELECT json_agg(json_build_array(
-                           u.id, coalesce((SELECT domain FROM domains WHERE id = u.domain_id), %(base)s::text)
-                                 || '/' || u.alias))
+               (SELECT json_agg(json_build_array(u.id, (SELECT domain FROM domains WHERE id = u.domain_id), u.alias))
                   FROM updated u) AS updated
-        """,  # noqa: S608 - static SQL
+        """,
         **params,
         ids=ids,
     )

@@ -17,7 +17,7 @@ from linkmgr.pages import charts
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip, bp
-from linkmgr.repository import bulk_changes, console_queries, plans, url_records
+from linkmgr.repository import bulk_changes, console_queries, link_lists, plans
 from linkmgr.request import pool
 from linkmgr.settings import settings
 from linkmgr.web import csv
@@ -70,8 +70,8 @@ def _page(query: dict[str, Any]) -> Page:
         _take_place()
     paging: Any = {"limit": int(query["per"] or PER_PAGE), "number": page_number(), "after": None}
     if query["q"] and not order and not any(query[name] for name in (*_ROWS, *_FIXED)):
-        return url_records.search(g.user_id, query["q"], **paging)
-    return url_records.matching(g.user_id, filters, order=order, **paging)
+        return link_lists.search(g.user_id, query["q"], **paging)
+    return link_lists.matching(g.user_id, filters, order=order, **paging)
 
 
 def _take_place() -> None:
@@ -125,7 +125,7 @@ def show(form: Form) -> str:
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
-    most, chips = url_records.MAX_COMPARED if query["order"] else page.total, _chips(query, filters)
+    most, chips = link_lists.MAX_COMPARED if query["order"] else page.total, _chips(query, filters)
     return render_template(
         "console/links.html",
         form=form,
@@ -180,7 +180,7 @@ def _batches(user_id: int, ids: list[int], filters: Row, below: int = MAX_BIGINT
     if ids:
         yield ids
     while not ids and below:
-        matched = url_records.matched_ids(user_id, filters, below, BATCH)
+        matched = link_lists.matched_ids(user_id, filters, below, BATCH)
         yield from [matched] if matched else []
         below = matched[-1] if len(matched) == BATCH else 0
 
@@ -242,7 +242,7 @@ def _change(action: str, ids: list[int], query: Row, filters: Filters) -> Respon
         rows = console_queries.selected(g.user_id, ids)
         number = len(rows)
     else:
-        newest = url_records.matching(g.user_id, chosen, limit=1, number=1, after=None)
+        newest = link_lists.matching(g.user_id, chosen, limit=1, number=1, after=None)
         if not newest.rows:
             return _back("No link matches the filters.")
         number, below = newest.total, newest.rows[0]["id"] + 1

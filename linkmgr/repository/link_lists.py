@@ -1,0 +1,225 @@
+"""Lists of links.
+
+A subquery, which reads only an index, selects the ids, so that OFFSET skips no whole rows.
+"""
+
+from typing import Any, Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, rows, run_unsynced
+from linkmgr.fields.short_urls import short_url
+from linkmgr.settings import settings
+
+MAX_COMPARED = 20_000  # links by an order besides the newest first
+
+
+def _listed(links: Page) -> Page:
+    """Return a page of link_records with the members of lists."""
+    links.rows[:] = [
+        {
+            "id": link["id"],
+            "alias": link["alias"],
+            "shorturl": short_url(link["host"], link["alias"]),
+            "longurl": link["longurl"],
+            "title": link["title"],
+            "description": link["description"],
+            "clicks": link["clicks"],
+            "uniqueclicks": link["uniqueclicks"],
+            "domain": link["host"] or settings().base_url,
+            "campaign": link["campaign"],
+            "channel": link["channel"],
+            "date": link["date"],
+        }
+        for link in links.rows
+    ]
+    return links
+
+
+def number_of(user_id: int) -> int:
+    """Return the number of links of a user."""
+    counted = replica_row(
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
+        user_id=user_id,
+    )
+    return counted["total"] if counted else 0
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    """List links, newest first."""
+    links = page(
+        """
+        SELECT * FROM link_records
+         WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM links
+                                WHERE user_id = %(user_id)s AND id < %(after)s
+                                ORDER BY id DESC
+                                LIMIT %(limit)s OFFSET %(offset)s))
+         ORDER BY id DESC
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
+        user_id=user_id,
+        **paging,
+    )
+    return _listed(links)
+
+
+def search(user_id: int, q: str, *, by_clicks: bool = False, **paging: Unpack[Paging]) -> Page:
+    """List the links that contain `q`, newest first or by clicks. An empty `q` reads all links of the user.
+
+    A list by clicks has no cursor, because clicks change while a client reads it.
+    """
+    list_found = _found_by_clicks if by_clicks else _found
+    return _listed(list_found(user_id, q, **paging))
+
+
+def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT * FROM link_records
+         WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id
+                                WHERE id < %(after)s
+                                ORDER BY id DESC
+                                LIMIT %(limit)s OFFSET %(offset)s))
+         ORDER BY id DESC
+        """,
+        "SELECT total FROM matches",
+        matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
+        user_id=user_id,
+        q=q,
+        **paging,
+    )
+
+
+def _found_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
+    links = page(
+        """
+        SELECT * FROM link_records
+         WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON tracked_id = id
+                                WHERE id < %(after)s
+                                ORDER BY coalesce(clicks, 0) DESC, id DESC
+                                LIMIT %(limit)s OFFSET %(offset)s))
+         ORDER BY clicks DESC, id DESC
+        """,
+        "SELECT total FROM matches",
+        matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
+        user_id=user_id,
+        q=q,
+        **paging,
+    )
+    return links._replace(next=None)
+
+
+def empty_pending_list() -> None:
+    """Move the entries of new links into the index, because each search reads the list of those that wait."""
+    run_unsynced("SELECT gin_clean_pending_list(to_regclass('links_search'))")
+
+
+# --- lists of the console: `filters` are the arguments of matching_links in schema.sql
+
+
+def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
+    """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`. Filters read
+    all links of the user. An order compares the MAX_COMPARED newest links, and those with as many latest visits."""
+    is_filtered = any(value is not None for value in filters.values())
+    if order:
+        return _listed(_ordered(user_id, filters, order=order, is_filtered=is_filtered, **paging))
+    if not is_filtered:
+        return index(user_id, **paging)
+    links = page(
+        """
+        SELECT * FROM link_records
+         WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM matches
+                                WHERE id < %(after)s
+                                ORDER BY id DESC
+                                LIMIT %(limit)s OFFSET %(offset)s))
+         ORDER BY id DESC
+        """,
+        "SELECT count(*) FROM matches",
+        matches="""
+        SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
+                                      %(expired)s, %(password)s)
+        """,
+        user_id=user_id,
+        **filters,
+        **paging,
+    )
+    return _listed(links)
+
+
+def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
+    """List links in an order besides the newest first.
+
+    No index has these orders, so they compare a bounded number of links, whose totals are looked up one by one: a join
+    would read the totals of all users.
+    """
+    return page(
+        """
+        SELECT r.*
+          FROM unnest(ARRAY(
+               SELECT id
+                 FROM (SELECT id, NULL AS visited
+                         FROM ((SELECT id FROM links
+                                 WHERE user_id = %(user_id)s AND NOT %(is_filtered)s
+                                 ORDER BY id DESC LIMIT %(most)s)
+                                UNION ALL
+                               (SELECT id FROM matches WHERE %(is_filtered)s ORDER BY id DESC LIMIT %(most)s)) newest
+                        UNION ALL
+                       SELECT id, visited
+                         FROM (SELECT label::bigint AS id, max(at) AS visited
+                                 FROM (SELECT label, at
+                                         FROM account_rollups
+                                        WHERE user_id = %(user_id)s AND dimension = 'target' AND unit = 'quarter'
+                                          AND NOT bot
+                                        ORDER BY at DESC
+                                        LIMIT %(most)s) visits
+                                GROUP BY label) recent
+                        WHERE CASE WHEN %(is_filtered)s THEN id IN (SELECT id FROM matches)
+                                   ELSE EXISTS (SELECT FROM links l
+                                                 WHERE l.user_id = %(user_id)s AND l.id = recent.id OFFSET 0) END
+                      ) compared
+                GROUP BY id
+                ORDER BY CASE %(order)s
+                         WHEN 'click' THEN (SELECT clicks FROM totals WHERE tracked_id = id)
+                         WHEN 'visitor' THEN (SELECT visitors FROM totals WHERE tracked_id = id)
+                         WHEN 'created' THEN (SELECT extract(epoch FROM created)::bigint FROM links l
+                                               WHERE l.id = compared.id)
+                         ELSE extract(epoch FROM max(visited))::bigint END DESC NULLS LAST, id DESC
+                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
+          JOIN link_records r USING (id)
+         WHERE user_id = %(user_id)s
+         ORDER BY place
+        """,
+        """
+        CASE WHEN %(is_filtered)s THEN (SELECT count(*) FROM matches)
+             ELSE (SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links') END
+        """,
+        matches="""
+        SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
+                                      %(expired)s, %(password)s)
+        """,
+        user_id=user_id,
+        most=MAX_COMPARED,
+        **filters,
+        **params,
+    )
+
+
+def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]:
+    """Return the ids of the newest links with ids below a number that match all filters."""
+    links = rows(
+        """
+        SELECT id
+          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
+                              %(password)s)
+         WHERE id < %(below)s
+         ORDER BY id DESC
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        below=below,
+        limit=limit,
+        **filters,
+    )
+    return [link["id"] for link in links]
