@@ -932,8 +932,8 @@ CREATE INDEX ON import_rows (import_id, kind, name);
 
 -- Webhooks: subscriptions to events. One without a URL only records events for GET /api/events. `secret_ciphertext`
 -- signs deliveries; after a rotation, `previous_ciphertext` does so too until `previous_until`. `failures` counts the
--- attempts since the last success, and until `paused_until` no other delivery is attempted. `reason` tells why the
--- service turned a webhook off.
+-- attempts since the last success. Until `paused_until` no other delivery is attempted, and until `retry_after` none:
+-- the receiver asked for it. `reason` tells why the service turned a webhook off.
 CREATE TABLE webhooks (
     LIKE resources INCLUDING ALL,
     name                text        NOT NULL,
@@ -950,6 +950,7 @@ CREATE TABLE webhooks (
     failures            integer     NOT NULL DEFAULT 0,
     failing_since       timestamptz,
     paused_until        timestamptz,
+    retry_after         timestamptz,
     FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
 DROP TABLE resources;
@@ -1343,7 +1344,7 @@ BEGIN
         ('pixels', 'pixel', 'pixels', false, '{}'),
         ('imports', NULL, '', true, '{part}'),
         ('webhooks', NULL, NULL, true,
-         '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until}'),
+         '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}'),
         ('api_keys', NULL, NULL, false, '{last_used,last_address}'),
         ('users', NULL, NULL, true, '{detailed_since}')
     LOOP

@@ -2,6 +2,8 @@
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from flask import Flask
@@ -81,6 +83,37 @@ def test_a_failed_delivery_is_repeated_with_the_same_id_on_schedule(
     sql("UPDATE webhooks SET paused_until = NULL RETURNING 1")
     deliver()
     assert deliveries(alice, webhook_id)[0]["state"] == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "seconds"),
+    [
+        (429, "120", 120),
+        (503, "{date}", 300),
+        (500, "999999999999", 3600),
+        (429, "Fri, 01 Jan 1999 00:00:00 GMT", 5),
+        (429, "soon", 5),
+    ],
+)
+def test_a_receiver_is_left_alone_for_as_long_as_it_asks(
+    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql, *, status: int, header: str, seconds: int
+) -> None:
+    in_five_minutes = format_datetime(datetime.now(UTC) + timedelta(minutes=5), usegmt=True)
+    receiver.headers = {"Retry-After": header.format(date=in_five_minutes)}
+    webhook_id, _ = subscribe(alice, receiver.url)
+    receiver.status = status
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    [due] = sql("SELECT extract(epoch FROM due - now())::integer AS seconds FROM deliveries")
+    assert 0.9 * seconds - 2 <= due["seconds"] <= 1.1 * seconds
+    make_due(sql)
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    assert len(receiver.received) == 1 or seconds == 5
+    receiver.status = 200
+    alice.post(f"/api/delivery/{deliveries(alice, webhook_id)[-1]['id']}/retry")
+    deliver()
+    assert deliveries(alice, webhook_id)[-1]["state"] == "delivered"
 
 
 @pytest.mark.parametrize("status", [301, 400, 404, 503])

@@ -103,7 +103,9 @@ def _message(delivery: Row) -> Message:
 
 def _result(delivery: Row, response: Response) -> Row:
     attempts = delivery["attempts"]
-    delay = SCHEDULE[attempts - 1] * random.uniform(0.9, 1.1) if attempts <= len(SCHEDULE) else None  # noqa: S311
+    delay = None
+    if attempts <= len(SCHEDULE):
+        delay = max(SCHEDULE[attempts - 1] * random.uniform(0.9, 1.1), response.retry_after or 0)  # noqa: S311
     return {
         "id": delivery["id"],
         "attempts": attempts,
@@ -113,4 +115,5 @@ def _result(delivery: Row, response: Response) -> Row:
         "response": response.text,
         "milliseconds": response.milliseconds,
         "delay": delay,
+        "retry_after": response.retry_after,
     }

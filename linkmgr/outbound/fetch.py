@@ -8,11 +8,13 @@ import socket
 import ssl
 import time
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
 import pycurl
 from marshmallow import ValidationError
+from werkzeug.http import parse_date
 
 from linkmgr.errors import AppError
 from linkmgr.fields.problems import invalid
@@ -23,6 +25,7 @@ from linkmgr.settings import settings
 DEADLINE = 5.0  # seconds, redirects included
 MAX_BYTES = 1 << 20
 MAX_REDIRECTS = 3
+MAX_RETRY_SECONDS = 3600
 ALLOWED_PORTS = (80, 443)
 
 _OK = 200
@@ -84,13 +87,29 @@ class Transfer:
         self.received = bytearray()
         self.sockets = ExitStack()
         self.is_refused = False
+        self._retry_after = ""
+
+    @property
+    def retry_after(self) -> int | None:
+        """Return the seconds of the header Retry-After, which is a number of seconds or a date: at most an hour."""
+        if self._retry_after.isdecimal():
+            seconds = int(self._retry_after[:9])
+        elif at := parse_date(self._retry_after):
+            seconds = int((at - datetime.now(UTC)).total_seconds())
+        else:
+            return None
+        return min(max(1, seconds), MAX_RETRY_SECONDS)
 
     def may_connect(self, address: str, port: int) -> bool:
         return is_allowed(address, port)
 
     def make_curl(self) -> Any:
         curl = pycurl.Curl()
-        own = {pycurl.OPENSOCKETFUNCTION: self._open, pycurl.WRITEFUNCTION: self._write}
+        own = {
+            pycurl.OPENSOCKETFUNCTION: self._open,
+            pycurl.WRITEFUNCTION: self._write,
+            pycurl.HEADERFUNCTION: self._read_header,
+        }
         for option, value in (OPTIONS | own).items():
             curl.setopt(option, value)
         return curl
@@ -103,6 +122,11 @@ class Transfer:
             return int(pycurl.SOCKET_BAD)
         # pycurl duplicates the socket. This one is closed at the end of the request.
         return self.sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
+
+    def _read_header(self, line: bytes) -> None:
+        name, _, value = line.decode("latin-1").partition(":")
+        if name.lower() == "retry-after":
+            self._retry_after = value.strip()
 
     def _write(self, received: bytes) -> int | None:
         if len(self.received) + len(received) > self.max_bytes:

@@ -56,11 +56,13 @@ class Message:
 
 @dataclass
 class Response:
-    """`status` is None if there was no response. `text` is the beginning of its body, or why there was none."""
+    """`status` is None if there was no response. `text` is the beginning of its body, or why there was none.
+    `retry_after` is the number of seconds for which the receiver asks not to be called."""
 
     status: int | None
     text: str
     milliseconds: int
+    retry_after: int | None = None
 
     @property
     def is_success(self) -> bool:
@@ -82,7 +84,7 @@ class _Transfer(fetch.Transfer):
             text = self.received[: 4 * MAX_KEPT].decode(errors="replace").replace("\0", "\ufffd")[:MAX_KEPT]
             if _REDIRECT <= status < _ERROR:
                 text = "Redirects are not followed. Use the final URL."
-            return Response(status, text, milliseconds)
+            return Response(status, text, milliseconds, None if status < _REDIRECT else self.retry_after)
         if self.is_refused:
             return Response(None, "The host has no public IP address, or the port is not 80 or 443.", milliseconds)
         return Response(

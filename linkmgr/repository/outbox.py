@@ -28,7 +28,8 @@ def has_work() -> bool:
         SELECT EXISTS (SELECT FROM outbox)
                OR EXISTS (SELECT FROM deliveries WHERE state = 'waiting' AND due <= now())
                   AND EXISTS (SELECT FROM webhooks w
-                               WHERE active AND url <> '' AND coalesce(paused_until <= now(), true)
+                               WHERE active AND url <> ''
+                                 AND coalesce(greatest(paused_until, retry_after) <= now(), true)
                                  AND EXISTS (SELECT FROM deliveries d
                                               WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now()))
                AS waiting

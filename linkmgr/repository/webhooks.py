@@ -88,7 +88,8 @@ def update(user_id: int, webhook_id: int, members: Row) -> Row:
                reason = CASE WHEN %(active)s THEN '' ELSE reason END,
                failures = CASE WHEN %(active)s THEN 0 ELSE failures END,
                failing_since = CASE WHEN %(active)s THEN NULL ELSE failing_since END,
-               paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
+               paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END,
+               retry_after = CASE WHEN %(active)s THEN NULL ELSE retry_after END
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
         RETURNING *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
                   version::text, md5(secret_ciphertext) AS secret_version
@@ -139,7 +140,7 @@ def test(user_id: int, webhook_id: int) -> bool:
     tested = run(
         """
         WITH tested AS (
-            UPDATE webhooks SET paused_until = least(paused_until, now())
+            UPDATE webhooks SET paused_until = least(paused_until, now()), retry_after = NULL
              WHERE user_id = %(user_id)s AND id = %(webhook_id)s
             RETURNING id, name, url, active),
         recorded AS (
@@ -193,7 +194,7 @@ def retry(user_id: int, delivery_id: int) -> None:
     retried = run(
         """
         WITH webhook AS (
-            UPDATE webhooks SET paused_until = least(paused_until, now())
+            UPDATE webhooks SET paused_until = least(paused_until, now()), retry_after = NULL
              WHERE user_id = %(user_id)s AND id = (SELECT webhook_id FROM deliveries WHERE id = %(delivery_id)s)
             RETURNING id, active, url <> '' AS has_url),
         retried AS (
@@ -230,7 +231,7 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                    row_number() OVER (PARTITION BY w.user_id ORDER BY random()) AS turn
               FROM webhooks w
               LEFT JOIN running r ON r.id = w.id
-             WHERE active AND url <> '' AND coalesce(paused_until <= now(), true)
+             WHERE active AND url <> '' AND coalesce(greatest(paused_until, retry_after) <= now(), true)
                AND coalesce(r.number, 0) * 2 <= %(per_webhook)s
                AND (SELECT coalesce(sum(number), 0) FROM running u WHERE u.user_id = w.user_id) < %(per_user)s
                AND EXISTS (SELECT FROM deliveries d
@@ -284,13 +285,14 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
 
 def store_results(results: list[Row]) -> None:
     """Store the results of attempts. Each has `id`, `attempts`, `delivered`, `gone`, `status`, `response`,
-    `milliseconds` and `delay`, the seconds until the next attempt, or null if there is none."""
+    `milliseconds`, `delay`, the seconds until the next attempt, or null if there is none, and `retry_after`, those for
+    which the receiver asks not to be called, or null."""
     run_unsynced(
         """
         WITH results AS (
             SELECT * FROM json_to_recordset(%(results)s) AS results (
                    id bigint, attempts integer, delivered boolean, gone boolean, status integer, response text,
-                   milliseconds integer, delay float8)),
+                   milliseconds integer, delay float8, retry_after integer)),
         stored AS (
             UPDATE deliveries d
                SET state = CASE WHEN r.delivered THEN 'delivered' WHEN r.delay IS NULL THEN 'failed' ELSE 'waiting' END,
@@ -298,21 +300,25 @@ def store_results(results: list[Row]) -> None:
                    status = r.status, response = r.response, milliseconds = r.milliseconds
               FROM results r
              WHERE d.id = r.id AND d.attempts = r.attempts AND d.state = 'waiting'
-            RETURNING webhook_id, r.delivered, r.gone),
+            RETURNING webhook_id, r.delivered, r.gone, r.retry_after),
         receivers AS (
-            SELECT webhook_id, bool_or(delivered) AS works, bool_or(gone) AS gone FROM stored GROUP BY webhook_id)
+            SELECT webhook_id, bool_or(delivered) AS works, bool_or(gone) AS gone,
+                   now() + make_interval(secs => max(retry_after)) AS retry_after
+              FROM stored
+             GROUP BY webhook_id)
         UPDATE webhooks w
            SET failures = CASE WHEN works THEN 0 ELSE failures + 1 END,
                failing_since = CASE WHEN NOT works THEN coalesce(failing_since, now()) END,
                -- 2, 4, 8 ... seconds, at most a minute
                paused_until = CASE WHEN NOT works
                                    THEN now() + make_interval(secs => least(2 ^ least(failures + 1, 6), 60)) END,
+               retry_after = greatest(w.retry_after, r.retry_after),
                active = active AND NOT gone AND (works OR coalesce(failing_since > now() - interval '7 days', true)),
                reason = CASE WHEN gone THEN 'The receiver answered 410 Gone.'
                              WHEN NOT works AND failing_since <= now() - interval '7 days'
                              THEN 'No delivery succeeded for a week.' ELSE reason END
           FROM receivers r
-         WHERE w.id = r.webhook_id AND (NOT works OR gone OR failures > 0)
+         WHERE w.id = r.webhook_id AND (NOT works OR gone OR failures > 0 OR r.retry_after IS NOT NULL)
         """,
         results=orjson.dumps(results).decode(),
     )
