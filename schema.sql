@@ -906,8 +906,8 @@ SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, m
 
 -- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
 -- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`, and deleted.
--- A row that failed stays, with `code`, `message` and `raw`, the columns of the source without passwords, and so does
--- one to which others may refer, with the id of what was stored in `row_id`, and `made` if the import made it; `kind`
+-- A row that failed or was skipped stays, with `code`, `message` and `raw`, the columns of the source without passwords,
+-- and so does one to which others may refer, with the id of what was stored in `row_id`, and `made` if the import made it; `kind`
 -- is 'links' or another file of an exported account, and `name` its name in the source. A `place` of -1 has the
 -- encrypted pieces of the file, 1 MiB each, so that a worker on any host can read it.
 CREATE TABLE import_rows (

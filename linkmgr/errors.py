@@ -41,6 +41,7 @@ _LINES = {
     "name of the column that contains the target.",
     "import_unreadable": "400 {problem}",
     "import_inactive": "400 {problem}",
+    "import_skipped": "400 {problem}",
     "import_not_paused": "409 This import does not wait. Only an import in the state paused can be continued.",
     "imports_full": "409 You have {number} unfinished imports. Wait until one ends, or cancel one.",
     # repeated and conditional requests

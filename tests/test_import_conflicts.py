@@ -4,6 +4,7 @@ import pytest
 
 from linkmgr.db.transaction import Transaction
 from linkmgr.imports import job
+from linkmgr.repository import import_rows
 from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support.archives import archive, export
@@ -79,7 +80,8 @@ def test_the_same_alias_on_two_foreign_domains_is_a_failure_of_the_second_row(
     monkeypatch.setattr(job, "MAX_ROWS", size)
     found = run_import(alice, shlink(*FOREIGN, FOREIGN[0]))
     assert counts(found) == ("done", 3, 1, 0, 1, 1)
-    assert sql("SELECT number, code FROM import_rows WHERE code IS NOT NULL") == [{"number": 2, "code": "alias_taken"}]
+    told = sql("SELECT number, code FROM import_rows WHERE code IS NOT NULL ORDER BY number")
+    assert [(row["number"], row["code"]) for row in told] == [(2, "alias_taken"), (3, "import_skipped")]
     assert details(alice, "sale")["longurl"] == "https://example.com/sale"
     for rule in ("skip", "update", "rename"):
         again = run_import(alice, shlink(FOREIGN[1]), f"?on_conflict={rule}")
@@ -191,3 +193,28 @@ def test_an_update_counts_clicks_once_that_were_imported_as_visits(alice: Client
         link_id = details(alice, "sale")["id"]
         assert details(alice, "sale")["imported_clicks"] == imported
     assert alice.get(f"/api/url/{link_id}").get_json()["data"]["clicks"] == 5
+
+
+def test_rows_that_are_skipped_are_listed_with_the_reason(
+    alice: Client, run_import: Import, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice.add("/api/url/add", {"url": f"{PAGE}/sale", "custom": "sale"})
+    merged, known = sale("sale", clicks=1200), sale("known")
+    run_import(alice, shlink(known))
+    found = run_import(alice, shlink(merged, known, sale("new")))
+    assert counts(found)[2:] == (1, 0, 2, 0)
+    path = f"/api/imports/{found['id']}/errors"
+    rows = alice.get(path, headers={"Accept": "application/json"}).get_json()["data"]
+    assert [(row["number"], row["code"], row["message"]) for row in rows] == [
+        (1, "import_skipped", "s.example.com/sale and 127.0.0.1:5000/sale have the same target, and are one link here. "
+                              "Its 1,200 clicks are not added."),
+        (2, "import_skipped", "You have this row already, which is kept."),
+    ]  # fmt: skip
+    assert counts(run_import(alice, alice.get(path).data))[2:] == (0, 0, 2, 0)
+    monkeypatch.setattr(import_rows, "MAX_SKIPPED", 3)
+    monkeypatch.setattr(job, "MAX_ROWS", 2)
+    rows = [sale(f"row-{n}") for n in range(9)]
+    run_import(alice, shlink(*rows))
+    found = run_import(alice, shlink(*rows, sale("!")))
+    told = alice.get(f"/api/imports/{found['id']}/errors", headers={"Accept": "application/json"}).get_json()["data"]
+    assert [row["number"] for row in told] == [1, 2, 3, 10]

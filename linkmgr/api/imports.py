@@ -82,7 +82,7 @@ _RECORDS = {
     "ImportError": shapes.record(
         number=shapes.number(17, 1),
         raw=shapes.map_of("https://example.com/sale", "Long URL"),
-        code="import_inactive",
+        code={"type": "string", "examples": ["import_inactive", "import_skipped", "alias_taken"]},
         message="Row 17 is deleted at the source. Leave the row out, or empty its column 'deleted'.",
     ),
 }
@@ -183,12 +183,13 @@ def read(import_id: int) -> Response:
 def errors(import_id: int) -> Response:
     """Read the rows that failed.
 
-    A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
-    `Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. A password is
-    `{cells.REMOVED}`: fill it in again. At most {import_rows.MAX_ERRORS:,} rows of an import and {mib} MiB of all
-    imports are kept, for {import_rows.ERROR_DAYS} days; those of the oldest imports are deleted first. Members of
-    objects in JSON are columns such as `meta.validUntil`. A row has at most {cells.MAX_TEXT:,} characters here: the
-    long cells of others are cut, and end with `{cells.CUT}`.
+    A CSV of the rows that failed or were skipped, with the columns of the source and the reason, or JSON with the
+    header `Accept: application/json`. The code of a skipped row is `import_skipped`. Correct the rows and send the file
+    again; the column `error` is ignored. A password is `{cells.REMOVED}`: fill it in again. At most
+    {import_rows.MAX_ERRORS:,} rows of an import that failed, {import_rows.MAX_SKIPPED:,} that were skipped, and {mib}
+    MiB of all imports are kept, for {import_rows.ERROR_DAYS} days; those of the oldest imports are deleted first.
+    Members of objects in JSON are columns such as `meta.validUntil`. A row has at most {cells.MAX_TEXT:,} characters
+    here: the long cells of others are cut, and end with `{cells.CUT}`.
 
     After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the
     row: for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your

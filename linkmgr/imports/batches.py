@@ -114,13 +114,14 @@ class Batch:
     def counts(self) -> Counter[str]:
         return Counter(outcome.kind for _, outcome in self.outcomes)
 
-    def kept(self, max_errors: int) -> list[Row]:
-        """Return what is kept of the rows: those to which others may refer, and some of those that failed."""
-        kept = []
+    def kept(self, *, failed: int, skipped: int) -> list[Row]:
+        """Return what is kept of the rows: those to which others may refer, and some of those that failed and of those
+        that were skipped, at most these numbers."""
+        kept, left = [], {"failed": failed, "skipped": skipped}
         for row, outcome in self.outcomes:
             record: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"}
-            if outcome.kind == "failed" and max_errors > 0:
-                max_errors -= 1
+            if outcome.code and left[outcome.kind] > 0:
+                left[outcome.kind] -= 1
                 raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
                 kept.append(record | {"raw": raw, "code": outcome.code, "message": outcome.message})
             elif outcome.id is not None:

@@ -254,7 +254,8 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
         if not _save(details, state="running"):
             return
         store()
-        kept = batch.kept(import_rows.MAX_ERRORS - details["failed"])
+        left = {"failed": import_rows.MAX_ERRORS, "skipped": import_rows.MAX_SKIPPED}
+        kept = batch.kept(**{name: most - details[name] for name, most in left.items()})
         import_rows.finish(user_id, import_id, [row["number"] for row in batch.waiting], kept)
         _save(
             details | {"batch": details["batch"] + 1},

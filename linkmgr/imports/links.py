@@ -63,6 +63,10 @@ def failure(error: Exception) -> Outcome:
     raise error
 
 
+def skipped(row_id: int, reason: str = "You have this row already, which is kept.") -> Outcome:
+    return Outcome("skipped", row_id, "import_skipped", reason)
+
+
 def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
     """Return those of the hosts of these rows that are branded domains of the user."""
     return imported.own_ids(user_id, "domains", "host", [*{row.host for row in rows}])
@@ -79,8 +83,8 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
     body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
-    long = {name: title for name in ("title", "metatitle") if len(title := str(body.get(name) or "")) > MAX_TITLE}
-    body |= {name: title[:MAX_TITLE] for name, title in long.items()}
+    titles = {name: body[name] for name in body.keys() & {"title", "metatitle"} if isinstance(body[name], str)}
+    body |= {name: title[:MAX_TITLE] for name, title in titles.items()}
     host = row.foreign_host
     if host in hosts:
         body["domain"] = host
@@ -96,7 +100,14 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
     clicks = None if row.clicks is None else min(row.clicks, MAX_BIGINT)
     if clicks:
         link["imported_clicks"] = clicks
-    return Sent(body, link, clicks, row.channels, "" if host in hosts else host, bool(long))
+    return Sent(
+        body,
+        link,
+        clicks,
+        row.channels,
+        "" if host in hosts else host,
+        any(len(title) > MAX_TITLE for title in titles.values()),
+    )
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:
@@ -133,7 +144,7 @@ def _add(user_id: int, sent: list[Sent], links: list[Row], last_id: int) -> None
             continue
         is_new = result["id"] > last_id and result["id"] not in made
         made.add(result["id"])
-        row.outcome = Outcome("made" if is_new else "skipped", result["id"])
+        row.outcome = Outcome("made", result["id"]) if is_new else skipped(result["id"])
 
 
 def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None:
@@ -146,18 +157,26 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
             again.append(row)
         elif not row.name["host"] and row.moved_from != (link["source_host"] or ""):
             is_same = link["id"] and link["url"] == row.link["url"]
-            row.outcome = Outcome("skipped", link["id"]) if is_same else _clash(row, link["source_host"])
+            row.outcome = _merged(row, link) if is_same else _clash(row, link["source_host"])
         elif details["on_conflict"] == "rename":
             renamed.append(row)
         elif details["on_conflict"] == "update" and link["id"]:
             row.outcome = _change(user_id, link["id"], row, details["source"])
         # An alias of another user is a failure, and so is the one of an earlier row with another target.
         elif link["id"] and (link["id"] <= details["first_id"] or link["url"] == row.link["url"]):
-            row.outcome = Outcome("skipped", link["id"])
+            row.outcome = skipped(link["id"])
         else:
             row.outcome = failure(AppError("alias_taken"))
     _add(user_id, again, [{name: row.link[name] for name in row.link if name != "alias"} for row in again], last_id)
     _rename(user_id, renamed, last_id)
+
+
+def _merged(row: Sent, link: Row) -> Outcome:
+    """Skip a link for which one of another host with the same alias and URL stands."""
+    clicks = f" Its {row.clicks:,} clicks are not added." if row.clicks else ""
+    own = urlsplit(settings().base_url).netloc
+    first, second = (f"{host or own}/{row.name['alias']}" for host in (row.moved_from, link["source_host"]))
+    return skipped(link["id"], f"{first} and {second} have the same target, and are one link here.{clicks}")
 
 
 def _clash(row: Sent, other_host: str | None) -> Outcome:

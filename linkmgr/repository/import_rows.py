@@ -1,4 +1,4 @@
-"""Rows of imports: the file, those that wait, those that failed, and those to which others refer."""
+"""Rows of imports: the file, those that wait, those that failed or were skipped, and those to which others refer."""
 
 import orjson
 
@@ -6,6 +6,7 @@ from linkmgr.db.statements import Row, row, rows, run
 
 CHUNK_BYTES = 1 << 20  # of the file
 MAX_ERRORS = 10_000  # of an import that are kept
+MAX_SKIPPED = 1000  # of an import that are kept as those that failed are
 MAX_ERROR_BYTES = 16 << 20  # of all imports of a user
 ERROR_DAYS = 30
 _MAX_COLUMNS = 1000  # of the rows that failed; each row of JSON can have other ones
@@ -75,7 +76,7 @@ def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
 
 def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) -> None:
     """Delete the rows with these numbers, except what is kept of some: `row_id` and `made` of those to which others may
-    refer, and `raw`, `code` and `message` of those that failed."""
+    refer, and `raw`, `code` and `message` of those that failed or were skipped."""
     run(
         """
         WITH deleted AS (
@@ -175,7 +176,7 @@ def delete_expired(limit: int) -> int:
                                             LATERAL (SELECT ctid FROM import_rows
                                                       WHERE import_id = i.id AND code IS NOT NULL
                                                       LIMIT %(limit)s) expired
-                                      WHERE finished < now() - make_interval(days => %(days)s) AND failed > 0
+                                      WHERE finished < now() - make_interval(days => %(days)s) AND failed + skipped > 0
                                       LIMIT %(limit)s))
             RETURNING 1)
         SELECT count(*) AS number FROM deleted

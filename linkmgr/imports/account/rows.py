@@ -20,7 +20,7 @@ from linkmgr.imports.account import reading
 from linkmgr.imports.account.export import RESOURCES
 from linkmgr.imports.batches import Batch
 from linkmgr.imports.figures import utc
-from linkmgr.imports.links import Outcome, Sent, failure
+from linkmgr.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.imports.rows import ImportRow
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
@@ -121,7 +121,7 @@ class Lines(Batch):
         keys = [tuple(str(row.record.get(member)) for member in members) for row in rows]
         existing = self._existing(kind, members, keys)
         for row, key in zip(rows, keys, strict=True):
-            outcome = Outcome("skipped", existing[key]) if key in existing else self._add(row, create)
+            outcome = skipped(existing[key]) if key in existing else self._add(row, create)
             if kind == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.record.get("custom"):
                 outcome = self._add(row, create, alias=None)
             if outcome.kind == "made" and outcome.id:

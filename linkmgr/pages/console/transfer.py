@@ -59,7 +59,8 @@ def import_page(row_id: int) -> str:
         mapping = {name: column for name, column in request.args.items() if name in MEMBERS and column}
         preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
         return render_template("console/import_draft.html", row=row, preview=preview, rules=bodies.RULES)
-    failed = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
+    has_errors = row["failed"] + row["skipped"] > 0
+    failed = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if has_errors else []
     return render_template("console/import.html", row=row, failed=failed)
 
 
