@@ -248,8 +248,33 @@ CREATE TABLE usage_parts (
 CREATE VIEW usage AS
 SELECT user_id, kind, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, kind;
 
--- Branded domains: hosts of users that point to the service. `logo` is the image of `brandlogo`. `checked` is the time
--- of the last check that the host points to the service, and `problem` what it found.
+-- Logos of QR codes and branded domains, PNG files, once for each user. Each is deleted with its last use.
+CREATE TABLE logos (
+    user_id bigint NOT NULL,
+    hash    bytea  GENERATED ALWAYS AS (sha256(image)) STORED,
+    image   bytea  NOT NULL,
+    PRIMARY KEY (user_id, hash)
+);
+
+-- Store a logo, and return its hash, or NULL for none. The update locks a stored one, so that it is not deleted before
+-- this transaction refers to it. Each counts as 4 KiB at least, so the sum has few rows. The constant is also in
+-- linkmgr/qr/logos.py.
+CREATE FUNCTION store_logo(owner bigint, image bytea) RETURNS bytea LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    IF octet_length(store_logo.image) > 0 THEN
+        PERFORM FROM users WHERE id = owner FOR NO KEY UPDATE;
+        INSERT INTO logos (user_id, image) VALUES (owner, store_logo.image)
+            ON CONFLICT (user_id, hash) DO UPDATE SET user_id = excluded.user_id;
+        PERFORM refuse('logos_full') FROM logos WHERE user_id = owner
+         HAVING sum(greatest(octet_length(image), 4 << 10)) > 32 << 20;
+        RETURN sha256(store_logo.image);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Branded domains: hosts of users that point to the service. `logo_hash` is that of the image of `brandlogo`. `checked`
+-- is the time of the last check that the host points to the service, and `problem` what it found.
 CREATE TABLE domains (
     LIKE resources INCLUDING ALL,
     scheme       text    NOT NULL,
@@ -260,11 +285,13 @@ CREATE TABLE domains (
     brandname    text    NOT NULL DEFAULT '',
     brandlogo    text    NOT NULL DEFAULT '',
     brandcolor   text    NOT NULL DEFAULT '',
-    logo         bytea,
-    logo_digest  text    GENERATED ALWAYS AS (left(md5(logo), 8)) STORED,
+    logo_hash    bytea,
+    logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
     checked      timestamptz,
-    problem      text    NOT NULL DEFAULT ''
+    problem      text    NOT NULL DEFAULT '',
+    FOREIGN KEY (user_id, logo_hash) REFERENCES logos
 );
+CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 
 -- Those of a deleted user remain in the table until a job deletes them.
 CREATE VIEW live_domains AS
@@ -478,8 +505,8 @@ CREATE TABLE aliases (
     CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
 
--- `code` is the last part of the URLs. `logo` is the PNG that the image contains, and `logo_source` the URL or the file
--- name that the user sent. `logo_hash` identifies it in the cache of images, so that a cached image needs no `logo`.
+-- `code` is the last part of the URLs. `logo_hash` is that of the logo, and `logo_source` the URL or the file name that
+-- the user sent.
 CREATE TABLE qrs (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     code        text        NOT NULL UNIQUE,
@@ -488,11 +515,27 @@ CREATE TABLE qrs (
     name        text        NOT NULL,
     background  text        NOT NULL,
     foreground  text        NOT NULL,
-    logo        bytea,
+    logo_hash   bytea,
     logo_source text,
-    logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED
+    FOREIGN KEY (user_id, logo_hash) REFERENCES logos
 );
 ALTER TABLE qrs ALTER id SET DEFAULT nextval('tracked_ids');
+CREATE INDEX ON qrs (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
+
+-- The second statement sees what the transaction that held the lock has committed.
+CREATE FUNCTION delete_logo() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM logos WHERE user_id = OLD.user_id AND hash = OLD.logo_hash FOR UPDATE;
+    DELETE FROM logos l
+     WHERE user_id = OLD.user_id AND hash = OLD.logo_hash
+       AND NOT EXISTS (SELECT FROM public.qrs q WHERE q.user_id = l.user_id AND logo_hash = hash)
+       AND NOT EXISTS (SELECT FROM public.domains d WHERE d.user_id = l.user_id AND logo_hash = hash);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH ROW
+    WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
+CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
+    WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
 -- Links and QR codes by the id under which their visits are counted.
 CREATE VIEW tracked_rows AS
@@ -1335,7 +1378,7 @@ BEGIN
     FOR name, kind, feature, has_rows, ignored IN VALUES
         ('links', 'link', 'links', true, '{}'),
         ('bios', 'bio', '', false, '{}'),
-        ('qrs', 'qr', '', true, '{logo_hash}'),
+        ('qrs', 'qr', '', true, '{}'),
         ('campaigns', 'campaign', 'bundle', true, '{}'),
         ('channels', 'channel', '', true, '{}'),
         ('domains', 'domain', 'domain', false, '{checked,problem,logo_digest,domain}'),

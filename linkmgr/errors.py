@@ -146,6 +146,8 @@ _LINES = {
     "at least 3 to 1. For example, change {change}.",
     "short_link_unknown": "400 data points to this service, but not to a short link or bio page. Check the short URL.",
     "logo_missing": "400 Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service.",
+    "logos_full": "400 Your logos have 32 MiB in total, which is the maximum. Use a smaller image, or delete QR codes "
+    "whose logos are not needed.",
     "logo_unusable": "400 logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB.",
     "image_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "image_missing": "404 QR code not found. Check the URL; the code may have been deleted.",

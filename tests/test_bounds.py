@@ -49,6 +49,7 @@ BOUNDS = {tables.TABLES[kind.plural]: RATE for kind in KINDS} | {
     "imports": ("3 unfinished, 1000 that have ended", f"{REPOSITORY}/imports.py", "MAX_KEPT = 1000"),
     "jobs": ("one for 1000 deleted rows", SCHEMA, "row_number() OVER (PARTITION BY user_id) / 1000 AS batch"),
     "links": PLAN,
+    "logos": ("32 MiB", SCHEMA, "HAVING sum(greatest(octet_length(image), 4 << 10)) > 32 << 20"),
     "outbox": ("100,000, with webhooks only", f"{REPOSITORY}/outbox.py", "kept=MAX_WAITING"),
     "overlay_answers": ("100,000 an overlay", f"{REPOSITORY}/overlay.py", "MAX_ANSWERS = 100_000"),
     "overlays": PLAN,

@@ -89,7 +89,7 @@ def test_a_logo_of_several_codes_is_the_one_of_a_single_create(alice: Client, sq
     assert alice.post("/api/qr/add", code | {"logo": noise}).status_code == 200
     body = send(alice, *[code | {"logo": logo} for logo in (noise, plain, noise)], code)
     assert body["created"] == 4
-    stored = sql("SELECT logo, logo_source FROM qrs ORDER BY id")
+    stored = sql("SELECT image AS logo, logo_source FROM qrs LEFT JOIN logos ON hash = logo_hash ORDER BY id")
     assert [row["logo_source"] for row in stored] == [noise, noise, plain, noise, None]
     assert stored[0] == stored[1] == stored[3] != stored[2]
     assert stored[4]["logo"] is None

@@ -43,7 +43,7 @@ def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_sm
     browser.wait_until(lambda: browser.run("return document.getElementById('logo.file').files[0].size <= 32768"))
     browser.find("[name='data.wifi.password']").send_keys(Keys.ENTER)
     browser.wait_for_text("QR code created.")
-    assert len(bytes(sql("SELECT logo FROM qrs")[0]["logo"])) > 100
+    assert len(bytes(sql("SELECT image AS logo FROM logos")[0]["logo"])) > 100
 
 
 def test_links_of_a_bio_page_are_ordered_and_shown_in_the_preview(signed_in: Browser, base: str, alice: Client) -> None:

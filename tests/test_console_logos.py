@@ -25,27 +25,27 @@ def test_an_uploaded_logo_is_kept_by_a_preview_and_stored_as_a_small_image(
     assert answer.status_code == 303, answer.text
     code = details(alice, answer.headers["Location"])
     assert re.fullmatch("upload:[0-9a-f]{16}", code["logo"])
-    stored = bytes(sql("SELECT logo FROM qrs")[0]["logo"])
+    stored = bytes(sql("SELECT image AS logo FROM logos")[0]["logo"])
     assert stored.startswith(b"\x89PNG")
     # The API keeps the image when it is sent what it answered.
     assert alice.put(f"/api/qr/{code['id']}/update", {"data": "Hi", "logo": code["logo"]}).status_code == 200
-    assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) == stored
+    assert bytes(sql("SELECT image AS logo FROM logos")[0]["logo"]) == stored
     assert alice.post("/api/qr/add", {"type": "text", "data": "x", "logo": code["logo"]}).status_code == 400
 
 
 def test_a_logo_is_kept_replaced_and_removed(console: FlaskClient, alice: Client, sql: Sql) -> None:
     sent = as_form("text", "Hello") | {"logo.file": (BytesIO(noise()), "a.png")}
     path = f"{console.post(NEW, data=sent).headers['Location']}/edit"
-    logos = [bytes(sql("SELECT logo FROM qrs")[0]["logo"])]
+    logos = [bytes(sql("SELECT image AS logo FROM logos")[0]["logo"])]
     page = get(console, path)
     assert preview(page).ec_level == "H"
     assert console.post(path, data=fields(page) | {"name": "New"}).status_code == 303
-    assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) == logos[0]
+    assert bytes(sql("SELECT image AS logo FROM logos")[0]["logo"]) == logos[0]
     replaced = fields(get(console, path)) | {"logo.file": (BytesIO(image(form="JPEG")), "b.jpg")}
     assert console.post(path, data=replaced).status_code == 303
-    assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) not in ([], logos[0])
+    assert bytes(sql("SELECT image AS logo FROM logos")[0]["logo"]) not in ([], logos[0])
     assert console.post(path, data=fields(get(console, path)) | {"logo.remove": "1"}).status_code == 303
-    assert sql("SELECT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
+    assert sql("SELECT logo_hash, logo_source FROM qrs") == [{"logo_hash": None, "logo_source": None}]
 
 
 @pytest.mark.parametrize(

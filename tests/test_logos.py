@@ -26,7 +26,7 @@ UNUSABLE = "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."
 
 
 def stored_logo(sql: Sql) -> Image.Image:
-    with Image.open(BytesIO(sql("SELECT logo FROM qrs")[0]["logo"])) as opened:
+    with Image.open(BytesIO(sql("SELECT image AS logo FROM logos")[0]["logo"])) as opened:
         assert opened.format == "PNG"
         opened.load()
         return opened
@@ -176,7 +176,7 @@ def test_a_logo_that_cannot_be_fetched_is_ignored_with_a_warning(
         many = alice.post("/api/qr/bulk", {"qrs": [TEXT, TEXT | {"logo": url}, TEXT | {"logo": private}]}).get_json()
         assert (many["created"], many["failed"]) == (3, 0)
         assert many["warnings"] == [f"qrs[{n}]: The logo was ignored. {why}" for n, why in ((1, gone), (2, refused))]
-        assert sql("SELECT DISTINCT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
+        assert sql("SELECT DISTINCT logo_hash AS logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
         with_logo = alice.add("/api/qr/add", TEXT | {"logo": logo_file(alice, "noise")})
         changed = alice.put(f"/api/qr/{with_logo}/update", {"data": "y", "logo": url}).get_json()
         assert changed["warnings"] == [f"The logo was ignored. {gone}"]
@@ -195,7 +195,7 @@ def test_an_update_keeps_replaces_and_removes_the_logo(alice: Client, sql: Sql) 
     assert alice.put(update, {"data": "y", "logo": "none.png"}).status_code == 400
     assert stored_logo(sql).size == (320, 3)
     alice.put(update, {"data": "y", "logo": ""})
-    assert sql("SELECT logo, logo_hash FROM qrs") == [{"logo": None, "logo_hash": None}]
+    assert sql("SELECT logo_hash FROM qrs") == [{"logo_hash": None}]
 
 
 def test_the_logo_is_read_as_it_was_sent_and_not_fetched_again(
@@ -226,7 +226,7 @@ def test_a_code_without_a_logo_can_be_sent_back(alice: Client, sql: Sql) -> None
     removed = alice.put(f"{path}/update", shown | {"logo": ""}).get_json()["details"]
     assert removed == shown | {"logo": ""}
     assert alice.put(f"{path}/update", removed).get_json()["details"] == removed
-    assert sql("SELECT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
+    assert sql("SELECT logo_hash, logo_source FROM qrs") == [{"logo_hash": None, "logo_source": None}]
 
 
 def test_slow_logo_servers_do_not_block_the_service(

@@ -70,7 +70,7 @@ def test_codes_with_colors_and_logos_can_be_decoded(
 def test_codes_with_a_logo_can_be_decoded_for_any_data(alice: Client, sql: Sql) -> None:
     logo_file(alice, "noise")
     add_code(alice, logo="noise.png")
-    logo = bytes(sql("SELECT logo FROM qrs")[0]["logo"])
+    logo = bytes(sql("SELECT image AS logo FROM logos")[0]["logo"])
     chance = random.Random(7)  # noqa: S311
     for length in (10, 20, 30, 45, 60, 90, 130, 180, 230):
         for _ in range(2):

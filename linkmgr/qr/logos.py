@@ -19,11 +19,12 @@ from linkmgr.settings import settings
 
 FOLDER = "logos"
 UPLOAD = "upload:"
-# Codes of the errors of load()
+# Codes of the errors of load() and of the write that follows
 UNREACHABLE = ("fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_status")
-UNUSABLE = ("fetch_too_large", "fetch_busy", "image_busy", "logo_missing", "logo_unusable")
+UNUSABLE = ("fetch_too_large", "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "logos_full")
 ERRORS = UNREACHABLE + UNUSABLE
 MAX_PIXELS = 4_000_000
+MAX_TOTAL, LEAST = 32, 4  # MiB of all logos of a user; KiB that each counts at least (schema.sql, "store_logo")
 SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
 # A photograph has about ten. A scan of a dozen bytes can cost a pass over all pixels.

@@ -54,10 +54,10 @@ def add(user_id: int, members: Row) -> Row:
     """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service."""
     added = run_with_name(
         """
-        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor, logo,
-                             checked)
+        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor,
+                             logo_hash, checked)
         VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
-                %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s, nullif(%(logo)s::bytea, ''),
+                %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s, store_logo(%(user_id)s, %(logo)s),
                 CASE WHEN %(is_checked)s THEN now() END)
         RETURNING id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
         """,
@@ -77,7 +77,8 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
                brandname = coalesce(%(brandname)s, brandname),
                brandlogo = coalesce(%(brandlogo)s, brandlogo),
                brandcolor = coalesce(%(brandcolor)s, brandcolor),
-               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
+               logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
+                                ELSE store_logo(%(user_id)s, %(logo)s) END
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         RETURNING id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
         """,
@@ -115,9 +116,10 @@ def logos(user_id: int, ids: list[int]) -> dict[int, str]:
     """The images of the logos of these domains, in base64."""
     records = rows(
         """
-        SELECT id, translate(encode(logo, 'base64'), chr(10), '') AS image
+        SELECT id, translate(encode(image, 'base64'), chr(10), '') AS image
           FROM domains
-         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND logo IS NOT NULL
+          JOIN logos USING (user_id)
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND hash = logo_hash
         """,
         user_id=user_id,
         ids=ids,

@@ -137,7 +137,10 @@ def own_ids(user_id: int, table: str, member: str, values: list[Any]) -> dict[st
 
 def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:
     run(
-        "UPDATE qrs SET logo = %(logo)s WHERE user_id = %(user_id)s AND id = %(qr_id)s",
+        """
+        UPDATE qrs SET logo_hash = store_logo(%(user_id)s, %(logo)s)
+         WHERE user_id = %(user_id)s AND id = %(qr_id)s
+        """,
         user_id=user_id,
         qr_id=qr_id,
         logo=psycopg2.Binary(logo),

@@ -213,8 +213,11 @@ def branded_domain(host: str) -> Row | None:
 
 def domain_logo(host: str) -> bytes | None:
     """Return the logo of a branded domain, a PNG file, or None."""
-    domain = row("SELECT logo FROM live_domains WHERE host = %(host)s", host=host)
-    return bytes(domain["logo"]) if domain and domain["logo"] else None
+    logo = row(
+        "SELECT image FROM logos JOIN live_domains USING (user_id) WHERE host = %(host)s AND hash = logo_hash",
+        host=host,
+    )
+    return bytes(logo["image"]) if logo else None
 
 
 def with_aliases(words: list[str]) -> list[Row]:

@@ -47,7 +47,7 @@ def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
     stored = fetch(
         """
         SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
-               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
+               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
           FROM qrs q
           LEFT JOIN totals t ON tracked_id = id
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
@@ -74,7 +74,7 @@ def batch(user_id: int, after: int) -> list[Row]:
     codes = rows(
         """
         SELECT id, code, name, created AS date, type, data, background, foreground,
-               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, coalesce(clicks, 0) AS scans,
+               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, coalesce(clicks, 0) AS scans,
                coalesce(visitors, 0) AS uniquescans,
                ARRAY(SELECT channel_id FROM channel_items i
                        JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
@@ -103,13 +103,13 @@ def add(user_id: int, members: Row) -> Row:
     """Store a QR code and return its record. `own_alias` must be in use if it is not None."""
     added = run(
         """
-        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
+        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo_hash, logo_source)
         SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-               nullif(%(logo)s::bytea, ''), %(logo_source)s
+               store_logo(%(user_id)s, %(logo)s), %(logo_source)s
          WHERE %(own_alias)s::text IS NULL
             OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
         RETURNING version::text, id, code, name, created AS date, type, data, background, foreground,
-                  CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
+                  CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
                   NULL AS top_labels
         """,
         **_params(user_id, members),
@@ -128,14 +128,15 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
                    name = coalesce(%(name)s, CASE name WHEN %(old_name)s THEN %(new_name)s END, name),
                    background = coalesce(%(background)s, background),
                    foreground = coalesce(%(foreground)s, foreground),
-                   logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
+                   logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
+                                    ELSE store_logo(%(user_id)s, %(logo)s) END,
                    logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
              WHERE user_id = %(user_id)s AND id = %(qr_id)s
                AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
                     OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
             RETURNING *)
         SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
-               CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
+               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
           FROM updated q
           LEFT JOIN totals t ON tracked_id = id
         """,
@@ -163,7 +164,8 @@ def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
     source = row(
         """
         SELECT user_id, type, data, foreground, background, logo_hash,
-               CASE WHEN %(with_logo)s::boolean THEN logo END AS logo
+               (SELECT image FROM logos
+                 WHERE %(with_logo)s::boolean AND logos.user_id = qrs.user_id AND hash = logo_hash) AS logo
           FROM qrs
          WHERE code = %(code)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
            AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)
@@ -179,9 +181,10 @@ def logos(user_id: int, after: int) -> list[Row]:
     """The images of the logos of QR codes, in base64."""
     return rows(
         """
-        SELECT id, translate(encode(logo, 'base64'), chr(10), '') AS image
+        SELECT id, translate(encode(image, 'base64'), chr(10), '') AS image
           FROM qrs
-         WHERE user_id = %(user_id)s AND id > %(after)s AND logo IS NOT NULL
+          JOIN logos USING (user_id)
+         WHERE user_id = %(user_id)s AND id > %(after)s AND hash = logo_hash
          ORDER BY id
          LIMIT 20
         """,
@@ -206,7 +209,7 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
 
 
 def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
-    images = list({code["logo"] for code in codes if "logo" in code})
+    images = sorted({code["logo"] for code in codes if "logo" in code})  # in order, so that no two requests deadlock
     numbers: dict[bytes, int] = {image: number for number, image in enumerate(images, 1)}
     members = [
         {name: value for name, value in code.items() if name != "logo"}
@@ -227,11 +230,14 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
             SELECT nextval('tracked_ids') AS id, c.*
               FROM (SELECT * FROM checked WHERE refusal IS NULL ORDER BY n) c
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM checked WHERE refusal IS NOT NULL))),
+        logo AS MATERIALIZED (
+            SELECT image, store_logo(%(user_id)s, (%(images)s::bytea[])[image]) AS hash
+              FROM (SELECT DISTINCT image FROM accepted ORDER BY image) images),
         added AS (
-            INSERT INTO qrs (id, user_id, code, type, data, name, background, foreground, logo, logo_source)
-            SELECT id, %(user_id)s, code, type, data, name, background, foreground, (%(images)s::bytea[])[image],
-                   logo_source
+            INSERT INTO qrs (id, user_id, code, type, data, name, background, foreground, logo_hash, logo_source)
+            SELECT id, %(user_id)s, code, type, data, name, background, foreground, hash, logo_source
               FROM accepted
+              LEFT JOIN logo USING (image)
              ORDER BY n)
         SELECT (SELECT json_agg(json_build_array(n, id, code)) FROM accepted) AS added,
                (SELECT json_agg(json_build_array(n, refusal)) FROM checked WHERE refusal IS NOT NULL) AS refused

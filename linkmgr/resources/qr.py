@@ -45,7 +45,7 @@ class Data(fields.Raw):
 
 
 class QrCode(Resource):
-    about = prose(__file__, image=qr_image, fetch=fetch)
+    about = prose(__file__, image=qr_image, fetch=fetch, logos=logos)
     noun, called = "QR code", "QR"
     path = plural = "qr"
     list_key = "qrs"
