@@ -617,31 +617,49 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
--- The dimensions of statistics are the columns of type text. This creates the functions that name them all:
--- visit_label() returns the label of a visit in a dimension. visit_passes() returns true if the visit passes all `filters`,
--- NULL or {dimension: {"included": [label], "excluded": [label]}}, with labels in lower case. PostgreSQL inlines both, so
--- they take no longer than the columns. visit_defaults() is for visits of a program that does not know all dimensions.
+-- The dimensions of statistics are the columns of type text. This creates the functions that name all of them, which
+-- PostgreSQL inlines, so that they take no longer than the columns:
+-- visit_label(): the label of a visit in a dimension.
+-- visit_labels(): all labels of a visit.
+-- visit_passes(): true if a visit passes all `filters`, NULL or {dimension: {"included": [label], "excluded": [label]}},
+-- with labels in lower case.
+-- read_visits(): the elements of linkmgr/repository/visits.py as visits. A program of before a dimension has no label.
 -- A migration that adds a dimension calls this at its end.
 CREATE FUNCTION create_visit_functions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    labels   text;
-    passes   text;
-    defaults jsonb;
+    label   text;
+    labels  text;
+    passes  text;
+    members text;
+    columns text;
 BEGIN
-    SELECT string_agg(format('WHEN %1$L THEN v.%1$I', attname), ' '),
+    SELECT string_agg(format('WHEN %1$L THEN v.%1$I', attname), ' ') FILTER (WHERE is_dimension),
+           string_agg(format('(%1$L, v.%1$I)', attname), ', ') FILTER (WHERE is_dimension),
            string_agg(format(
                '(filters -> %1$L IS NULL OR coalesce(filters -> %1$L -> ''included'' ? lower(v.%1$I), true)'
-               ' AND NOT coalesce(filters -> %1$L -> ''excluded'' ? lower(v.%1$I), false))', attname), ' AND '),
-           jsonb_object_agg(attname, 'Unknown')
-      INTO labels, passes, defaults
-      FROM pg_attribute
-     WHERE attrelid = 'visits'::regclass AND atttypid = 'text'::regtype;
-    EXECUTE format('CREATE OR REPLACE FUNCTION visit_label(v visits, dimension text) RETURNS text LANGUAGE sql IMMUTABLE '
-                   'RETURN CASE dimension %s WHEN ''target'' THEN v.tracked_id::text ELSE '''' END', labels);
-    EXECUTE format('CREATE OR REPLACE FUNCTION visit_passes(v visits, filters jsonb) RETURNS boolean LANGUAGE sql '
-                   'IMMUTABLE RETURN filters IS NULL OR %s', passes);
-    EXECUTE format('CREATE OR REPLACE FUNCTION visit_defaults() RETURNS jsonb LANGUAGE sql IMMUTABLE '
-                   'RETURN %L::jsonb', defaults);
+               ' AND NOT coalesce(filters -> %1$L -> ''excluded'' ? lower(v.%1$I), false))', attname), ' AND ')
+               FILTER (WHERE is_dimension),
+           string_agg(format('%I text', attname), ', ') FILTER (WHERE is_dimension),
+           string_agg(CASE WHEN is_dimension THEN format('coalesce(%I, ''Unknown'')', attname)
+                           WHEN attname = 'at' THEN 'least(to_timestamp(at), now())'  -- a host's clock may be ahead
+                           WHEN attname = 'visitor' THEN 'decode(visitor, ''hex'')'
+                           ELSE attname END, ', ' ORDER BY attnum)
+      INTO label, labels, passes, members, columns
+      FROM (SELECT attname, attnum, atttypid = 'text'::regtype AS is_dimension
+              FROM pg_attribute
+             WHERE attrelid = 'visits'::regclass AND attnum > 0 AND NOT attisdropped) attributes;
+    EXECUTE format($sql$
+        CREATE OR REPLACE FUNCTION visit_label(v visits, dimension text) RETURNS text LANGUAGE sql IMMUTABLE
+        RETURN CASE dimension %s WHEN 'target' THEN v.tracked_id::text ELSE '' END;
+        CREATE OR REPLACE FUNCTION visit_labels(v visits) RETURNS TABLE (dimension text, label text)
+        LANGUAGE sql IMMUTABLE AS 'VALUES %s';
+        CREATE OR REPLACE FUNCTION visit_passes(v visits, filters jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
+        RETURN filters IS NULL OR %s;
+        CREATE OR REPLACE FUNCTION read_visits(elements json)
+        RETURNS TABLE (user_id bigint, social text, visit visits) LANGUAGE sql STABLE AS %L
+        $sql$, label, replace(labels, '''', ''''''), passes,
+        format('SELECT user_id, social, ROW(%s)::visits FROM json_to_recordset(elements) AS element (user_id bigint, '
+               'tracked_id bigint, at float8, visitor text, social text, bot boolean, %s)', columns, members));
 END $$;
 SELECT create_visit_functions();
 

@@ -16,13 +16,11 @@ MAX_LABELS = 1000
 DETAILED_DAYS = 400  # older rollups have only days
 TOTALS = ("clicks", "visitors", "top_labels")  # columns
 _LABELS = {
-    "dimensions": [dimension.name for dimension in DIMENSIONS],
     "unbounded": [dimension.name for dimension in DIMENSIONS if not dimension.labels.is_bounded],
     "tops": [*TOPS.values(), "social"],
     "other": OTHER,
 }
 ADD = """
-    -- least(): the clock of this host may be ahead of the database's.
     WITH spool AS (
         INSERT INTO visit_spools AS s (name, stored)
         SELECT %(spool)s, %(stop)s::bigint
@@ -30,13 +28,9 @@ ADD = """
         ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = %(start)s::bigint
         RETURNING name),
     batch AS (
-        SELECT tracked_id, user_id, least(to_timestamp(at), now()) AS at, decode(visitor, 'hex') AS visitor, bot,
-               visit_defaults() || visit AS visit,
-               row_number() OVER (PARTITION BY user_id, bot ORDER BY at) AS number
-          FROM ROWS FROM (jsonb_array_elements(%(visits)s),
-                          jsonb_to_recordset(%(visits)s) AS (tracked_id bigint, user_id bigint, at float8, visitor text,
-                                                             bot boolean)
-               ) AS visits (visit, tracked_id, user_id, at, visitor, bot)
+        SELECT user_id, social, visit, (visit).tracked_id, (visit).at, (visit).visitor, (visit).bot,
+               row_number() OVER (PARTITION BY user_id, (visit).bot ORDER BY (visit).at) AS number
+          FROM read_visits(%(visits)s)
          WHERE EXISTS (SELECT FROM spool)),
     plan AS (
         SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
@@ -62,10 +56,7 @@ ADD = """
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
     visits_added AS (
         INSERT INTO visits
-        SELECT stored.*
-          FROM counted,
-               jsonb_build_object('at', at, 'visitor', visitor) AS columns,
-               jsonb_populate_record(NULL::visits, visit || columns) AS stored),
+        SELECT (visit).* FROM counted),
     visitors_added AS (
         INSERT INTO visitors (tracked_id, visitor)
         SELECT DISTINCT tracked_id, visitor FROM counted WHERE NOT bot AND visitor <> '' ORDER BY 1, 2
@@ -75,11 +66,9 @@ ADD = """
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits
           FROM counted,
-               LATERAL (VALUES ('', ''), ('target', tracked_id::text),
-                               ('social', CASE WHEN NOT bot THEN visit ->> 'social' END)
+               LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('social', CASE WHEN NOT bot THEN social END)
                          UNION ALL
-                        SELECT dimension, visit ->> dimension FROM unnest(%(dimensions)s::text[]) AS dimension
-                       ) AS labels (dimension, label)
+                        SELECT * FROM visit_labels(visit)) AS labels (dimension, label)
          WHERE label IS NOT NULL
          GROUP BY 1, 2, 3, 4, 5, 6),
     -- The labels of links and QR codes that may have too many. They have at most as many labels as visits.

@@ -1,9 +1,9 @@
 """Comparison of the rollups and totals with the raw visits."""
 
-_DIMENSIONS = """
-    LATERAL (VALUES ('', ''), ('country', country), ('city', city), ('referrer', referrer), ('browser', browser),
-                    ('os', os), ('device', device), ('language', language)) AS dimensions (dimension, label)
-"""
+from linkmgr.fields.dimensions import BY_NAME
+
+_LABELS = ", ".join(f"('{name}', {name})" for name in BY_NAME)
+_DIMENSIONS = f"LATERAL (VALUES ('', ''), {_LABELS}) AS dimensions (dimension, label)"
 _UNITS = """
     LATERAL (VALUES ('all', '-infinity'::timestamptz), ('day', date_trunc('day', at, 'UTC')),
                     ('quarter', date_bin('15 minutes', at, 'epoch'))) AS units (unit, start)

@@ -1,0 +1,61 @@
+"""A copy of the program with some lines more, and a script that runs in it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+Edits = dict[str, list[tuple[str, str]]]  # by file: a text that it has once, and the text that replaces it
+
+# Two users, and a client.
+_BEGIN = """
+import csv, io, json, sys
+
+from linkmgr import create_app, keys
+from linkmgr.db import jobs, migrations
+from linkmgr.repository import users
+from linkmgr.web import passwords
+
+app = create_app(database_url=sys.argv[1], data_dir=sys.argv[2], secret_key="unused" * 6, base_url="http://localhost")
+
+
+def register(name):
+    user_id = users.next_id()
+    hashed, key = passwords.hashed("correct horse"), keys.new_key(user_id)
+    users.add(user_id, username=name, email=f"{name}@example.com", password_hash=hashed, admin=True, **key)
+    return {"Authorization": f"Bearer {users.read(user_id)['apikey']}"}
+
+
+def export_account():
+    return client.get("/api/account/export", headers=alice).data
+
+
+def import_account(exported):
+    imported = client.post("/api/imports", data=exported, content_type="application/zip", headers=bob)
+    assert imported.status_code == 200, imported.text
+    with app.app_context():
+        while jobs.run_next(lambda _: False):
+            pass
+
+
+with app.app_context():
+    migrations.upgrade(create=True)
+    alice, bob = register("alice"), register("bob")
+client = app.test_client()
+"""
+
+
+def run(edits: Edits, script: str, database: str, folder: Path) -> None:
+    copy = folder / "copy"
+    shutil.copytree(_ROOT / "linkmgr", copy / "linkmgr", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(_ROOT / "schema.sql", copy)
+    for name, replaced in edits.items():
+        text = (copy / name).read_text()
+        for old, new in replaced:
+            assert text.count(old) == 1, (name, old)
+            text = text.replace(old, new)
+        (copy / name).write_text(text)
+    command = [sys.executable, "-W", "error", "-c", _BEGIN + script, database, str(folder / "data")]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
