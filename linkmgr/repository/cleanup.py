@@ -64,7 +64,7 @@ _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
 _TARGETS = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
-    for table in (*TABLES.values(), "idempotency_keys", "outbox", "events", "account_rollups")
+    for table in (*TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
 ]
 
 

@@ -104,7 +104,7 @@ _SET_CREATED = {
         UPDATE {table} SET created = least(%(created)s::timestamptz, now())
          WHERE user_id = %(user_id)s AND id = %(row_id)s
     """  # noqa: S608 - static SQL
-    for table in TABLES.values()
+    for table in TABLES
 }
 # By table and member
 _OWN_IDS = {
@@ -119,7 +119,7 @@ _OWN_IDS = {
         ("channels", "name", "name", "text"),
         ("qrs", "code", "code", "text"),
         ("bios", "alias", "alias", "text"),
-        *((table, "id", "id", "bigint") for table in TABLES.values()),
+        *((table, "id", "id", "bigint") for table in TABLES),
     )
 }
 

@@ -83,26 +83,26 @@ def run_with_name(sql: str, **params: Any) -> Row | None:
 
 # --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set
 
-# By the plural of their resource. The rows of a deleted user are deleted in this order, so that no
-# remaining row refers to a deleted one: links first, domains last.
-TABLES = {
-    "urls": "links",
-    "bio": "bios",
-    "campaigns": "campaigns",
-    "channels": "channels",
-    "imports": "imports",
-    "keys": "api_keys",
-    "overlay": "overlays",
-    "pixels": "pixels",
-    "qr": "qrs",
-    "splash": "splash_pages",
-    "webhooks": "webhooks",
-    "domains": "domains",
-}
+# The rows of a deleted user are deleted in this order, so that no remaining row refers to a deleted one:
+# links first, domains last.
+TABLES = (
+    "links",
+    "bios",
+    "campaigns",
+    "channels",
+    "imports",
+    "api_keys",
+    "overlays",
+    "pixels",
+    "qrs",
+    "splash_pages",
+    "webhooks",
+    "domains",
+)
 _USER = "SELECT version::text FROM users WHERE id = %(row_id)s FOR NO KEY UPDATE"
 _STATEMENTS = {"users": _USER} | {
     table: f"SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE"  # noqa: S608 - static SQL
-    for table in TABLES.values()
+    for table in TABLES
 }
 
 

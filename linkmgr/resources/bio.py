@@ -60,7 +60,7 @@ A bio page is always on the host of this service. Plans do not limit their numbe
 feature `alias`."""
     noun = "bio page"
     path = plural = "bio"
-    list_key = "bios"
+    table = "bios"
     answered = ("id", "alias", "shorturl")
     rows = bio
 

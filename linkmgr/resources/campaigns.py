@@ -23,6 +23,7 @@ links, except those with the status `private`. Neither has links that have expir
 campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
     noun = path = "campaign"
     plural = "campaigns"
+    table = "campaigns"
     also_shown = ("domain", "campaign")
     fixed = ("domain",)
     rows = campaigns

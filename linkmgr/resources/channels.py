@@ -13,6 +13,7 @@ A channel collects links, bio pages and QR codes. Items are listed in the order 
 channel, newest first. `date` is the day on which the item itself was created."""
     noun = path = "channel"
     plural = "channels"
+    table = "channels"
     answered = ()
     rows = channels
 

@@ -43,6 +43,7 @@ class Domain(Resource):
     noun, called = "branded domain", "Domain"
     path = "domain"
     plural = "domains"
+    table = "domains"
     rows = domains
 
     id = row_id()

@@ -120,6 +120,7 @@ class Key(Resource):
     noun = "API key"
     path = "key"
     plural = "keys"
+    table = "api_keys"
     answered = ("id", "key")
     rows = api_keys
 

@@ -24,7 +24,7 @@ class Overlay(Resource):
     about = prose(__file__, choices=MAX_CHOICES, answers=overlay.MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
-    list_key = "cta"
+    table = "overlays"
     file = "overlays"
     rows = overlay
 

@@ -29,6 +29,7 @@ class Pixel(Resource):
 Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
     noun = path = "pixel"
     plural = "pixels"
+    table = "pixels"
     rows = pixels
 
     id = row_id()

@@ -48,7 +48,7 @@ class QrCode(Resource):
     about = prose(__file__, image=qr_image, fetch=fetch, logos=logos)
     noun, called = "QR code", "QR"
     path = plural = "qr"
-    list_key = "qrs"
+    table = "qrs"
     answered = ("id", "link")
     rows = qr
 

@@ -56,8 +56,7 @@ class Resource(New):
     about: ClassVar[str]
     path: ClassVar[str]  # after /api/, of one
     plural: ClassVar[str]  # after /api/, of the list
-    path_of_add: ClassVar[str] = ""  # after /api/, if it is not <path>/add
-    list_key: ClassVar[str] = ""  # of the list in its response, if it is not `plural`
+    table: ClassVar[str]  # of its rows
     file: ClassVar[str] = ""  # of its exports, without the extension, if it is not `plural`
     also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
     drops_defaults: ClassVar[bool] = False  # True if members with their default values are dropped from a create
@@ -87,17 +86,8 @@ class Resource(New):
         return cls.called or cls.noun[0].upper() + cls.noun[1:]
 
     @classmethod
-    def adds(cls) -> str:
-        """Return the path of a create, after /api/."""
-        return cls.path_of_add or f"{cls.path}/add"
-
-    @classmethod
     def file_name(cls) -> str:
         return cls.file or cls.plural
-
-    @classmethod
-    def id_name(cls) -> str:
-        return f"{cls.path}_id"
 
     @classmethod
     @cache

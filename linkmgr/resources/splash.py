@@ -11,6 +11,7 @@ class Splash(Resource):
 A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
     noun = "splash page"
     path = plural = "splash"
+    table = "splash_pages"
     rows = splash
 
     id = row_id()

@@ -63,6 +63,7 @@ class Link(Resource):
     noun = "link"
     path = "url"
     plural = "urls"
+    table = "links"
     file = "links"
     also_shown = ("short",)
     drops_defaults = True
@@ -233,10 +234,6 @@ class Link(Resource):
 
     read, show = staticmethod(url_records.read_current), staticmethod(url_records.read)
     delete = staticmethod(urls.delete)
-
-    @classmethod
-    def id_name(cls) -> str:
-        return "link_id"
 
     @classmethod
     def as_read(cls, row: Row) -> Row:

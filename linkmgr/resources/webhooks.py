@@ -89,7 +89,8 @@ class ReceiverUrl(Url):
 class Webhook(Resource):
     about = prose(__file__, outbox=outbox, mebibytes=outbox.MAX_BYTES >> 20)
     noun = path = "webhook"
-    plural = path_of_add = "webhooks"
+    plural = "webhooks"
+    table = "webhooks"
     answered = ("id", "secret")
     rows = webhooks
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.member import first_examples
-from linkmgr.repository import tables, visits
+from linkmgr.repository import visits
 from linkmgr.resources.keys import Key
 from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
@@ -34,9 +34,7 @@ def row(sql: Sql, table: str, **columns: Any) -> int:
 
 def _usual(kind: Kind) -> Make:
     """Return the factory of a resource whose members are its columns."""
-    return lambda sql, user_id: row(
-        sql, tables.TABLES[kind.plural], user_id=user_id, **first_examples(kind.creates(), 0)
-    )
+    return lambda sql, user_id: row(sql, kind.table, user_id=user_id, **first_examples(kind.creates(), 0))
 
 
 def domain(sql: Sql, user_id: int) -> int:
@@ -166,7 +164,7 @@ ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in KINDS} | {
     "import": an_import,
 }
 # The tables of resources, by the names in paths. Links are `link` in other paths.
-TABLES = {kind.path: tables.TABLES[kind.plural] for kind in RESOURCES}
+TABLES = {kind.path: kind.table for kind in RESOURCES}
 TABLES["link"] = TABLES["url"]
 
 

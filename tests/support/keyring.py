@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 URL = "https://example.com/page"
 # The resources that restricted keys make, besides other keys
 _CREATED = {route.path for route in operations() if route.method == "POST" and route.operation.restricted}
-OWNED = [kind.path for kind in factories.RESOURCES if f"/api/{kind.adds()}" in _CREATED and kind is not Key]
+OWNED = [kind.path for kind in factories.RESOURCES if f"/api/{kind.path}/add" in _CREATED and kind is not Key]
 Make = Callable[..., "Client"]
 
 

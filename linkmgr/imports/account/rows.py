@@ -25,7 +25,7 @@ from linkmgr.imports.rows import ImportRow
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr
-from linkmgr.repository.tables import TABLES, in_batches, try_lock
+from linkmgr.repository.tables import in_batches, try_lock
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.qr import QrCode
@@ -43,7 +43,7 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
 }
-_TABLES = {file: TABLES[kind.plural] for file, kind in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
+_TABLES = {file: kind.table for file, kind in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}

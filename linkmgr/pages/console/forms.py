@@ -252,7 +252,7 @@ class Form:
             return
 
         def check() -> None:
-            if tables.lock_version(g.user_id, tables.TABLES[self.kind.plural], row_id) not in (version, None):
+            if tables.lock_version(g.user_id, self.kind.table, row_id) not in (version, None):
                 raise AppError("changed_meanwhile")
 
         with transaction.lazily(check) as writes:
