@@ -1029,7 +1029,7 @@ CREATE TABLE outbox (
 CREATE INDEX ON outbox (user_id, id);
 
 -- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
--- a number misses none. `position` and `bytes` count the events of the user up to this one, so that the oldest are
+-- a number misses none, and begin with the time in microseconds, so that a restore repeats none. `position` and `bytes` count the events of the user up to this one, so that the oldest are
 -- dropped beyond a number and a size (repository/outbox.py).
 CREATE TABLE events (
     number   bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

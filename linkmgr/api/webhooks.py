@@ -29,7 +29,7 @@ TESTED = {
 }
 
 _TIME = shapes.text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
-_MESSAGE = shapes.text("msg_17", pattern="^msg_[0-9]+$")
+_MESSAGE = shapes.text("msg_1795702530123456", pattern="^msg_[0-9]+$")
 _TYPE = shapes.choice("link.created", *TYPES[1:], TEST)
 _SECRET = shapes.text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
 _DATA: JsonSchema = {

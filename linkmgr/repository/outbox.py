@@ -106,8 +106,9 @@ def move(events: list[Row]) -> None:
     webhook subscribes to it, and `webhooks`, the ids that it is delivered to. Events with the same `id` are parts of
     one in the outbox.
 
-    One process at a time gets numbers, so that they ascend in the order of the commits. Events that another process
-    has moved in the meantime are skipped.
+    One process at a time gets numbers, so that they ascend in the order of the commits. They begin with the time in
+    microseconds: after a restore of a backup, no number is given again. Events that another process has moved in the
+    meantime are skipped.
     """
     run(
         """
@@ -122,13 +123,19 @@ def move(events: list[Row]) -> None:
             UPDATE service SET moving_until = '-infinity' WHERE EXISTS (SELECT FROM move_lock)),
         taken AS (
             DELETE FROM outbox WHERE id IN (SELECT id FROM batch) RETURNING id),
+        advanced AS MATERIALIZED (
+            SELECT setval(numbers, greatest(nextval(numbers), microseconds))
+              FROM pg_get_serial_sequence('events', 'number') AS numbers,
+                   CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint) AS microseconds
+             WHERE EXISTS (SELECT FROM move_lock)),
         numbered AS MATERIALIZED (
             SELECT nextval(pg_get_serial_sequence('events', 'number')) AS number, ordered.*
               FROM (SELECT batch.*, octet_length(data::text) + %(delivery_bytes)s * cardinality(webhooks) AS size
                       FROM batch
                       JOIN taken USING (id)
                      WHERE stored
-                     ORDER BY id) ordered),
+                     ORDER BY id) ordered
+             WHERE EXISTS (SELECT FROM advanced)),
         counted AS MATERIALIZED (
             SELECT n.*, row_number() OVER previous + coalesce(last.position, 0) AS position,
                    sum(size) OVER previous + coalesce(last.bytes, 0) AS bytes
