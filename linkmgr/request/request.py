@@ -139,8 +139,8 @@ class Body:
 
 class Request(flask.Request):
     caller: Caller  # of an API request, set by web.auth
-    limit: Limit | None = None  # which this request is counted in
-    window: Window | None = None  # of this limit, if a statement has counted the request
+    limit = Limit("", "", "")  # which this request is counted in
+    window: Window | None = None  # of this limit, if the request has been counted
     rows: Rows | None = None  # set by a bulk request
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write

@@ -33,9 +33,10 @@ class Windows(Storage):
     base_exceptions: Any = ()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        if window := _counted(key):
+            return window.requests
         bucket, _ = _parse(key)
-        window = _counted(bucket)
-        return window.requests if window else int(rate_windows.count(bucket, by=amount, window=expiry)["count"])
+        return int(rate_windows.count(bucket, by=amount, window=expiry)["count"])
 
     def get(self, key: str) -> int:
         return self._read(key).requests
@@ -44,9 +45,9 @@ class Windows(Storage):
         return self._read(key).until
 
     def _read(self, key: str) -> Window:
-        bucket, seconds = _parse(key)
-        if window := _counted(bucket):
+        if window := _counted(key):
             return window
+        bucket, seconds = _parse(key)
         counters = rate_windows.counts([bucket], window=seconds)
         counter = counters[0] if counters else {"count": 0, "seconds": 0}
         return Window(counter["count"], rate_limit.later(counter["seconds"]))
@@ -96,10 +97,10 @@ def _parse(key: str) -> tuple[str, int]:
     return bucket, rate_limit.parse_rate(f"{amount} per {multiples} {granularity}").get_expiry()
 
 
-def _counted(bucket: str) -> Window | None:
-    """Return the window of a bucket if a statement of this request has counted it."""
+def _counted(key: str) -> Window | None:
+    """Return the window of a key if a statement of this request has counted it."""
     request = current()
-    return request.window if request.limit and request.limit.bucket == bucket else None
+    return request.window if request.window and key.startswith(f"LIMITER/{request.limit.bucket}/") else None
 
 
 class _Api:
@@ -119,23 +120,21 @@ class _Api:
         self._app.teardown_request(lambda error: hook(error) if current().is_api else None)
 
 
-def _limit() -> Limit:
-    limit = current().limit
-    assert limit
-    return limit
+def _nothing() -> None:
+    pass
 
 
 def init_app(app: Flask) -> None:
     """Call this between the hooks that identify and authorize the caller."""
     redis = settings().rate_limit_storage
     limiter = Limiter(
-        lambda: _limit().bucket,
+        lambda: current().limit.bucket,
         storage_uri=f"windows+{redis}" if redis else "windows://",
         storage_options=_REDIS if redis else {},
         in_memory_fallback_enabled=bool(redis),
         swallow_errors=bool(redis),  # other requests that wait for Redis when it is lost
         application_limits=[
-            ApplicationLimit(lambda: _limit().rate, scope=SCOPE, error_message=lambda: _limit().code),
+            ApplicationLimit(lambda: current().limit.rate, scope=SCOPE, error_message=lambda: current().limit.code),
         ],
         headers_enabled=True,
         # It would be sent with every response. `_report` replaces the value.
@@ -143,8 +142,8 @@ def init_app(app: Flask) -> None:
         request_identifier=lambda: "any",  # paths without a route count too
     )
     app.extensions["linkmgr_limiter"] = limiter
-    shared = limiter.shared_limit(lambda: _limit().rate, scope=SCOPE, error_message=lambda: _limit().code)
-    app.extensions["linkmgr_enforce_limit"] = shared(_limit)
+    shared = limiter.shared_limit(lambda: current().limit.rate, scope=SCOPE, error_message=lambda: current().limit.code)
+    app.extensions["linkmgr_enforce_limit"] = shared(_nothing)
     app.after_request(_report)  # after the hook of Flask-Limiter, which is registered later
     limiter.init_app(cast("Flask", _Api(app)))
 
@@ -180,7 +179,8 @@ def _report(response: Response) -> Response:
     if limit is None:
         response.headers.extend(rate_limit.headers_of_uncounted(settings().rate_limit))
         return response
-    seconds = rate_limit.seconds_left(limiter.limiter.storage.get_expiry(limit.key), limit.limit)
+    until = request.window.until if request.window else limiter.limiter.storage.get_expiry(limit.key)
+    seconds = rate_limit.seconds_left(until, limit.limit)
     policy, state = rate_limit.draft("default", limit.limit, limit.remaining, seconds)
     if rows := request.rows:
         reset = rate_limit.later(rows.seconds)
