@@ -65,6 +65,11 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kin
         ("wifi", {"ssid": "Cafe", "password": "x"}, {"ssid": "Cafe", "encryption": "WPA", "password": "x"}),
         (
             "wifi",
+            {"ssid": "Cafe", "pass": "secret", "password": ""},
+            {"ssid": "Cafe", "encryption": "WPA", "password": "secret"},
+        ),
+        (
+            "wifi",
             {"ssid": "Cafe", "encryption": "none", "password": "x"},
             {"ssid": "Cafe", "encryption": "nopass", "password": ""},
         ),

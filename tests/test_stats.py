@@ -111,6 +111,8 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
         ("country=germany", 2),
         ("country=DE", 2),
         ("country=de,PE", 3),
+        ("country=de&country=PE", 3),
+        ("country=DE&country=PE&country=-PE&by=browser&by=os", 2),
         ("country=-DE", 1),
         ("country=DE,PE,-PE", 2),
         ('referrer="Direct, email and other"', 1),

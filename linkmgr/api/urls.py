@@ -34,7 +34,7 @@ QUERY = {
     "alias": Parameter("The alias of one link, as with `short`.", examples=["summer"]),
     "domain": Parameter("The branded domain of `alias`.", maxLength=MAX_URL),
     "short": Parameter(
-        "The short URL of one link. The scheme can be omitted, and for this service also the host.",
+        "The short URL of one link, with either scheme or none, and for this service also without the host.",
         maxLength=MAX_URL,
         examples=["https://go.example.org/summer"],
     ),

@@ -120,7 +120,7 @@ class WifiData(New):
     )
     password = member(
         Sized(_MAX_WIFI_PASSWORD, load_default=""),
-        "At most 64 bytes. Required unless `encryption` is `nopass`.",
+        "At most 64 bytes. Required unless `encryption` is `nopass`. It may be sent as `pass`.",
         "correct horse",
         label="Password",
     )
@@ -169,7 +169,9 @@ def _load(kind: str, data: Any) -> Any:
 
 
 def normalize(kind: str, data: Any) -> Any:
-    """Return the data in its stored form."""
+    """Return the data in its stored form. Some clients name the password of a network `pass`."""
+    if kind == "wifi" and isinstance(data, dict) and "pass" in data:
+        data = {"password": data["pass"]} | {name: value for name, value in data.items() if name != "pass" and value}
     try:
         return _load(kind, data)
     except ValidationError as error:

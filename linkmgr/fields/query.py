@@ -20,10 +20,19 @@ _TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
 class Parameter:
     """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
-    Schema, with the `enum` of values that it can have, and the `default` that it has if it was not sent."""
+    Schema, with the `enum` of values that it can have, and the `default` that it has if it was not sent. A list may be
+    sent in parts, `by=country&by=os` as well as `by=country,os`."""
 
-    def __init__(self, about: str, parse: Callable[[str, str], Any] = lambda _name, text: text, **json: Any) -> None:
-        self.about, self.parse, self.json = about, parse, json if "type" in json else _TEXT | json
+    def __init__(
+        self,
+        about: str,
+        parse: Callable[[str, str], Any] = lambda _name, text: text,
+        *,
+        is_list: bool = False,
+        **json: Any,
+    ) -> None:
+        self.about, self.parse, self.is_list = about, parse, is_list
+        self.json = json if "type" in json else _TEXT | json
 
 
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
@@ -65,11 +74,13 @@ def page_number() -> int:
     return _query_integer("page", MAX_PAGE) or 1
 
 
-def _query_value(name: str) -> str:
+def _query_value(name: str, *, is_list: bool = False) -> str:
     args = current().args
     if name not in args:
         return ""
     values = args.getlist(name)
+    if is_list:
+        return ",".join(filter(None, values))
     if len(values) > 1:
         raise invalid(f"{name} must not be repeated in the query")
     return values[0]
@@ -103,8 +114,8 @@ def query_id(name: str) -> str | None:
     return None if number is None else str(number)
 
 
-def query_text(name: str, max_length: int = 255) -> str | None:
-    text = _query_value(name)
+def query_text(name: str, max_length: int = 255, *, is_list: bool = False) -> str | None:
+    text = _query_value(name, is_list=is_list)
     if not text:
         return None
     if len(text) > max_length or not strict_json.is_storable(text):
@@ -137,6 +148,6 @@ def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:
     """Return the values of the parameters."""
     values = {name: parameter.json.get("default") for name, parameter in declared.items()}
     for name, parameter in declared.items():
-        if text := query_text(name, parameter.json.get("maxLength", MAX_URL)):
+        if text := query_text(name, parameter.json.get("maxLength", MAX_URL), is_list=parameter.is_list):
             values[name] = parameter.parse(name, chosen(name, text, parameter.json.get("enum", (text,))))
     return values

@@ -2,7 +2,7 @@
 
 import re
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from marshmallow import ValidationError
 
@@ -12,13 +12,11 @@ from linkmgr.settings import settings
 
 _ALIAS = re.compile(PATTERN, re.ASCII)
 _QR_CODE = re.compile(r".*/qr?/([A-Za-z0-9_.-]{1,64})/?")
-_PORTS = {"http": 80, "https": 443}
 
 
 class ShortUrl(NamedTuple):
     alias: str
     host: str | None = None  # of a branded domain, None for our own host
-    scheme: str | None = None  # None if it was not sent
 
 
 def short_url(domain: str | None, alias: str) -> str:
@@ -29,29 +27,27 @@ def short_url(domain: str | None, alias: str) -> str:
 def parse_short_url(text: str) -> ShortUrl | None:
     """Return the parts of a short URL, or None if no link can have it.
 
-    The scheme may be missing, and on our own host also the host. Letter case matters only in the alias.
+    The scheme does not matter, and may be missing, on our own host also the host. Letter case matters only in the
+    alias.
     """
     text = text.removesuffix("/")
     if _ALIAS.fullmatch(text):
         return ShortUrl(text)
     base = urlsplit(settings().base_url)
-    has_scheme = "://" in text
     try:
-        parts = split_ascii(text if has_scheme else f"{base.scheme}://{text}")
+        parts = split_ascii(text if "://" in text else f"{base.scheme}://{text}")
     except ValidationError:
         return None
     alias, is_own = parts.path[1:], is_own_host(parts.hostname or "")
     if parts.query or parts.fragment or not _ALIAS.fullmatch(alias):
         return None
-    if is_own and parts.scheme != base.scheme:
-        return None
-    scheme = parts.scheme if has_scheme else None
-    if is_own:
-        is_served = (parts.port or _PORTS[base.scheme]) == (base.port or _PORTS[base.scheme])
-    else:  # a branded domain is served on the port of its scheme, which the port can name
-        scheme = scheme or next((name for name, port in _PORTS.items() if port == parts.port), None)
-        is_served = parts.port is None or parts.port == _PORTS.get(scheme or "")
-    return ShortUrl(alias, None if is_own else parts.hostname, scheme) if is_served else None
+    is_served = _port(parts) == (_port(base) if is_own else None)
+    return ShortUrl(alias, None if is_own else parts.hostname) if is_served else None
+
+
+def _port(parts: SplitResult) -> int | None:
+    """Return the port, or None for that of http or https."""
+    return None if parts.port in (80, 443) else parts.port
 
 
 def parse_item_url(text: str) -> dict[str, str | None]:

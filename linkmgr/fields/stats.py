@@ -138,12 +138,12 @@ def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: i
 
     items = {"type": "string", "enum": list(choices)}
     array = {"type": "array", "items": items, "minItems": 1, "default": example[:1], "examples": [example]}
-    return Parameter(about, parse, **array, **bounds)
+    return Parameter(about, parse, is_list=True, **array, **bounds)
 
 
 def _labels(example: str) -> Parameter:
     about, pattern = f"Labels of this dimension, such as `{example}`.", "^[^\\r\\n\\x00]+$"
-    return Parameter(about, label_filters.parse, maxLength=_MAX_TEXT, pattern=pattern, examples=[example])
+    return Parameter(about, label_filters.parse, is_list=True, maxLength=_MAX_TEXT, pattern=pattern, examples=[example])
 
 
 _BOTS = Parameter(
@@ -168,6 +168,7 @@ QUERY = {
     "ids": Parameter(
         f"Up to {MAX_IDS} ids of links and QR codes.",
         _ids,
+        is_list=True,
         maxLength=_MAX_TEXT,
         pattern="^[0-9]+(?:,[0-9]+)*$",
         examples=["17,18"],

@@ -62,14 +62,11 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
                         AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                             ELSE (SELECT d.id FROM public.domains d
-                                                    WHERE host = %(host)s
-                                                      AND scheme = coalesce(%(scheme)s::text, scheme)) END)
+                                             ELSE (SELECT d.id FROM public.domains d WHERE host = %(host)s) END)
         """,
         user_id=user_id,
         alias=short.alias,
         host=short.host,
-        scheme=short.scheme,
     )
     return link and to_record(link)
 
