@@ -118,4 +118,6 @@ def post_worker_init(worker: Any) -> None:
         pool.resize(worker.cfg.threads)
         queue.start(worker.wsgi)
         jobs.Worker(worker.wsgi).start()
+        for _ in range(jobs.FETCHERS):
+            jobs.Fetcher(worker.wsgi).start()
         events.Worker(worker.wsgi).start()

@@ -140,6 +140,8 @@ _LINES = {
     "fetch_too_large": "400 The response from {host} is too large. The limit is 1 MiB.",
     "fetch_status": "400 {host} responded with status {status} instead of 200. At most {redirects} redirects are "
     "followed.",
+    "fetches_limited": "429 You have exceeded the limit of {limit} requests to other hosts per hour. Try again in "
+    "{seconds} seconds.",
     "fetch_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     # QR codes
     "colours_too_close": "400 The foreground and background colors are too similar. Choose colors with a contrast of "

@@ -127,7 +127,7 @@ def check(response: TestResponse) -> None:
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
     check_quota(dict(response.headers))
-    if response.status_code == 429 and '"rows_limited"' not in response.text:
+    if response.status_code == 429 and '"rate_limited"' in response.text:
         assert response.headers["RateLimit"].endswith(f";r=0;t={response.headers['Retry-After']}")
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))
     document.check(response)

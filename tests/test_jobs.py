@@ -108,9 +108,9 @@ def test_a_process_that_was_suspended_past_its_lease_does_not_end_the_job_of_ano
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     def freeze(_: Row) -> bool:
-        assert jobs.take() is None, "the lease has not expired"
+        assert jobs.take(jobs.HANDLERS) is None, "the lease has not expired"
         sql("UPDATE jobs SET due = now() RETURNING 1")
-        assert jobs.take(), "another process takes it"
+        assert jobs.take(jobs.HANDLERS), "another process takes it"
         return True
 
     handle("slow", freeze)

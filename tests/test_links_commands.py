@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -169,7 +170,7 @@ def test_an_interrupted_import_names_the_command_that_continues_it(
     monkeypatch.setattr(job, "MAX_ROWS", 1)
     run_batch = job.run_batch
 
-    def interrupted(*arguments: int) -> bool:
+    def interrupted(*arguments: Any) -> bool:
         if sql("SELECT FROM imports WHERE made = 1"):
             raise KeyboardInterrupt
         return run_batch(*arguments)

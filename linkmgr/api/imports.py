@@ -129,6 +129,7 @@ def index() -> Json:
     query={name: _parameter(field) for name, field in bodies.ImportRules().fields.items()},
     errors=(
         "address_too_long", "file_missing", "file_too_large", "form_too_large", "upload_timeout", "uploads_busy",
+        "fetch_busy", "fetches_limited",
         "import_unrecognized", "import_unreadable", "imports_full",
     ),
     values={"requests": requests, "links": links, "stored": imports, "seconds": 2 * DEADLINE},

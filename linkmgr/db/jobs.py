@@ -9,12 +9,15 @@ Users take turns: the next job is that of the user whose jobs this process has n
 A job that has begun something in the memory of a process, such as reading a file, stays with it: the process keeps its
 lease between time slices, and another one takes the job when the lease expires.
 
+Jobs that wait for other hosts have threads of their own, FETCHERS in each process, of which a user occupies one. A
+handler moves its job there and back.
+
 procrastinate and pgqueuer do the same, but run on asyncio and psycopg 3 or asyncpg.
 """
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any
 
@@ -27,6 +30,7 @@ HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind; they process one bat
 ABANDON: dict[str, Callable[[Any], None]] = {}  # by kind; they end what the job is about, after MAX_LOST leases
 IDLE: set[Callable[[], None]] = set()  # called by each process every IDLE_SECONDS, unless a job runs
 
+APART: set[str] = set()  # kinds that wait for other hosts
 STAYS: dict[str, Callable[[Any], bool]] = {}  # by kind; they return True while the job stays with this process
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
@@ -35,6 +39,9 @@ IDLE_SECONDS = 5
 MAX_LOST = 5  # leases in a row that expired before a batch was complete
 _MIN_PAUSE, _MAX_DELAY = 0.01, 300
 _MAX_SERVED = 1000  # users whose turns are remembered
+FETCHERS = 2  # threads
+_fetching: set[int] = set()  # users whose jobs are in a thread that waits for other hosts
+_taking = threading.Lock()
 
 
 class _Local(threading.local):
@@ -56,21 +63,31 @@ class Later(Exception):
         super().__init__(f"continue in {seconds} seconds")
 
 
+class Move(Exception):
+    """Raised by a handler to continue its job as one of another kind, in the threads of that kind."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        super().__init__(f"continue as {kind}")
+
+
 def init_app(
     handlers: dict[str, Callable[[Any], bool]],
     *,
+    apart: tuple[str, ...] = (),
     abandon: dict[str, Callable[[Any], None]] | None = None,
     stays: dict[str, Callable[[Any], bool]] | None = None,
     idle: Callable[[], None] | None = None,
 ) -> None:
     HANDLERS.update(handlers)
+    APART.update(apart)
     ABANDON.update(abandon or {})
     STAYS.update(stays or {})
     if idle:
         IDLE.add(idle)
 
 
-def take() -> Row | None:
+def take(kinds: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | None:
     """Take the job that has been due longest, of the user who was served least recently. Its new `due`, LEASE_SECONDS
     from now, identifies the lease."""
     return run_unsynced(
@@ -80,12 +97,14 @@ def take() -> Row | None:
                lost = lost + 1, holder = NULL
          WHERE id = (SELECT id FROM jobs
                       WHERE (due <= now() OR holder = %(holder)s) AND kind = ANY (%(kinds)s::text[])
+                        AND (argument ->> 'user_id')::bigint = ANY (%(except_users)s::bigint[]) IS NOT TRUE
                       ORDER BY array_position(%(served)s::bigint[], (argument ->> 'user_id')::bigint) NULLS FIRST,
                                due, id
                       LIMIT 1 FOR UPDATE SKIP LOCKED)
         RETURNING id, kind, argument, attempts, lost, due::text AS lease
         """,
-        kinds=[*HANDLERS],
+        kinds=[*kinds],
+        except_users=[*except_users],
         lease=LEASE_SECONDS,
         holder=_local.holder,
         served=[*_local.served],
@@ -122,6 +141,19 @@ def put_back(job: Row, *, delay: float, failed: bool, stays: bool = False) -> No
     )
 
 
+def move_to(job: Row, kind: str) -> None:
+    """Make a job due as one of another kind, unless the lease expired and another process took it."""
+    run_unsynced(
+        """
+        UPDATE jobs SET kind = %(kind)s, due = now(), attempts = 0, lost = 0
+         WHERE id = %(id)s AND due = %(lease)s::timestamptz
+        """,
+        id=job["id"],
+        lease=job["lease"],
+        kind=kind,
+    )
+
+
 def release() -> None:
     """Make the jobs that stay with this thread due for other processes."""
     run_unsynced("UPDATE jobs SET due = now(), holder = NULL WHERE holder = %(holder)s", holder=_local.holder)
@@ -146,16 +178,36 @@ def remove(job: Row) -> None:
 
 
 def run_next(pause: Callable[[float], bool]) -> bool:
-    """Run the next due job for a time slice. Return False if there is none. `pause` waits for a number of seconds and
-    returns True if the process is stopping."""
-    job = take()
-    if job is None:
-        return False
+    """Run the next due job for a time slice, of the kinds that wait for no host. Return False if there is none. `pause`
+    waits for a number of seconds and returns True if the process is stopping."""
+    job = take(HANDLERS.keys() - APART)
+    if job:
+        _run_job(job, pause)
+    return job is not None
+
+
+def fetch_next(pause: Callable[[float], bool]) -> bool:
+    """Run the next job that waits for other hosts as run_next does, of a user whom no other thread serves."""
+    with _taking:
+        job = take(APART, except_users=_fetching)
+        user_id = job["argument"]["user_id"] if job else 0
+        _fetching.update([user_id] if job else [])
+    if job:
+        try:
+            _run_job(job, pause)
+        finally:
+            _fetching.discard(user_id)
+    return job is not None
+
+
+def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
     _note_served(job)
     try:
         if job["lost"] > MAX_LOST and job["kind"] in ABANDON:
             ABANDON[job["kind"]](job["argument"])
         done = _run(job, pause)
+    except Move as move:
+        move_to(job, move.kind)
     except Later as later:
         put_back(job, delay=later.seconds, failed=False)
     except Exception as error:
@@ -167,7 +219,6 @@ def run_next(pause: Callable[[float], bool]) -> bool:
         else:
             stays = STAYS.get(job["kind"])
             put_back(job, delay=0, failed=False, stays=stays is not None and stays(job["argument"]))
-    return True
 
 
 def _run(job: Row, pause: Callable[[float], bool]) -> bool:
@@ -200,3 +251,13 @@ class Worker(Background):
 
     def end(self) -> None:
         release()
+
+
+class Fetcher(Background):
+    """Runs jobs that wait for other hosts."""
+
+    name = "jobs that wait for other hosts"
+
+    def work(self) -> None:
+        while fetch_next(self.stopping.wait) and not self.stopping.is_set():
+            pass

@@ -10,6 +10,7 @@ import io
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -29,7 +30,7 @@ from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import open_file
 from linkmgr.repository import import_rows, imports
 
-KIND = "import"
+KIND, FETCHING = "import", "import_fetch"  # the second waits for other hosts, in threads of its own
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
 MAX_READ = 500  # rows of a batch of reading
 MAX_STAGED = 1 << 30  # bytes of the rows of an import
@@ -48,8 +49,9 @@ _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTra
 
 def init_app() -> None:
     jobs.init_app(
-        {KIND: lambda argument: run_batch(**argument)},
-        abandon={KIND: lambda argument: abandon(**argument)},
+        {kind: partial(_run_job, kind) for kind in (KIND, FETCHING)},
+        apart=(FETCHING,),
+        abandon={kind: lambda argument: abandon(**argument) for kind in (KIND, FETCHING)},
         stays={KIND: lambda argument: argument["import_id"] in _local.readings},
     )
 
@@ -71,8 +73,13 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def run_batch(user_id: int, import_id: int) -> bool:
-    """Do the next batch of an import. Return True if there is nothing left to do."""
+def _run_job(kind: str, argument: Any) -> bool:
+    return run_batch(**argument, kind=kind)
+
+
+def run_batch(user_id: int, import_id: int, kind: str = "") -> bool:
+    """Do the next batch of an import. Return True if there is nothing left to do. A job of the other `kind` continues
+    with a batch that the threads of this one do not."""
     details = imports.details(user_id, import_id)
     if details is None or details["state"] not in ("queued", "running"):
         _local.readings.pop(import_id, None)
@@ -84,12 +91,14 @@ def run_batch(user_id: int, import_id: int) -> bool:
         return is_cleared
     try:
         if details["stage"] == "store":
-            _store(details)
+            _store(details, kind)
         elif details["size"] is None:
+            _continue_as(FETCHING, kind)
             _read_service(details)
         else:
+            _continue_as(KIND, kind)
             _read_file(details)
-    except (*_UNAVAILABLE, jobs.Later):
+    except (*_UNAVAILABLE, jobs.Later, jobs.Move):
         raise
     except Exception as error:
         if isinstance(error, AppError) and isinstance(error.seconds, int):
@@ -107,6 +116,11 @@ def abandon(user_id: int, import_id: int) -> None:
     if details is not None:
         reason = f"because the process that reads the next rows was ended {jobs.MAX_LOST} times"
         _save(details, state="failed", message=f"{_stopped(details)}, {reason}. Import these rows in smaller files.")
+
+
+def _continue_as(needed: str, kind: str) -> None:
+    if kind not in ("", needed):
+        raise jobs.Move(needed)
 
 
 def _stopped(details: Row) -> str:
@@ -162,7 +176,7 @@ def _read_service(details: Row) -> None:
     user_id, import_id, before = details["user_id"], details["id"], details["found"]
     try:
         token = keys.unseal(user_id, details["token"])
-        service = services.connect(details["source"], details["address"], token)
+        service = services.connect(details["source"], details["address"], token, user_id)
         page = service.page(details["cursor"], before)
     except ReadError as error:
         if error.retry_after or error.is_temporary:
@@ -213,8 +227,9 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
 # --- storing
 
 
-def _store(details: Row) -> None:
+def _store(details: Row, kind: str = "") -> None:
     waiting = import_rows.waiting(details["user_id"], details["id"], limit=MAX_ROWS)
+    _continue_as(FETCHING if waiting and waiting[0]["kind"] == "domains" else KIND, kind)
     if waiting:
         _store_some(details, waiting)
         return

@@ -110,7 +110,7 @@ def preview(user_id: int, origin: File | Service) -> Row:
     At most the first 64 KiB of a file, or the first page of a service, are read: the work of a request is bounded.
     """
     try:
-        rows = _first_rows(origin)
+        rows = _first_rows(user_id, origin)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
     hosts = own_hosts(user_id, rows)
@@ -124,9 +124,9 @@ def preview(user_id: int, origin: File | Service) -> Row:
     }
 
 
-def _first_rows(origin: File | Service) -> list[ImportRow]:
+def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
     if isinstance(origin, Service):
-        return services.first_rows(services.connect(origin.source, origin.address, origin.token), PREVIEW_ROWS)
+        return services.first_rows(services.connect(origin.source, origin.address, origin.token, user_id), PREVIEW_ROWS)
     if origin.source == reading.SOURCE:
         return reading.first_rows(origin.stream, PREVIEW_ROWS)
     if origin.source or "url" in origin.mapping:

@@ -8,12 +8,13 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.errors import AppError
 from linkmgr.imports.files.json_file import to_record
 from linkmgr.imports.rows import ImportRow, RawVisit, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME
 from linkmgr.imports.values import Converter, visit
 from linkmgr.outbound.service_api import ServiceRequest, ServiceResponse
+from linkmgr.web import outbound_budget
 
 BITLY = "https://api-ssl.bitly.com/v4"
 WAITING = {429: 60, 503: 30}  # seconds to wait without Retry-After, by status
@@ -37,6 +38,8 @@ class _TooLarge(ReadError):
 
 
 class Service(ABC):
+    user_id: int
+
     def __init__(self, source: str, base: str, headers: dict[str, str]) -> None:
         self._base, self._headers = base, headers
         columns = BY_NAME[source].columns
@@ -55,12 +58,14 @@ class Service(ABC):
 
     def _call(self, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         """Return the members of a JSON response with status 200."""
+        outbound_budget.spend_page(self.user_id)
         try:
             response = ServiceRequest(self._base + path, {"Accept": "application/json"} | self._headers, form).send()
         except AppError as error:
+            if error.code == "fetch_busy":
+                raise
             kind = _TooLarge if error.code == "fetch_too_large" else ReadError
-            seconds = RETRY_SECONDS if error.code == "fetch_busy" else None
-            raise kind(error.message, seconds, is_temporary=error.code in _TEMPORARY) from None
+            raise kind(error.message, is_temporary=error.code in _TEMPORARY) from None
         if response.status != _OK:
             raise _refusal(response)
         try:
@@ -249,11 +254,13 @@ def _unexpected(member: str) -> ReadError:
     return ReadError(f"The response of the service has no '{member}'. Check that the address is that of its API.")
 
 
-def connect(source: str, address: str, token: str) -> Service:
-    """Return the service at an address, which is empty for Bitly. Raise ReadError if it cannot be asked."""
+def connect(source: str, address: str, token: str, user_id: int) -> Service:
+    """Return the service at an address, which is empty for Bitly. Raise ReadError if it cannot be asked. Its requests
+    are counted for the user."""
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
         raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
     service: Service = _CLASSES[source](address, token)
+    service.user_id = user_id
     return service
 
 

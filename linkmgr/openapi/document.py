@@ -22,6 +22,7 @@ from linkmgr.resources.shapes import ID, record, ref, text
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency
 from linkmgr.web.operation import PUBLIC, Operation, Route, Section
+from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 
 
 def _parameter(place: str, name: str, about: str, schema: JsonSchema, **others: Any) -> JsonSchema:
@@ -163,6 +164,7 @@ def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[st
 def _introduction() -> str:
     problems = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
     limits = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
+    limits |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
     return prose(__file__, **limits, OTHER=OTHER, PROBLEMS=problems)
 
 

@@ -15,13 +15,23 @@ from PIL import Image, ImageOps
 from linkmgr.errors import AppError
 from linkmgr.outbound.fetch import MAX_BYTES, fetch
 from linkmgr.request import pool
+from linkmgr.request import request as web_request
 from linkmgr.settings import settings
+from linkmgr.web import outbound_budget
 
 FOLDER = "logos"
 UPLOAD = "upload:"
 # Codes of the errors of load() and of the write that follows
 UNREACHABLE = ("fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_status")
-UNUSABLE = ("fetch_too_large", "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "logos_full")
+UNUSABLE = (
+    "fetch_too_large",
+    "fetch_busy",
+    "fetches_limited",
+    "image_busy",
+    "logo_missing",
+    "logo_unusable",
+    "logos_full",
+)
 ERRORS = UNREACHABLE + UNUSABLE
 MAX_PIXELS = 4_000_000
 MAX_TOTAL, LEAST = 32, 4  # MiB of all logos of a user; KiB that each counts at least (schema.sql, "store_logo")
@@ -43,7 +53,10 @@ def load(name: str, *, member: str = "logo") -> bytes:
     """Return the logo with this file name or URL as PNG, or b"" for an empty name. `member` is for messages."""
     if not name:
         return b""
-    return reencode(fetch(name, subject=member) if "://" in name else _read(name))
+    if "://" not in name:
+        return reencode(_read(name))
+    outbound_budget.spend(web_request.user_id())
+    return reencode(fetch(name, subject=member))
 
 
 def _read(name: str) -> bytes:

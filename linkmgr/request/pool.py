@@ -9,7 +9,7 @@ would block another thread. Background threads are not those of requests, and ne
 import threading
 from contextlib import ExitStack
 
-from flask import Flask, g, has_request_context
+from flask import Flask, has_request_context
 
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.request import request as web_request
@@ -37,7 +37,7 @@ def take(busy: str, own_busy: str = "") -> None:
     if the user has as many as allowed."""
     if not has_request_context() or _HOLDER in (environ := web_request.current().environ):
         return
-    holder = environ.get(_USER) or _client()
+    holder = environ.get(_USER) or web_request.user_id() or web_request.network()
     with _lock:
         is_own = _holders.count(holder) >= max(1, _places // 2)
         if is_own or len(_holders) >= _places:
@@ -50,12 +50,6 @@ def take_for(rows: int, busy: str) -> None:
     """Take a place before many rows of a user are read."""
     if rows > MANY_ROWS:
         take(busy)
-
-
-def _client() -> object:
-    """Return the id of the user, or the network of a client without a user."""
-    caller = getattr(web_request.current(), "caller", None)
-    return g.get("user_id") or (caller and caller.id) or web_request.network()
 
 
 def keep() -> ExitStack:

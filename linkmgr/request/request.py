@@ -244,6 +244,14 @@ def network_of(address: str) -> str:
     return address
 
 
+def user_id() -> int | None:
+    """Return the id of the user who sent this request, or None without one."""
+    if not flask.has_request_context():
+        return None
+    caller: Caller | None = getattr(current(), "caller", None)  # of the API; pages set g.user_id
+    return caller.id if caller else cast("int | None", flask.g.get("user_id"))
+
+
 def set_log_user(user_id: int | None) -> None:
     """Store the user id for the access log."""
     current().environ[_USER_ID] = user_id

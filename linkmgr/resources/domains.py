@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from marshmallow import ValidationError
 
+from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import colors
@@ -14,6 +15,8 @@ from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
 from linkmgr.repository import domains
 from linkmgr.resources.resource import Resource, prose, row_id
+from linkmgr.settings import settings
+from linkmgr.web import outbound_budget
 
 MAX_NAME = 60
 
@@ -89,7 +92,18 @@ class Domain(Resource):
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
         """Check that the domain points to this service, and add it."""
-        return cls.add_checked(user_id, members, is_checked=domain_check.check(members["domain"]))
+        return cls.add_checked(user_id, members, is_checked=cls.prove(user_id, members))
+
+    @classmethod
+    def prove(cls, user_id: int, members: Row) -> bool:
+        """Raise an error unless the user can add the domain and it points to this service. Return False if the check is
+        off."""
+        with transaction.lazily(lambda: None):  # not committed: the database decides before other hosts are asked
+            cls.rows.add(user_id, cls.complete(members) | {"logo": b"", "is_checked": False})
+        if settings().domain_check == "off":
+            return False
+        outbound_budget.spend(user_id)
+        return domain_check.check(members["domain"])
 
     @classmethod
     def add_checked(cls, user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
@@ -110,8 +124,11 @@ class Domain(Resource):
         off."""
         problem = ""
         try:
-            if not domain_check.check(cls.read(user_id, row_id)["domain"]):
+            domain = cls.read(user_id, row_id)["domain"]
+            if settings().domain_check == "off":
                 return None
+            outbound_budget.spend(user_id)
+            domain_check.check(domain)
         except AppError as error:
             if error.code != "domain_unproven":
                 raise

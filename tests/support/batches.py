@@ -50,7 +50,7 @@ def run_jobs(app: Flask) -> Callable[[], None]:
 
     def run() -> None:
         with app.app_context():
-            while jobs.run_next(lambda _: False):
+            while jobs.run_next(lambda _: False) or jobs.fetch_next(lambda _: False):
                 pass
 
     return run
@@ -65,7 +65,7 @@ def one_batch(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Callable
     def run() -> bool:
         with app.app_context():
             try:
-                return jobs.run_next(_killed)
+                return jobs.run_next(_killed) or jobs.fetch_next(_killed)
             except KeyboardInterrupt:
                 sql("UPDATE jobs SET due = now() RETURNING 1")
                 return True

@@ -59,7 +59,7 @@ def start_service(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start
 
 def read(source: str, address: str = f"http://{HOST}", token: str = KEY) -> list[ImportRow]:
     """Return all rows of a service, page by page."""
-    service, rows, cursor = services.connect(source, address, token), list[ImportRow](), None
+    service, rows, cursor = services.connect(source, address, token, 1), list[ImportRow](), None
     while True:
         page = service.page(json.loads(json.dumps(cursor)), len(rows))
         rows += service.rows(page, len(rows) + 1)

@@ -10,7 +10,7 @@ from psycopg2.errors import UniqueViolation
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
 from linkmgr.db.transaction import undoable
-from linkmgr.errors import AppError
+from linkmgr.errors import AppError, from_constraint
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.bodies import load
 from linkmgr.fields.problems import invalid
@@ -22,7 +22,6 @@ from linkmgr.imports.batches import Batch
 from linkmgr.imports.figures import utc
 from linkmgr.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.imports.rows import ImportRow
-from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr
 from linkmgr.repository.tables import in_batches, try_lock
@@ -56,17 +55,17 @@ class Lines(Batch):
 
     def check(self) -> None:
         """Check a domain that the user does not have yet. Its host may be slow."""
-        self._check: bool | AppError = False  # false if checks are off
+        self._check: bool | AppError | None = False  # false if checks are off
         row = self.rows[0]
         if row.kind != "domains" or row.problem:
             return
         try:
             if links.own_hosts(self.user_id, [row]):
                 raise AppError("domain_taken")
-            self._check = domain_check.check(load(Domain.creates(), row.record)["domain"])
-        except AppError as error:
+            self._check = Domain.prove(self.user_id, load(Domain.creates(), row.record))
+        except (AppError, psycopg2.IntegrityError) as error:
             failure(error)  # raises an error after which the batch is repeated
-            self._check = error
+            self._check = error if isinstance(error, AppError) else from_constraint(error)
 
     def report(self, row: ImportRow) -> dict[str, str]:
         return reading.report(row)
@@ -160,7 +159,7 @@ class Lines(Batch):
         image = logos.decode(record["image"]) if record.get("image") else b""
         if not image:
             new["brandlogo"] = ""
-        return int(Domain.add_checked(user_id, new, is_checked=self._check, image=image)["id"])
+        return int(Domain.add_checked(user_id, new, is_checked=bool(self._check), image=image)["id"])
 
     def _create_code(self, user_id: int, record: Row) -> int:
         """Add a QR code, with a new code if no URL can have the one of the record, or if another user has it. The image

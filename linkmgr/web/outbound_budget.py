@@ -1,0 +1,25 @@
+"""Requests to other hosts that a user can cause in an hour, besides deliveries of webhooks, which have limits of their
+own. Pages of a service that is imported are counted apart, because an import has thousands."""
+
+from linkmgr.errors import AppError
+from linkmgr.repository import rate_windows
+
+PER_HOUR = 100  # logos and checks of domains
+PAGES_PER_HOUR = 10_000  # of services that are imported
+_HOUR = 3600
+
+
+def spend(user_id: int | None) -> None:
+    """Count a request of a user, or none of the command line. Raise an error beyond the limit."""
+    if user_id is not None:
+        _spend(f"fetches:{user_id}", PER_HOUR)
+
+
+def spend_page(user_id: int) -> None:
+    _spend(f"pages of services:{user_id}", PAGES_PER_HOUR)
+
+
+def _spend(bucket: str, limit: int) -> None:
+    counter = rate_windows.count(bucket, window=_HOUR)
+    if counter["count"] > limit:
+        raise AppError("fetches_limited", limit=f"{limit:,}", seconds=max(1, counter["seconds"]))
