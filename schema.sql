@@ -753,6 +753,18 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
+-- Return the kind and the name of a link or QR code: its short URL without the scheme of a branded domain, or the name of
+-- the code. Deleted ones have none.
+CREATE FUNCTION tracked_name(owner bigint, tracked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce(
+        (SELECT json_build_object('kind', 'link', 'name', coalesce(host || '/', '') || alias)
+           FROM links l
+           LEFT JOIN domains d ON d.id = domain_id
+          WHERE l.user_id = owner AND l.id = tracked),
+        (SELECT json_build_object('kind', 'qr', 'name', name) FROM qrs WHERE user_id = owner AND id = tracked));
+END $$;
+
 -- Sums of visits of a link or QR code, which begin at `at`. `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all',
 -- whose `at` is -infinity. `labels` has an object for each dimension: visits by label. One row for all labels takes
 -- less time and space than a row for each. Labels beyond a number in 'all' are counted as 'Other'.
@@ -1028,6 +1040,16 @@ CREATE TABLE outbox (
 );
 CREATE INDEX ON outbox (user_id, id);
 
+-- The users with events in the outbox, each found by one look into the index.
+CREATE VIEW outbox_owners AS
+WITH RECURSIVE owners AS (
+    SELECT min(user_id) AS user_id FROM outbox
+     UNION ALL
+    SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
+      FROM owners
+     WHERE owners.user_id IS NOT NULL)
+SELECT user_id FROM owners;
+
 -- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
 -- a number misses none, and begin with the time in microseconds, so that a restore repeats none. `position` and `bytes` count the events of the user up to this one, so that the oldest are
 -- dropped beyond a number and a size (repository/outbox.py).
@@ -1150,6 +1172,20 @@ BEGIN
 END $$;
 CREATE TRIGGER record_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION record_visit_events();
+
+CREATE FUNCTION record_answer_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (user_id, type, data)
+    SELECT user_id, 'answer.received',
+           jsonb_build_object('id', id, 'overlay', overlay_id, 'answer', answer,
+                              'date', to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
+      FROM inserted
+     WHERE has_webhooks(user_id)
+     ORDER BY id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER record_answers AFTER INSERT ON overlay_answers REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION record_answer_events();
 
 -- For administrators with webhooks.
 CREATE FUNCTION record_user_event() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -4,7 +4,14 @@ from typing import Any
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.errors import existing, required
+from linkmgr.request.request import avatar_of
 from linkmgr.settings import settings
+
+
+def with_avatar(user: Row) -> Row:
+    """Return the row of a user with the URL of the avatar behind the name."""
+    first = {name: user.pop(name) for name in ("id", "email", "username")}
+    return first | {"avatar": avatar_of(first["username"])} | user
 
 
 def overview(user_id: int) -> Row:
@@ -64,17 +71,16 @@ def update(user_id: int, **changes: Any) -> Row:
              WHERE id IN (SELECT id FROM allowed)
             RETURNING id, email, version::text)
         -- The view has the row before the update.
-        SELECT a.id, updated.email, username, %(base)s::text || '/avatar/' || username || '.png' AS avatar, status,
-               expires, registered, updated.version
+        SELECT a.id, updated.email, username, status, expires, registered, updated.version
           FROM updated
           JOIN accounts a ON a.id = updated.id
         """,
         user_id=user_id,
-        base=settings().base_url,
         **dict.fromkeys(("email", "password_hash", "timezone", "session")) | {"by_link": False} | changes,
     )
     # Otherwise the user was deleted during the request.
-    return required(account, "password_set_meanwhile" if changes.get("by_link") else "key_unknown")
+    changed = required(account, "password_set_meanwhile" if changes.get("by_link") else "key_unknown")
+    return with_avatar(changed)
 
 
 def replace_key(user_id: int, **key: Any) -> None:

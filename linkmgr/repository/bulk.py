@@ -127,7 +127,9 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
     """`plan` has the number of links that the user may add, or null, and the features that the plan lacks. `sent` has
     the links with their rows. `checked` has their first problem. An alias that is sent twice belongs to the first
     link that can be stored. Rows are inserted in an order that all requests share, so that two requests with the same
-    links do not deadlock. The LIMITs make PostgreSQL look up single rows instead of reading whole tables."""
+    links do not deadlock. The LIMITs make PostgreSQL look up single rows instead of reading whole tables. The
+    references are looked up here, because calls of `unknown_reference` for each of a thousand links take a third of the
+    time of the statement."""
     stored = run(
         """
         WITH plan AS MATERIALIZED (
@@ -162,19 +164,25 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         looked_up AS MATERIALIZED (
             SELECT sent.*,
                    CASE WHEN plan.branded <> '{}' AND hosts && plan.branded THEN 'link_branded'
-                        ELSE coalesce(
-                             CASE WHEN num_nonnulls(domain, campaign, splash_id, overlay_id, pixels, channel) > 0
-                                  THEN coalesce(unknown_reference(%(user_id)s, own_host => domain),
-                                                unknown_reference(%(user_id)s, campaign_id => campaign),
-                                                unknown_reference(%(user_id)s, splash_id, overlay_id,
-                                                                  pixel_ids => pixels, channel_ids => channel)) END,
-                             CASE WHEN feature IS NOT NULL THEN 'plan_feature'
-                                  WHEN in_use AND NOT generated AND
-                                       (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
-                                               (SELECT user_id FROM links WHERE id = a.link_id),
-                                               (SELECT user_id FROM bios WHERE id = a.bio_id))
-                                         WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
-                                       THEN 'alias_taken' END) END AS refusal
+                        WHEN domain <> '' AND domain_id = 0 THEN 'domain_unknown'
+                        WHEN campaign <> 0 AND (SELECT true FROM campaigns c
+                              WHERE c.user_id = %(user_id)s AND c.id = campaign LIMIT 1) IS NULL THEN 'campaign_unknown'
+                        WHEN overlay_id IS NOT NULL AND (SELECT true FROM overlays o
+                              WHERE o.user_id = %(user_id)s AND o.id = overlay_id LIMIT 1) IS NULL
+                             THEN 'overlay_unknown'
+                        WHEN splash_id IS NOT NULL AND (SELECT true FROM splash_pages p
+                              WHERE p.user_id = %(user_id)s AND p.id = splash_id LIMIT 1) IS NULL THEN 'splash_unknown'
+                        WHEN cardinality(pixels) > (SELECT count(*) FROM pixels p
+                              WHERE p.user_id = %(user_id)s AND p.id = ANY (sent.pixels)) THEN 'pixel_unknown'
+                        WHEN cardinality(channel) > (SELECT count(*) FROM channels c
+                              WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
+                        WHEN feature IS NOT NULL THEN 'plan_feature'
+                        WHEN in_use AND NOT generated AND
+                             (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
+                                     (SELECT user_id FROM links WHERE id = a.link_id),
+                                     (SELECT user_id FROM bios WHERE id = a.bio_id))
+                               WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
+                             THEN 'alias_taken' END AS refusal
               FROM sent, plan),
         checked AS MATERIALIZED (
             SELECT l.*,

@@ -4,8 +4,8 @@ from typing import Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
 from linkmgr.errors import existing, not_found
+from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.tables import BATCH
-from linkmgr.settings import settings
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
@@ -93,14 +93,13 @@ def delete(user_id: int, channel_id: int) -> None:
 
 def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
     """List the items of a channel, the last assigned first. A channel that does not exist has none."""
-    return page(
+    listed = page(
         """
         SELECT i.id AS cursor,
                CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
                coalesce(nullif(l.title, ''), l.url, b.name, q.name) AS title,
-               coalesce(l.url, %(base_url)s || coalesce('/' || b.alias, '/qr/' || q.code)) AS preview,
-               coalesce(d.domain, %(base_url)s) || coalesce('/' || l.alias, '/' || b.alias, '/qr/' || q.code) AS link,
+               l.url, d.domain, coalesce(l.alias, b.alias, 'qr/' || q.code) AS alias,
                coalesce(l.created, b.created, q.created)::date AS date
           FROM channel_items i
           LEFT JOIN links l ON l.id = link_id
@@ -118,10 +117,23 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
         """,
         user_id=user_id,
         channel_id=channel_id,
-        base_url=settings().base_url,
         cursor="cursor",
         **paging,
     )
+    listed.rows[:] = map(_to_item, listed.rows)
+    return listed
+
+
+def _to_item(item: Row) -> Row:
+    link = short_url(item["domain"], item["alias"])
+    return {
+        "type": item["type"],
+        "id": item["id"],
+        "title": item["title"],
+        "preview": item["url"] or link,
+        "link": link,
+        "date": item["date"],
+    }
 
 
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name

@@ -6,7 +6,7 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Row, rows, run
-from linkmgr.repository.overlay import ANSWERS_RECORDED, MAX_ANSWERS
+from linkmgr.repository.overlay import MAX_ANSWERS
 from linkmgr.repository.tables import TABLES
 
 DEFAULT_COLOR = "#64748b"  # of channels that an import makes
@@ -151,20 +151,16 @@ def add_answers(user_id: int, answers: list[Row]) -> None:
     """Store answers with `overlay`, `answer` and `date`, at most MAX_ANSWERS of an overlay. Those of overlays that have
     been deleted meanwhile are left out."""
     run(
-        f"""
-        WITH added AS (
-            INSERT INTO overlay_answers (user_id, overlay_id, answer, created)
-            SELECT %(user_id)s, overlay, answer, least(date, now())
-              FROM (SELECT *, row_number() OVER (PARTITION BY overlay ORDER BY n) AS place
-                      FROM ROWS FROM (json_to_recordset(%(answers)s) AS (overlay bigint, answer json, date timestamptz))
-                           WITH ORDINALITY AS sent (overlay, answer, date, n)) numbered
-             WHERE place + (SELECT count(*) FROM overlay_answers WHERE overlay_id = overlay) <= %(max_answers)s
-               AND EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = overlay)
-             ORDER BY n
-            RETURNING *),
-        {ANSWERS_RECORDED}
-        SELECT count(*) FROM added
-        """,  # noqa: S608 - static SQL
+        """
+        INSERT INTO overlay_answers (user_id, overlay_id, answer, created)
+        SELECT %(user_id)s, overlay, answer, least(date, now())
+          FROM (SELECT *, row_number() OVER (PARTITION BY overlay ORDER BY n) AS place
+                  FROM ROWS FROM (json_to_recordset(%(answers)s) AS (overlay bigint, answer json, date timestamptz))
+                       WITH ORDINALITY AS sent (overlay, answer, date, n)) numbered
+         WHERE place + (SELECT count(*) FROM overlay_answers WHERE overlay_id = overlay) <= %(max_answers)s
+           AND EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = overlay)
+         ORDER BY n
+        """,
         user_id=user_id,
         answers=orjson.dumps(answers).decode(),
         max_answers=MAX_ANSWERS,

@@ -11,14 +11,6 @@ MAX_WAITING = MAX_EVENTS = 100_000
 MAX_BYTES = 256 << 20
 DELIVERY_BYTES = 1000  # that a delivery adds to the size of its event
 MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
-_OWNERS = """
-        owners AS (
-            SELECT min(user_id) AS user_id FROM outbox
-             UNION ALL
-            SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
-              FROM owners
-             WHERE owners.user_id IS NOT NULL)
-"""
 
 
 def has_work() -> bool:
@@ -42,16 +34,15 @@ def pending(limit: int) -> list[Row]:
     """Return the oldest events, or none if another process is moving events. `move` ends the turn of this process.
     Owners take turns, so that many events of one do not delay the others."""
     return database().execute(
-        f"""
-        WITH RECURSIVE turn AS MATERIALIZED (
+        """
+        WITH turn AS MATERIALIZED (
             UPDATE service SET moving_until = now() + make_interval(secs => %(seconds)s)
              WHERE ctid = (SELECT ctid FROM service
                             WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
                               FOR NO KEY UPDATE SKIP LOCKED)
-            RETURNING 1),
-        {_OWNERS}
+            RETURNING 1)
         SELECT id, o.user_id, type, object_id, data, created
-          FROM owners,
+          FROM outbox_owners owners,
                LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
                          WHERE outbox.user_id = owners.user_id
                          ORDER BY id
@@ -59,7 +50,7 @@ def pending(limit: int) -> list[Row]:
          WHERE EXISTS (SELECT FROM turn)
          ORDER BY position, id
          LIMIT %(limit)s
-        """,  # noqa: S608 - static SQL
+        """,
         {"limit": limit, "seconds": MOVE_SECONDS},
         idempotent=False,
         prelude=UNSYNCED,
@@ -178,17 +169,16 @@ def move(events: list[Row]) -> None:
 def drop_excess() -> None:
     """Delete all but the newest MAX_WAITING events of each user from the outbox."""
     run_unsynced(
-        f"""
-        WITH RECURSIVE {_OWNERS}
+        """
         DELETE FROM outbox
-         USING owners,
+         USING outbox_owners owners,
                LATERAL (SELECT id FROM outbox o
                          WHERE o.user_id = owners.user_id
                          ORDER BY id DESC
                         OFFSET %(kept)s
                          LIMIT 1) last
          WHERE outbox.user_id = owners.user_id AND outbox.id <= last.id
-        """,  # noqa: S608
+        """,
         kept=MAX_WAITING,
     )
 

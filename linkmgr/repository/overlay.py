@@ -7,16 +7,6 @@ from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import BATCH
 
 MAX_ANSWERS = 100_000  # per overlay
-# The events of the answers that a statement has `added`.
-ANSWERS_RECORDED = """
-        recorded AS (
-            INSERT INTO outbox (user_id, type, data)
-            SELECT user_id, 'answer.received',
-                   jsonb_build_object('id', id, 'overlay', overlay_id, 'answer', answer,
-                                      'date', to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
-              FROM added
-             WHERE has_webhooks(user_id))
-"""
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -148,7 +138,7 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
     FOR KEY SHARE waits for a concurrent delete of the overlay, so that no answer to a deleted overlay is stored.
     """
     overlay = run(
-        f"""
+        """
         WITH overlay AS (
             SELECT user_id, id,
                    NOT EXISTS (SELECT FROM overlay_answers WHERE overlay_id = %(overlay_id)s
@@ -159,11 +149,9 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
                FOR KEY SHARE),
         added AS (
             INSERT INTO overlay_answers (user_id, overlay_id, answer)
-            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers
-            RETURNING *),
-        {ANSWERS_RECORDED}
+            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers)
         SELECT accepts_answers FROM overlay
-        """,  # noqa: S608 - static SQL
+        """,
         user_id=user_id,
         overlay_id=overlay_id,
         answer=answer,

@@ -20,25 +20,29 @@ def all_plans() -> list[Row]:
     )
 
 
-_COLUMNS = "id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits"
-
-
 def with_users() -> list[Row]:
     """Return all plans with the number of users that have them: the first free one is that of users without another."""
     return rows(
-        f"""
-        SELECT {_COLUMNS},
+        """
+        SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits,
                (SELECT count(*) FROM users
                  WHERE CASE WHEN plan_id IS NOT NULL AND (expires IS NULL OR expires > now()) THEN plan_id
                             ELSE (SELECT min(id) FROM plans WHERE free) END = plans.id) AS users
           FROM plans
          ORDER BY id
-        """  # noqa: S608 - static SQL
+        """
     )
 
 
 def read(plan_id: int) -> Row:
-    stored = row(f"SELECT {_COLUMNS} FROM plans WHERE id = %(plan_id)s", plan_id=plan_id)  # noqa: S608
+    stored = row(
+        """
+        SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits
+          FROM plans
+         WHERE id = %(plan_id)s
+        """,
+        plan_id=plan_id,
+    )
     return existing(stored, "plan")
 
 

@@ -7,6 +7,7 @@ raise `link_disabled`, and the branded domains of this user redirect nowhere.
 
 from linkmgr.db.statements import Page, Row, page, row, rows
 from linkmgr.errors import AppError, required
+from linkmgr.fields.short_urls import short_url
 from linkmgr.settings import settings
 
 
@@ -52,11 +53,10 @@ def short_link(host: str | None, alias: str) -> Row | None:
 
 def _link(host: str | None, alias: str) -> Row | None:
     """Return a link without its page. Its domain belongs to its owner, so that one check covers deleted users."""
-    return row(
+    link = row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
-               CASE WHEN l.domain_id IS NULL THEN %(base)s
-                    ELSE (SELECT domain FROM domains WHERE id = l.domain_id) END AS base,
+               (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
                l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
                coalesce(l.expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
@@ -72,8 +72,8 @@ def _link(host: str | None, alias: str) -> Row | None:
         """,
         host=host,
         alias=alias,
-        base=settings().base_url,
     )
+    return link and link | {"base": link["base"] or settings().base_url}
 
 
 def _page(link_id: int) -> Row | None:
@@ -125,7 +125,7 @@ def random_link(host: str | None, slug: str) -> Row:
     order."""
     link = row(
         """
-        SELECT l.id, coalesce(d.domain, %(base)s) || '/' || l.alias AS shorturl
+        SELECT l.id, d.domain, l.alias
           FROM campaigns c JOIN users ON users.id = c.user_id
          CROSS JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links WHERE campaign_id = c.id) ids
          CROSS JOIN unnest(ARRAY[first + (random() * (last - first))::bigint, last, first]) AS start
@@ -143,9 +143,9 @@ def random_link(host: str | None, slug: str) -> Row:
         """,
         host=host,
         slug=slug,
-        base=settings().base_url,
     )
-    return required(link, "campaign_missing")
+    chosen = required(link, "campaign_missing")
+    return {"id": chosen["id"], "shorturl": short_url(chosen["domain"], chosen["alias"])}
 
 
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row:
@@ -170,9 +170,9 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
     """List the public links behind an id that have not expired, without their total. `url` is None for a link with a
     password. PostgreSQL estimates this condition on `expires` well, and so reads the links by their index."""
-    return page(
+    links = page(
         """
-        SELECT l.id, coalesce(d.domain, %(base)s::text) || '/' || alias AS shorturl, metatitle AS title,
+        SELECT l.id, d.domain, alias, metatitle AS title,
                CASE WHEN password_hash IS NULL THEN url END AS url
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
@@ -186,8 +186,10 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
         number=1,
         after=after,
         campaign_id=campaign_id,
-        base=settings().base_url,
     )
+    for link in links.rows:
+        link["shorturl"] = short_url(link["domain"], link["alias"])
+    return links
 
 
 def is_username(username: str) -> bool:

@@ -12,22 +12,11 @@ from typing import Any
 from linkmgr.db.statements import Row, replica_rows, rows
 from linkmgr.repository.stats_scope import Owner
 
-# Links and QR codes by their short URL or name. Deleted ones have none.
-_NAME = """
-    CASE WHEN %(named)s THEN coalesce(
-              (SELECT json_build_object('kind', 'link', 'name', coalesce(host || '/', '') || alias)
-                 FROM links l
-                 LEFT JOIN domains d ON d.id = domain_id
-                WHERE l.user_id = %(user_id)s AND l.id = a::bigint),
-              (SELECT json_build_object('kind', 'qr', 'name', name) FROM qrs
-                WHERE user_id = %(user_id)s AND id = a::bigint)) END AS name
-"""
-
 
 def of_rollups(owner: Owner, **query: Any) -> list[Row]:
     """Count the clicks by at most one dimension."""
     return replica_rows(
-        f"""
+        """
         WITH owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
              UNION ALL
@@ -54,11 +43,14 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels, name
-          FROM (SELECT a, {_NAME} FROM labels ORDER BY clicks DESC, a LIMIT %(limit)s) top
+          FROM (SELECT a, CASE WHEN %(named)s THEN tracked_name(%(user_id)s, a::bigint) END AS name
+                  FROM labels
+                 ORDER BY clicks DESC, a
+                 LIMIT %(limit)s) top
           JOIN counts USING (a)
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*), NULL FROM labels
-        """,  # noqa: S608 - static SQL
+        """,
         **owner._asdict(),
         **query,
     )
@@ -72,7 +64,7 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
     Visits whose visitor is not known have an empty digest.
     """
     return rows(
-        f"""
+        """
         WITH owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
              UNION ALL
@@ -83,8 +75,8 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
             SELECT label::bigint
               FROM owners,
                    LATERAL (SELECT DISTINCT label
-                              FROM account_counts(owners.id, '{{target}}',
-                                                  date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{{}}',
+                              FROM account_counts(owners.id, '{target}',
+                                                  date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{}',
                                                   %(bots)s)
                              WHERE %(tracked_ids)s::text IS NULL) visited),
         visited AS MATERIALIZED (
@@ -106,12 +98,15 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
              GROUP BY bucket, a, b),
         labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
         SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name
-          FROM (SELECT a, b, {_NAME} FROM labels ORDER BY clicks DESC, a, b LIMIT %(limit)s) top
+          FROM (SELECT a, b, CASE WHEN %(named)s THEN tracked_name(%(user_id)s, a::bigint) END AS name
+                  FROM labels
+                 ORDER BY clicks DESC, a, b
+                 LIMIT %(limit)s) top
           JOIN counts USING (a, b)
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint,
                (SELECT count(DISTINCT visitor) FROM visited), count(*), NULL FROM labels
-        """,  # noqa: S608 - static SQL
+        """,
         **owner._asdict(),
         **query,
     )

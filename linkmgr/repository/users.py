@@ -6,26 +6,22 @@ from typing import Any, Unpack
 from linkmgr import keys
 from linkmgr.db.statements import MAX_BIGINT, Page, Paging, Row, page, row, rows, run
 from linkmgr.errors import AppError, existing, required
-from linkmgr.settings import settings
+from linkmgr.repository.account import with_avatar
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
-_RECORD = """
-    id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar, status, expires, registered,
-    planid, key_ciphertext AS apikey
-"""
 
 
-def _reveal_key(user: Row) -> Row:
-    user["apikey"] = keys.reveal(user["id"], user["apikey"])
-    return user
+def _to_record(user: Row) -> Row:
+    user["apikey"] = keys.reveal(user["id"], user.pop("key_ciphertext"))
+    return with_avatar(user)
 
 
 def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
     """Yield users in batches, newest first. `email` is a substring of the e-mail address, ignoring case."""
     before = MAX_BIGINT
     while batch := _next_batch(before=before, status=status, email=email):
-        yield [_reveal_key(user) for user in batch]
         before = batch[-1]["id"]
+        yield [_to_record(user) for user in batch]
 
 
 def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
@@ -51,25 +47,30 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
 
 def _next_batch(**filters: Any) -> list[Row]:
     return rows(
-        f"""
-        SELECT {_RECORD}
+        """
+        SELECT id, email, username, status, expires, registered, planid, key_ciphertext
           FROM accounts
          WHERE id < %(before)s
            AND (%(status)s::text IS NULL OR status = %(status)s)
            AND (%(email)s::text IS NULL OR position(lower(%(email)s) IN lower(email)) > 0)
          ORDER BY id DESC
          LIMIT %(limit)s
-        """,  # noqa: S608 - static SQL
+        """,
         limit=BATCH_SIZE,
-        base_url=settings().base_url,
         **filters,
     )
 
 
 def read(user_id: int) -> Row:
-    statement = f"SELECT {_RECORD}, version FROM accounts WHERE id = %(user_id)s"  # noqa: S608
-    user = row(statement, user_id=user_id, base_url=settings().base_url)
-    return _reveal_key(existing(user, "user"))
+    user = row(
+        """
+        SELECT id, email, username, status, expires, registered, planid, key_ciphertext, version
+          FROM accounts
+         WHERE id = %(user_id)s
+        """,
+        user_id=user_id,
+    )
+    return _to_record(existing(user, "user"))
 
 
 def next_id() -> int:

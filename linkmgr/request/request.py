@@ -59,6 +59,11 @@ class Key(NamedTuple):
         return self.own_only or self.domains is not None
 
 
+def avatar_of(username: str | None) -> str:
+    """Return the URL of the avatar of a user."""
+    return f"{settings().base_url}/avatar/{username}.png"
+
+
 class Caller(NamedTuple):
     """A row of `repository.callers.identify`. The members after `bucket` are None if the key is unknown."""
 
@@ -80,7 +85,7 @@ class Caller(NamedTuple):
 
     @property
     def avatar(self) -> str:
-        return f"{settings().base_url}/avatar/{self.username}.png"
+        return avatar_of(self.username)
 
 
 class Limit(NamedTuple):
