@@ -41,11 +41,14 @@ EXPECTED = {
         "bitly",
         link({"url": SALE, "custom": "Summer", "title": 'Summer "sale"', "domain": "go.example.org"},
              created="2026-06-01 08:30:00", clicks=1234),
+        link({"url": SALE, "custom": "3AbCdEf", "title": 'Summer "sale"', "domain": "bit.ly"},
+             created="2026-06-01 08:30:00"),
         link({"url": JOBS, "custom": "3XyZ123", "domain": "bit.ly"}, created="2026-06-02 00:00:00", clicks=0),
     ),
     "bitly.json": (
         "bitly",
         link(SUMMER | {"custom": "Summer", "domain": "go.example.org"}, "news", created="2026-06-01 08:30:00"),
+        link(SUMMER | {"custom": "3AbCdEf", "domain": "bit.ly"}, "news", created="2026-06-01 08:30:00"),
     ),
     "dub.csv": (
         "dub",

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from hashlib import shake_256
+from pathlib import Path
 
 import orjson
 import pytest
@@ -11,6 +12,7 @@ from linkmgr.imports import files
 from linkmgr.imports.files.text import HEAD
 from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, outcome, problem, read, titles
 
+FILES = Path(__file__).parent / "import_files"
 LINK = b"https://example.com,summer"
 NO_JSON = "is not valid JSON, is incomplete, or is longer than 2 MiB. Correct the file."
 NO_VALUES = "is no row of values, is incomplete, or is longer than 2 MiB. Correct the file."
@@ -271,3 +273,41 @@ def test_clicks_may_have_separators(text: str, clicks: int | None) -> None:
 def test_tags_may_have_several_separators(text: str) -> None:
     quoted = text.replace('"', '""')
     assert only(f'destination,slashtag,tags\nhttps://example.com,summer,"{quoted}"\n'.encode()).tags == ["a", "b"]
+
+
+# --- quotation marks, and several short URLs of a link
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_file_of_mysql_batch_has_no_quoting(newline: str) -> None:
+    content = (FILES / "mysql_batch_quotes.tsv").read_text().replace("\n", newline).encode()
+    assert titles(content) == ['"Unclosed', "plain", 'ends with "']
+    assert titles(content[: content.index(b"mc4")]) == ['"Unclosed']
+
+
+def test_a_tab_separated_file_of_a_spreadsheet_is_quoted() -> None:
+    rows = [
+        b'a\thttps://example.com\t"Big ""sale"""\t1', b'b\thttps://example.com\t"two\nlines"\t2',
+        b'c\thttps://example.com\t"a\ttab"\t3', b'd\thttps://example.com\t"Big" sale\t4',
+    ]  # fmt: skip
+    content = b"\n".join([b"keyword\turl\ttitle\tclicks", *rows, b""])
+    assert titles(content) == ['Big "sale"', "two\nlines", "a\ttab", '"Big" sale']
+    last = b'keyword\tclicks\turl\ttitle\na\t1\thttps://example.com\t"two\nlines"\nb\t2\thttps://example.com\tc\n'
+    assert titles(last) == ["two\nlines", "c"]
+
+
+def test_a_quotation_mark_that_takes_in_rows_is_a_problem() -> None:
+    swallowed = lines(LINK + b',"open,', b'https://example.com,b,ends with ",', LINK + b",c,")
+    first, last = read(swallowed)
+    assert first.problem == "Row 1 has a quotation mark that takes in the rows behind it. Double it, or remove it."
+    assert last.record["title"] == "c"
+    assert titles(lines(LINK + b',"see, for more,\nhttps://example.com/a",', LINK + b",c,"))[1:] == ["c"]
+
+
+def test_each_short_url_of_bitly_becomes_a_link() -> None:
+    rows = read((FILES / "bitly_backhalves_and_deleted.json").read_bytes())
+    names = [(row.number, row.record.get("domain"), row.record.get("custom")) for row in rows]
+    assert names == [(1, "go.example.org", "SummerB"), (2, "go.example.org", "SummerB2"),
+                     (3, "go.example.org", "3AbCdEf"), (4, None, None)]  # fmt: skip
+    assert {row.record["url"] for row in rows[:3]} == {"https://example.com/bitly2"}
+    assert (rows[3].problem or "").startswith("Row 2 is deleted")

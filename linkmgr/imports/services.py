@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,7 @@ BITLY = "https://api-ssl.bitly.com/v4"
 WAITING = {429: 60, 503: 30}  # seconds to wait without Retry-After, by status
 _LINKS, _VISITS, _YOURLS_LINKS = 50, 200, 1000  # of a page; a response has at most 1 MiB
 _OK, _REDIRECTS, _DENIED, _NOT_FOUND, _BROKEN = 200, range(300, 400), (401, 403), 404, 500
+_MAX_TIMES = 4  # that all pages are read again
 _TEMPORARY = ("fetch_timed_out", "fetch_unreachable")
 
 
@@ -51,10 +53,11 @@ class Service(ABC):
 
     def rows(self, page: Page, number: int) -> list[ImportRow]:
         """Return the rows of a page, the first with this number."""
-        return [
-            row._replace(number=n) if isinstance(row, ImportRow) else self._converter.row(n, to_record(row, str(row)))
+        rows = [
+            [row] if isinstance(row, ImportRow) else self._converter.rows(n, to_record(row, str(row)))
             for n, row in enumerate(page.rows, number)
         ]
+        return [row._replace(number=n) for n, row in enumerate(chain.from_iterable(rows), number)]
 
     def _call(self, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         """Return the members of a JSON response with status 200."""
@@ -93,16 +96,31 @@ def _refusal(response: ServiceResponse) -> ReadError:
 
 
 class _Kutt(Service):
-    """https://docs.kutt.it, GET /links. The newest link comes first."""
+    """https://docs.kutt.it, GET /links. The newest link comes first.
+
+    A link that is deleted meanwhile moves those behind it to earlier pages. All pages are read again if the total has
+    changed, and once if links are missing. A cursor is the number of links before the page, the total at the beginning,
+    or -1 if it has changed, and how often the pages have been read again.
+    """
 
     def __init__(self, address: str, token: str) -> None:
         super().__init__("kutt", _base(address, "/api/v2", "/api"), {"X-API-KEY": token})
 
     def page(self, cursor: Any, read: int) -> Page:
-        members = self._call(f"/api/v2/links?limit={_LINKS}&skip={cursor or 0}")
+        skip, before, times = cursor or (0, None, 0)
+        members = self._call(f"/api/v2/links?limit={_LINKS}&skip={skip}")
         links, total = _list(members, "data"), members.get("total")
-        following = (cursor or 0) + len(links)
-        return Page(links, following if links and isinstance(total, int) and following < total else None)
+        if not isinstance(total, int):
+            return Page(links, None)
+        is_stable = before in (None, total)
+        following = skip + len(links)
+        if links and is_stable and following >= total and read == skip:
+            return Page(links, None)
+        if links and skip < total:
+            return Page(links, [following, total if is_stable else -1, times])
+        if (not is_stable and times < _MAX_TIMES) or (0 < read < total and not times):
+            return Page([], [0, None, times + 1])
+        return Page([], None, missing=max(0, total - read))
 
 
 class _Yourls(Service):
@@ -169,42 +187,50 @@ class _Shlink(Service):
     """https://api-spec.shlink.io, version 3. The oldest link comes first, so that new links do not move pages.
 
     A cursor is the number of the next page of links or None, the time at which the import began, because later visits
-    would move pages, and the pages of visits that come before it: alias, domain and number.
+    would move pages, the number of links that are expected, and the pages of visits that come before it: alias, domain
+    and number. Links that are deleted meanwhile move others to pages that were read. They are missing at the end.
     """
 
     def __init__(self, address: str, token: str) -> None:
         super().__init__("shlink", _base(address, "/rest/v3", "/rest"), {"X-Api-Key": token})
 
     def page(self, cursor: Any, read: int) -> Page:
-        number, began, waiting = cursor or (1, datetime.now(UTC).isoformat(timespec="seconds"), [])
+        number, began, expected, waiting = cursor or (1, datetime.now(UTC).isoformat(timespec="seconds"), None, [])
         if waiting:
-            return self._visits(number, began, *waiting)
+            return self._visits(number, began, expected, *waiting)
         query = urlencode({"page": number, "itemsPerPage": _LINKS, "orderBy": "dateCreated-ASC"})
-        links, more = self._list(f"/rest/v3/short-urls?{query}", "shortUrls", number)
+        links, more, total = self._list(f"/rest/v3/short-urls?{query}", "shortUrls", number)
+        expected = (total if expected is None else expected) - len(links)
         waiting = [[link["shortCode"], link.get("domain"), 1] for link in links if _has_visits(link)]
-        return Page(links, self._cursor(number + 1 if more else None, began, waiting))
+        return self._page(links, number + 1 if more else None, began, expected, waiting)
 
-    def _cursor(self, number: int | None, began: str, waiting: list[Any]) -> Any:
-        return [number, began, waiting] if number or waiting else None
+    @staticmethod
+    def _page(rows: list[Any], number: int | None, began: str, expected: Any, waiting: list[Any]) -> Page:
+        if number or waiting:
+            return Page(rows, [number, began, expected, waiting])
+        return Page(rows, None, missing=max(0, expected))
 
-    def _visits(self, next_links: int | None, began: str, first: Any, *others: Any) -> Page:
+    def _visits(self, next_links: int | None, began: str, expected: Any, first: Any, *others: Any) -> Page:
         code, domain, number = first
         query = {"page": number, "itemsPerPage": _VISITS, "endDate": began} | ({"domain": domain} if domain else {})
         try:
-            members, more = self._list(f"/rest/v3/short-urls/{quote(code)}/visits?{urlencode(query)}", "visits", number)
+            path = f"/rest/v3/short-urls/{quote(code)}/visits?{urlencode(query)}"
+            members, more, _ = self._list(path, "visits", number)
         except NotFound:  # deleted since its page was read
             members, more = [], False
         readable = [raw for member in members if (raw := _visit(member))]
         waiting = [[code, domain, number + 1], *others] if more and readable else [*others]
         record = {"custom": code} | ({"domain": domain} if domain else {})
         rows = [ImportRow(0, record, visits=readable, kind="visits")] if readable else []
-        return Page(rows, self._cursor(next_links, began, waiting))
+        return self._page(rows, next_links, began, expected, waiting)
 
-    def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool]:
-        """Return the elements of a page, and True if there are more pages."""
+    def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool, int]:
+        """Return the elements of a page, True if there are more pages, and the number of elements of all pages."""
         members = self._call(path)
         elements, pages = _list(members, member, "data"), _find(members, member, "pagination", "pagesCount")
-        return elements, bool(elements) and isinstance(pages, int) and number < pages
+        total = _find(members, member, "pagination", "totalItems")
+        more = bool(elements) and isinstance(pages, int) and number < pages
+        return elements, more, total if isinstance(total, int) else 0
 
 
 def _has_visits(link: Any) -> bool:

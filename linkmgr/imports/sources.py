@@ -54,12 +54,14 @@ class Source(NamedTuple):
     required: tuple[tuple[str, ...], ...]  # one of each
     columns: Columns
     tag_separators: str
+    short_urls: tuple[str, ...]  # columns that may have several short URLs of a link
     card: str  # the column that says that the source shows a preview of the link; empty: always
 
 
-def _source(name: str, required: str, *, tag_separators: str = ANY_SEPARATOR, card: str = "", **columns: str) -> Source:
+def _source(name: str, required: str, *, short_urls: str = "", card: str = "", **columns: str) -> Source:
     alternatives = tuple(tuple(names.split("|")) for names in required.split())
-    return Source(name, alternatives, _USUAL | _columns(**columns), tag_separators, card)
+    separators = "|" if name in ("linkmgr", "shlink") else ANY_SEPARATOR
+    return Source(name, alternatives, _USUAL | _columns(**columns), separators, tuple(short_urls.split()), card)
 
 
 SOURCES = (
@@ -67,7 +69,6 @@ SOURCES = (
     _source(
         "linkmgr",
         "longurl|url uniqueclicks|haspassword|metatitle alias|custom",
-        tag_separators="|",
         **{member: member for member in LINK_MEMBERS}
         | {
             "url": "url longurl",
@@ -91,7 +92,7 @@ SOURCES = (
     ),
     # https://shlink.io/documentation/advanced/import-short-urls/, the export of shlink-web-client, and
     # https://api-spec.shlink.io of the REST API
-    _source("shlink", "longurl shortcode", tag_separators="|", url="longurl", custom="shortcode"),
+    _source("shlink", "longurl shortcode", url="longurl", custom="shortcode"),
     # https://support.bitly.com/hc/en-us/articles/115000268051, and the API (GET /groups/{group_guid}/bitlinks):
     # https://dev.bitly.com/api-reference/#getBitlinksByGroup
     _source(
@@ -99,6 +100,7 @@ SOURCES = (
         "link|bitlink longurl|destinationurl|originalurl",
         url="longurl destinationurl originalurl",
         custom="customlink custombitlinks bitlink link id",
+        short_urls="customlink custombitlinks bitlink link id",
     ),
     # https://dub.co/help/article/how-to-export-links, and https://dub.co/docs/api-reference/links/retrieve-a-list
     _source(

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ _ERROR = "error"  # the column that our CSV of failed rows adds to those of the 
 # Normalized columns of targets for devices
 _APPLE, _ANDROID = ("iphone", "ipad"), ("android",)
 _DEVICES = {"ios": _APPLE, "iphoneurl": _APPLE, "android": _ANDROID, "androidurl": _ANDROID}
+_MAX_NAMES = 20  # other short URLs of a link
 _MAX_VISIT = 2048  # characters of a text of a visit
 
 
@@ -61,6 +63,25 @@ class Converter:
         self._is_own = source is not None and source.name == "linkmgr"
         self._has_aliases = source is not None
         self._card = source.card if source else ""
+        self._short_urls = source.short_urls if source else ()
+
+    def rows(self, number: int, record: Record) -> list[ImportRow]:
+        """Return a link, and one for each other short URL that the source has for it. Their clicks are those of the
+        first."""
+        row = self.row(number, record)
+        if row.problem or not self._short_urls:
+            return [row]
+        own = {name: row.record.get(name) for name in ("domain", "custom")}
+        others = [members for members in self._names(record.values) if members != own]
+        return [row, *(row._replace(record=row.record | members, clicks=None) for members in others[:_MAX_NAMES])]
+
+    def _names(self, values: Mapping[str, Any]) -> list[dict[str, str | None]]:
+        """Return the domains and aliases of the short URLs of a link."""
+        cells = {normalize(name): value for name, value in values.items()}
+        lists = [cell if isinstance(cell := cells.get(name), list) else [cell] for name in self._short_urls]
+        texts = [text for texts in lists for text in texts]
+        pairs = dict.fromkeys(split_short_url(text.strip()) for text in texts if isinstance(text, str))
+        return [{"domain": host, "custom": alias} for host, alias in pairs if host and alias]
 
     def row(self, number: int, record: Record) -> ImportRow:
         row = ImportRow(number)

@@ -95,19 +95,20 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
         raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
     target = (form.mapping | dict(mapping)).get("url", "url")
     converter = Converter(form.source, columns, target, is_csv=form.format == "csv")
-    number = 0
+    number = count = 0
     try:
         with text.open_text(stream) as file:
             for record in _READERS[form.format](file):
-                number += record is not None
+                count += record is not None
                 if record is None:
                     yield None
-                elif form.format == "sql" and is_visit(record.values):
-                    yield visit_row(number, record)
-                else:
-                    yield converter.row(number, record)
+                    continue
+                is_link = form.format != "sql" or not is_visit(record.values)
+                for row in converter.rows(count, record) if is_link else [visit_row(count, record)]:
+                    number += 1
+                    yield row if row.number == number else row._replace(number=number)
     except Unreadable as problem:
-        raise ReadError(f"Row {number + 1} {problem}") from None
+        raise ReadError(f"Row {count + 1} {problem}") from None
     if form.format == "sql" and not number:
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 

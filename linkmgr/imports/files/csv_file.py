@@ -13,6 +13,10 @@ from linkmgr.imports.rows import ReadError, Unreadable
 DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # a first line that Excel writes
 _TOO_LONG = "is too long, or has a quotation mark that is never closed. Correct the file."
+_TAKES_IN = "has a quotation mark that takes in the rows behind it. Double it, or remove it."
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_URL = re.compile(r"\w+://\S+")
+_FEW = 2  # delimiters; with fewer, a line of a text may look like a row
 _MAX_EXTRA = 2  # cells behind the last column, which are shown with the problem
 
 csv.field_size_limit(text.MAX_RECORD)
@@ -37,6 +41,44 @@ def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
         yield cells
 
 
+def _literal(lines: Iterator[str]) -> Iterator[str]:
+    """Quote the cells of each line of a tab-separated file that is a record: mysql --batch writes quotation marks as
+    they are. A quotation mark may remain open in a line if the next one is no record."""
+    number, is_open, following = 0, False, ""
+    for line in chain(lines, ("",)):
+        previous, following = following, line
+        number = number or line.count("\t")
+        ends = previous.count('"') % 2 == 0 or not line or (line.count("\t") == number and "://" in line)
+        if previous and not is_open and previous.count("\t") == number and ends:
+            cells = previous.rstrip("\r\n").split("\t")
+            yield "\t".join(map(_quoted, cells)) + "\n"
+        elif previous:
+            is_open ^= previous.count('"') % 2 == 1
+            yield previous
+
+
+def _quoted(cell: str) -> str:
+    if '"' not in cell or _QUOTED.fullmatch(cell):
+        return cell
+    return '"' + cell.replace('"', '""') + '"'
+
+
+def _takes_in_rows(cells: list[str]) -> bool:
+    """Return True if a quotation mark has made the rows behind it a part of a cell. The last one ends at its mark."""
+    for index, cell in enumerate(cells):
+        lines = cell.splitlines()[1:]
+        numbers = [len(cells) - 1] * (len(lines) - 1) + [index]
+        if any(number >= _FEW and _is_row(line, number) for line, number in zip(lines, numbers, strict=False)):
+            return True
+    return False
+
+
+def _is_row(line: str, number: int) -> bool:
+    return "://" in line and any(
+        line.count(mark) == number and any(map(_URL.fullmatch, map(str.strip, line.split(mark)))) for mark in DELIMITERS
+    )
+
+
 def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
     """Return the columns in the first line that is not empty, and the records behind it."""
     delimiter = ""
@@ -47,7 +89,9 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
             break
     else:
         raise ReadError("The file is empty.")
-    records = _records(chain([line], lines), delimiter or _delimiter_of(line))
+    delimiter = delimiter or _delimiter_of(line)
+    lines = chain([line], lines)
+    records = _records(_literal(lines) if delimiter == "\t" else lines, delimiter)
     try:
         cells = next(records)
     except Unreadable as problem:
@@ -83,5 +127,7 @@ def csv_records(file: TextIO) -> Iterator[Record | None]:
         if any(map(str.strip, cells[len(columns) :])):
             problem = f"has {len(cells)} columns, but the first line has {len(columns)}. Quote the cells."
             yield Record(dict(zip(names, cells, strict=False)), problem)
+        elif _takes_in_rows(cells):
+            yield Record(dict(zip(names, cells, strict=False)), _TAKES_IN)
         else:
             yield Record(dict(zip(columns, cells, strict=False))) if any(map(str.strip, cells)) else None
