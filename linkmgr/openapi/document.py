@@ -24,6 +24,11 @@ from linkmgr.web import conditional_writes, idempotency
 from linkmgr.web.operation import PUBLIC, Operation, Route, Section
 from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 
+_PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
+_LIMITS = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
+_LIMITS |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
+_INTRODUCTION = prose(__file__, **_LIMITS, OTHER=OTHER, PROBLEMS=_PROBLEMS)  # read when a worker starts
+
 
 def _parameter(place: str, name: str, about: str, schema: JsonSchema, **others: Any) -> JsonSchema:
     return {"name": name, "in": place, "description": about, "schema": schema, **others}
@@ -161,13 +166,6 @@ def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[st
     return records | _payloads(events) | responses.errors(all_routes) | shapes
 
 
-def _introduction() -> str:
-    problems = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
-    limits = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
-    limits |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
-    return prose(__file__, **limits, OTHER=OTHER, PROBLEMS=problems)
-
-
 def build(app: Flask, base_url: str) -> JsonSchema:
     contents = contents_of(app)
     records = records_of(contents)
@@ -176,7 +174,7 @@ def build(app: Flask, base_url: str) -> JsonSchema:
     document: JsonSchema = _with_formats(
         {
             "openapi": "3.1.0",
-            "info": {"title": "linkmgr", "version": RELEASE, "description": _introduction()},
+            "info": {"title": "linkmgr", "version": RELEASE, "description": _INTRODUCTION},
             "servers": [{"url": base_url}],
             "security": [{"key": []}],
             "tags": [{"name": section.title, "description": section.description} for section, _ in contents],
