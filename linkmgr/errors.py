@@ -4,7 +4,7 @@ Clients compare codes, so codes are stable. An error that the database detects h
 code (schema.sql).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, TypeVar
 
 import psycopg2
@@ -13,8 +13,10 @@ T = TypeVar("T")
 
 RETRY_SECONDS = 2  # Retry-After of every 503; a restart of the database takes about as long
 
-# By code: the status, and the message.
-_LINES = {
+# By code: the status and the message, and between them the member that the error is about, if it is about one. Where
+# resources name it differently, these are all its names.
+# fmt: off
+_LINES: dict[str, str | tuple[int, str, str]] = {
     # the request
     "invalid": "400 {problems}.",
     "value_refused": "400 A value in the request cannot be stored. Check the members of the body.",
@@ -67,15 +69,16 @@ _LINES = {
     "the key, or use another key.",
     "scope_missing": "403 This API key does not have the scope {scope}. Add it to the key, or use another key.",
     "key_confined": "403 This API key is limited to {limited}, and cannot use this operation. {remedy}",
-    "domain_needed": "403 This API key is limited to some of your branded domains. Send one of them as domain.",
+    "domain_needed": (403, "domain",
+        "This API key is limited to some of your branded domains. Send one of them as domain."),
     "key_exceeded": "403 A key can only create, change and delete keys with at most its own scopes and at least its "
     "own limits. Send fewer scopes or stricter limits, or use another key.",
-    "admin_scope": "403 Only administrators can give the scope admin, with a key that has it. Remove admin from "
-    "scopes.",
+    "admin_scope": (403, "scopes",
+        "Only administrators can give the scope admin, with a key that has it. Remove admin from scopes."),
     "default_key_only": "400 You have no other API key that is valid. Add one before you turn off the default key.",
     "keys_full": "400 You have 100 API keys, which is the maximum. Delete a key that is not used, or change an "
     "existing one.",
-    "domains_unknown": "400 domains must contain only ids of your branded domains.",
+    "domains_unknown": (400, "domains", "domains must contain only ids of your branded domains."),
     "administrators_only": "403 Only administrators can use this operation. Use an administrator's API key.",
     "administration_page": "403 Only administrators can open this page. Sign in as an administrator.",
     "rate_limited": "429 You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds.",
@@ -95,63 +98,73 @@ _LINES = {
     "plan_feature": "403 Your plan does not include {detail}. Ask an administrator for another plan.",
     "plan_limit": "400 You have reached your plan's limit of {detail}. Delete one, or ask an administrator for another "
     "plan.",
-    "plan_name_taken": "400 A plan with this name already exists. Choose another name.",
-    "plan_not_premium": "400 planid must be the id of a premium plan.",
+    "plan_name_taken": (400, "name", "A plan with this name already exists. Choose another name."),
+    "plan_not_premium": (400, "planid", "planid must be the id of a premium plan."),
     # campaigns and channels
-    "campaign_name_taken": "400 You already have a campaign with that name.",
-    "campaign_slug_taken": "400 This slug is already in use. Choose another one.",
-    "channel_name_taken": "400 You already have a channel with this name.",
+    "campaign_name_taken": (400, "name", "You already have a campaign with that name."),
+    "campaign_slug_taken": (400, "slug", "This slug is already in use. Choose another one."),
+    "channel_name_taken": (400, "name", "You already have a channel with this name."),
     # links and bio pages
     "search_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "short_url_unknown": "200 You have no link with this short URL. Create one with POST /api/url/add.",
     "link_disabled": "410 This link has been turned off. Ask the person who sent it to you for a new one.",
-    "alias_reserved": "400 The service has a page at this alias on its own host. Choose another one.",
-    "alias_taken": "400 This alias is already in use. Choose another one.",
+    "alias_reserved": (400, "custom alias",
+        "The service has a page at this alias on its own host. Choose another one."),
+    "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),
     "domain_in_use": "400 This domain has links. Delete them or move them to another domain first.",
-    "domain_unknown": "400 domain must be one of your branded domains.",
-    "link_branded": "400 A link cannot redirect to a branded domain, because this can cause a redirect loop.",
-    "campaign_unknown": "400 campaign must be the id of one of your campaigns.",
-    "splash_unknown": "400 type must refer to one of your splash pages.",
-    "overlay_unknown": "400 type must refer to one of your overlays.",
-    "pixel_unknown": "400 pixels must contain only ids of your pixels.",
-    "channel_unknown": "400 channel must be the id of one of your channels.",
+    "domain_unknown": (400, "domain", "domain must be one of your branded domains."),
+    "link_branded": (400, "url data",
+        "A link cannot redirect to a branded domain, because this can cause a redirect loop."),
+    "campaign_unknown": (400, "campaign", "campaign must be the id of one of your campaigns."),
+    "splash_unknown": (400, "type", "type must refer to one of your splash pages."),
+    "overlay_unknown": (400, "type", "type must refer to one of your overlays."),
+    "pixel_unknown": (400, "pixels", "pixels must contain only ids of your pixels."),
+    "channel_unknown": (400, "channel", "channel must be the id of one of your channels."),
     # exports
     "own_export_busy": "503 Another request of yours that takes long is in progress. Try again in {seconds} seconds.",
     "export_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     # accounts
-    "username_taken": "400 This username is already in use.",
-    "email_taken": "400 This e-mail address is already in use.",
+    "username_taken": (400, "username", "This username is already in use."),
+    "email_taken": (400, "email", "This e-mail address is already in use."),
     "delete_self": "400 You cannot delete your own account. Ask another administrator.",
-    "demote_self": "400 You cannot take administration from yourself. Ask another administrator.",
-    "last_administrator": "400 There is no other administrator. Appoint one first.",
-    "administrator_suspended": "400 An administrator cannot be suspended, nor a suspended user be one. Change "
-    "one of them first.",
+    "demote_self": (400, "admin", "You cannot take administration from yourself. Ask another administrator."),
+    "last_administrator": (400, "admin", "There is no other administrator. Appoint one first."),
+    "administrator_suspended": (400, "suspended",
+        "An administrator cannot be suspended, nor a suspended user be one. Change one of them first."),
     "delete_last_administrator": "400 You cannot delete the last administrator. Add another administrator first.",
     # domains
-    "domain_taken": "400 This domain is already in use.",
-    "domain_unproven": "400 {host} {found}. Point it to the server of {base_url}, then try again.",
+    "domain_taken": (400, "domain", "This domain is already in use."),
+    "domain_unproven": (400, "domain", "{host} {found}. Point it to the server of {base_url}, then try again."),
     "redirect_branded": "400 redirectroot and redirect404 cannot be on a branded domain, because this can cause a "
     "redirect loop.",
     # outbound fetches
-    "fetch_refused": "400 Fetching from {host} is not allowed. Use a public host, on port 80 or 443.",
-    "fetch_unresolved": "400 The host name {host} does not resolve to an IP address. Check its DNS records.",
-    "fetch_unreachable": "400 Could not connect to {host}. Check that its web server is reachable.",
-    "fetch_timed_out": "400 {host} did not respond within {deadline:g} seconds. Try again later.",
-    "fetch_too_large": "400 The response from {host} is too large. The limit is 1 MiB.",
-    "fetch_status": "400 {host} responded with status {status} instead of 200. At most {redirects} redirects are "
-    "followed.",
+    "fetch_refused": (400, "logo brandlogo",
+        "Fetching from {host} is not allowed. Use a public host, on port 80 or 443."),
+    "fetch_unresolved": (400, "logo brandlogo",
+        "The host name {host} does not resolve to an IP address. Check its DNS records."),
+    "fetch_unreachable": (400, "logo brandlogo",
+        "Could not connect to {host}. Check that its web server is reachable."),
+    "fetch_timed_out": (400, "logo brandlogo", "{host} did not respond within {deadline:g} seconds. Try again later."),
+    "fetch_too_large": (400, "logo brandlogo", "The response from {host} is too large. The limit is 1 MiB."),
+    "fetch_status": (400, "logo brandlogo",
+        "{host} responded with status {status} instead of 200. At most {redirects} redirects are followed."),
     "fetches_limited": "429 You have exceeded the limit of {limit} requests to other hosts per hour. Try again in "
     "{seconds} seconds.",
-    "fetch_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
+    "fetch_busy": (503, "logo", "Too many requests that take long are in progress. Try again in {seconds} seconds."),
     # QR codes
-    "colours_too_close": "400 The foreground and background colors are too similar. Choose colors with a contrast of "
-    "at least 3 to 1. For example, change {change}.",
-    "short_link_unknown": "400 data points to this service, but not to a short link or bio page. Check the short URL.",
-    "logo_missing": "400 Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service.",
-    "logos_full": "400 Your logos have 32 MiB in total, which is the maximum. Use a smaller image, or delete QR codes "
-    "whose logos are not needed.",
-    "logo_unusable": "400 logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB.",
-    "image_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
+    "colours_too_close": (400, "foreground",
+        "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1. For "
+        "example, change {change}."),
+    "short_link_unknown": (400, "data",
+        "data points to this service, but not to a short link or bio page. Check the short URL."),
+    "logo_missing": (400, "logo brandlogo",
+        "Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service."),
+    "logos_full": (400, "logo brandlogo",
+        "Your logos have 32 MiB in total, which is the maximum. Use a smaller image, or delete QR codes whose logos "
+        "are not needed."),
+    "logo_unusable": (400, "logo brandlogo", "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
+    "image_busy": (503, "logo brandlogo",
+        "Too many requests that take long are in progress. Try again in {seconds} seconds."),
     "image_missing": "404 QR code not found. Check the URL; the code may have been deleted.",
     # webhooks
     "webhook_off": "400 This webhook is turned off. Set active to true, then try again.",
@@ -160,8 +173,9 @@ _LINES = {
     "existing one.",
     "campaign_missing": "404 Campaign not found. It may be private, empty or deleted.",
     # overlays
-    "overlay_colours_too_close": "400 The text and background colors are too similar. Choose colors with a contrast of "
-    "at least 3 to 1. For example, change color to {color}, or background to {background}.",
+    "overlay_colours_too_close": (400, "color",
+        "The text and background colors are too similar. Choose colors with a contrast of at least 3 to 1. For "
+        "example, change color to {color}, or background to {background}."),
     "answer_unplaced": "400 This form is invalid or older than a day. Open the short link again.",
     "answers_full": "403 This form has reached its limit of answers.",
     "too_many_answers": "429 Too many answers from your IP address. Try again in {seconds} seconds.",
@@ -189,7 +203,11 @@ _LINES = {
     "other_secret": "503 The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS.",
     "bug": "500 Something went wrong on our side. Please try again; if it persists, report request id {id}.",
 }
-CATALOGUE = {code: (int(line[:3]), line[4:]) for code, line in _LINES.items()}
+# fmt: on
+CATALOGUE = {
+    code: (int(line[:3]), line[4:]) if isinstance(line, str) else (line[0], line[2]) for code, line in _LINES.items()
+}
+FIELDS = {code: tuple(line[1].split()) for code, line in _LINES.items() if not isinstance(line, str)}
 
 # HTTP errors with a code of their own; all others are bad_request.
 HTTP_CODES = {
@@ -212,8 +230,15 @@ class AppError(Exception):
         self.message = sentence.format(**values)
         self.seconds = values.get("seconds")
         self.scope = values.get("scope")
-        self.errors = values.get("errors")  # of members: field, code and message
+        self.errors: Any = values.get("errors")  # of members: field, code and message
         super().__init__(self.message)
+
+    def problems(self, members: Container[str]) -> list[dict[str, str]]:
+        """Return the field, the code and the message of each problem. `members` are those of the body."""
+        if self.errors:
+            return list(self.errors)
+        names = [name for name in FIELDS.get(self.code, ()) if name in members]
+        return [{"field": name, "code": self.code, "message": self.message} for name in names[:1]]
 
 
 def not_found(what: str) -> AppError:

@@ -226,7 +226,7 @@ def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: An
 REFUSED: list[tuple[str, dict[str, str], str, str]] = [  # the path and typed text, the field and its message
     ("users/new", {"username": "ALICE"}, "username", "already in use"),
     ("users/new", {"email": "alice@example.com"}, "email", "already in use"),
-    ("users/new", {"planid": "99"}, "planid", "planid must be the id of a premium plan."),
+    ("users/new", {"planid": "99"}, "planid", "Plan must be the id of a premium plan."),
     ("users/new", {"planid": "9" * 5000}, "planid", "Plan must be an integer."),
     ("users/{}/plan", {"plan": "99"}, "plan", "New plan must be one of the plans."),
     ("users/{}/plan", {"plan": "9" * 5000}, "plan", "New plan must be one of the plans."),

@@ -122,3 +122,24 @@ def test_the_paths_of_the_browser_extension_answer(app: Flask, alice: Client) ->
     with http.get("/summer/ico") as icon:
         assert (icon.status_code, icon.mimetype) == (200, "image/vnd.microsoft.icon")
     assert (http.get("/user").status_code, http.get("/user").location) == (302, "/console")
+
+
+@pytest.mark.parametrize(
+    ("path", "sent", "named"),
+    [
+        ("/api/url/add", {"url": URL, "type": "overlay-99"}, "type"),
+        ("/api/url/add", {"url": URL, "custom": "taken"}, "custom"),
+        ("/api/bio/add", {"name": "Dana", "alias": "taken"}, "alias"),
+        ("/api/url/add", {"url": "https://go.example.org/x"}, "url"),
+        ("/api/qr/add", {"type": "link", "data": "https://go.example.org/x"}, "data"),
+        ("/api/url/add", {"url": URL, "pixels": [99]}, "pixels"),
+    ],
+)
+def test_an_error_about_one_member_names_it(
+    sql: Sql, alice: Client, path: str, sent: dict[str, Any], named: str
+) -> None:
+    factories.row(sql, "domains", user_id=alice.id, scheme="https", host="go.example.org")
+    alice.post("/api/url/add", {"url": URL, "custom": "taken"})
+    refused = alice.post(path, sent).get_json()
+    assert refused["errors"] == [{"field": named, "code": refused["code"], "message": refused["message"]}]
+    assert refused["code"] != "invalid"

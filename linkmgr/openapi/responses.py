@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from linkmgr.errors import CATALOGUE
+from linkmgr.errors import CATALOGUE, FIELDS
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
 from linkmgr.resources.shapes import ERRORS, FILE, array_of, example_of, record, ref, text, with_warnings
@@ -195,7 +195,7 @@ def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
     )
     problem = record(
         field=text("url", description="The member of the body, as a path such as `data.email`, or the parameter."),
-        code=text("required", **{"x-known-values": [*CODES]}),
+        code=text("required", **{"x-known-values": [*CODES, *(code for code in FIELDS if code in codes_of_all)]}),
         message="url is required.",
     )
     error["properties"]["errors"] = ERRORS

@@ -103,7 +103,9 @@ WARNINGS = array_of({"type": "string"}) | {
     "examples": [["The member 'alias' is unknown and was ignored. Did you mean 'custom'?"]],
 }
 
-ERRORS = array_of(ref("Problem")) | {"description": "Each problem of the body or the query, if the code is `invalid`."}
+ERRORS = array_of(ref("Problem")) | {
+    "description": "Each problem of the body or the query if the code is `invalid`; else the member that it is about."
+}
 
 
 def with_warnings(schema: JsonSchema) -> JsonSchema:

@@ -3,6 +3,7 @@
 Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for browsers.
 """
 
+from collections.abc import Container
 from http import HTTPStatus
 
 import psycopg2
@@ -16,6 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from linkmgr.db import session
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, as_json, from_constraint
+from linkmgr.fields import bodies
 from linkmgr.request import request as web_request
 from linkmgr.web import error_pages, limiter, suggestions
 
@@ -37,13 +39,20 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     if error.status == HTTPStatus.GONE:  # caches may keep it otherwise, also after a link is turned on again
         headers["Cache-Control"] = "no-store"
     if not error_pages.prefers_html():
-        body = as_json(error.code, error.message) | ({"errors": error.errors} if error.errors else {})
+        problems = error.problems(_members())
+        body = as_json(error.code, error.message) | ({"errors": problems} if problems else {})
         return body, error.status, headers
     headers["Cache-Control"] = "no-store"
     if error.code == "unknown_host":
         page, headers["Content-Security-Policy"] = error_pages.unknown_host_page(error.message)
         return page, error.status, headers
     return error_pages.page(error.status, error.message), error.status, headers
+
+
+def _members() -> Container[str]:
+    """Return the members of the body of this operation."""
+    stated = getattr(current_app.view_functions.get(request.endpoint or ""), "operation", None)
+    return bodies.members_of(stated.body) if stated and stated.body else ()
 
 
 def _no_such_path() -> AppError:

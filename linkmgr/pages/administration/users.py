@@ -93,7 +93,6 @@ FORM = Form(
     add=_add,
     change=lambda user_id, row_id, members: stored_users.update(row_id, by=user_id, **members),
     delete=lambda user_id, row_id: stored_users.delete(row_id, by=user_id),
-    fields={"demote_self": "admin", "last_administrator": "admin"},
     check=lambda _: password_problem(),
     options=_options,
     show_list=_show_list,

@@ -5,9 +5,8 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
-from linkmgr.pages.console.forms import GENERAL, Form
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
-from linkmgr.qr import logos
 from linkmgr.repository import console_queries
 from linkmgr.resources.domains import Domain
 from linkmgr.settings import settings
@@ -30,7 +29,6 @@ FORM = Form(
     "go.example.com/summer. Its pages show your name, your logo and your color.",
     consequence="Visitors of {host} will see a page that says it is not configured, and the QR codes with its URLs no "
     "longer work. A domain that links use cannot be deleted.",
-    fields=dict.fromkeys(logos.ERRORS, "brandlogo") | {"fetch_busy": GENERAL},
     choices=lambda: {
         "dns_record": domain_check.dns_record,
         "base_url": settings().base_url,

@@ -6,7 +6,8 @@ sends. A control that was left unchanged is no difference, although browsers cha
 stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -53,7 +54,6 @@ class Form:
     choices: Callable[[], Row] = dict  # further values for the templates
     options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
     show_secret: Callable[[Row], ResponseReturnValue] = staticmethod(lambda _: "")
-    fields: Mapping[str, str] = {}  # members by code of the errors that do not name them
     page: Callable[[int], ResponseReturnValue] | None = None  # shows a row, which by default its form does
     after = ""  # the endpoint that shows a stored row: that of its page, of its form by default, or of the list
     shown_once = "secret"  # the member of a new row that `show_secret` shows
@@ -273,10 +273,13 @@ class Form:
         error = errors.refusal(write)
         if error and error.status not in _REFUSED:
             raise error
-        return {self._field_of(error): error.message} if error else {}
+        if error is None:
+            return {}
+        labels = self.kind.labels()
+        worded = re.sub("^([a-z_0-9]+)(?= )", lambda member: labels.get(member[1], member[0]), error.message)
+        problems = error.problems(self.controls)
+        return {self.control_of(problems[0]["field"]) if problems else GENERAL: worded}
 
-    def _field_of(self, error: AppError) -> str:
-        """Return the member that an error is about: its message begins with the name, or its code contains it."""
-        words = error.message.partition(" ")[0], *error.code.split("_")
-        named = next((word for word in words if word in self.controls), GENERAL)
-        return self.fields.get(error.code, named)
+    def control_of(self, field: str) -> str:
+        """Return the name of the control of a member that an error is about."""
+        return field if field in self.controls else GENERAL

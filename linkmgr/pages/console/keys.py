@@ -47,7 +47,6 @@ FORM = Form(
     example="Give each program its own key, which allows only what the program needs. For example, a key can create "
     "links and do nothing else.",
     consequence="Programs that use it stop working at once.",
-    fields={"admin_scope": "scopes"},
     check=lambda _members: password_problem(),  # a key gives lasting access
     options=lambda: {"domains": console_queries.choices(g.user_id)["domain"]},
     choices=lambda: {"table": _scope_table()},

@@ -136,7 +136,7 @@ def show(form: Form) -> str:
         orders=ORDERS,
         most_tags=MAX_TAGS,
         chips=chips,
-        searched=chips,
+        is_filtered=bool(chips),
         filters=filters,
         base_url=settings().base_url,
     )

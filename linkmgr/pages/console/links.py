@@ -107,7 +107,6 @@ FORM: Form = Form(
     name="link",
     plural="links",
     show_list=lambda: link_list.show(FORM),
-    fields={"alias_taken": "custom", "alias_reserved": "custom", "link_branded": "url"},
     check=_check,
     options=_options,
     choices=_choices,

@@ -28,7 +28,6 @@ FORM = OverlayForm(
     example="An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or "
     "collects e-mail addresses for a newsletter.",
     consequence="Links that show it redirect directly from then on, and its answers are deleted.",
-    fields={"overlay_colours_too_close": "color"},
     defaults=Overlay.defaults() | {"type": "message"},
     preview="overlay",
 )

@@ -30,7 +30,6 @@ _GRAY_PIXEL = base64.b64decode(
 )
 TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", "phone": "Phone", "sms": "SMS",
          "wifi": "Wi-Fi"}  # fmt: skip
-FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}
 
 
 def _show_list() -> str:
@@ -90,6 +89,10 @@ class QrForm(Form):
             "foreground": colors.to_rgb(lines(form.get("foreground") or BLACK)),
             "logo": _logo(form),
         }
+
+    def control_of(self, field: str) -> str:
+        """Return the control of the target for errors of the data: only a target depends on what is stored."""
+        return "data.link.link" if field == "data" else super().control_of(field)
 
     def from_row(self, row: Row) -> Row:
         data = row["data"] if isinstance(row["data"], dict) else {row["type"]: row["data"]}
@@ -165,7 +168,6 @@ FORM = QrForm(
     add=lambda user_id, members: QrCode.create(user_id, members, _image(members.get("logo", ""))),
     change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image(members.get("logo", ""))),
     delete=qr.delete,
-    fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
     check=_check,
     choices=_choices,
     page=_page,
