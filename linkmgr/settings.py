@@ -75,6 +75,7 @@ class Settings:
     private_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
         (), setting_types.networks, "networks such as '10.0.0.0/8, fd00::/8'"
     )
+    private_networks_for_all: bool = _switch(False)
     prepare: bool = _switch(True)
 
     name: str = "linkmgr"

@@ -187,6 +187,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
     def make(**settings: str) -> Flask:
         defaults = {"database_url": dsn, "data_dir": str(data_dir), "base_url": BASE_URL, "domain_check": "off"}
         defaults |= {"rate_limit": MANY, "page_rate_limit": MANY, "private_networks": "127.0.0.0/8"}
+        defaults |= {"private_networks_for_all": "1"}
         app = create_app(**(defaults | settings))
         app.testing = True
         app.test_cli_runner_class = CommandRunner

@@ -69,7 +69,7 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     assert re.search(r"LINKMGR_RESPECT_DNT</code></th><td><bdi>1<", page)
     networks = page.split("LINKMGR_PRIVATE_NETWORKS</code>")[1].split("</tr>")[0]
     assert "<bdi>10.0.0.0/8, fd00::/8</bdi>" in networks
-    assert "Networks that webhooks may call" in networks
+    assert "Networks that webhooks of administrators may call" in networks
     assert "Default" not in networks
     assert "Default: 30 per minute." in page
     assert "Change them in /etc/linkmgr/environment" in page

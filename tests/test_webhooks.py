@@ -1,6 +1,7 @@
 """/api/webhooks: the webhooks themselves, and the commands."""
 
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr.events.worker import Dispatcher
 from linkmgr.repository import outbox
 from linkmgr.resources.webhooks import TYPES
 from tests.conftest import Client
@@ -16,6 +18,8 @@ from tests.support.keyring import Make
 from tests.support.pages import signed_in
 from tests.support.races import during
 from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, fail, make_due, subscribe
+
+FOREIGN = "https://go.example.org"
 
 
 def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
@@ -89,6 +93,35 @@ def test_a_url_that_may_be_called_is_accepted(
     app_with: Callable[..., Flask], alice: Client, networks: str, url: str
 ) -> None:
     subscribe(Client(app_with(private_networks=networks).test_client(), alice.key), url)
+
+
+@pytest.mark.parametrize(("for_all", "received"), [("0", ["admin"]), ("1", ["admin", "alice"])])
+def test_private_networks_are_for_administrators_unless_a_setting_opens_them_to_all(
+    *,
+    app_with: Callable[..., Flask],
+    alice: Client,
+    admin: Client,
+    receiver: Receiver,
+    for_all: str,
+    received: list[str],
+) -> None:
+    subscribe(alice, f"{receiver.url}/alice")
+    subscribe(admin, f"{receiver.url}/admin")
+    for client in (alice, admin):
+        client.add("/api/url/add", {"url": "https://example.com"})
+    service = app_with(private_networks="127.0.0.0/8", private_networks_for_all=for_all)
+    with service.app_context():
+        Dispatcher().run(threading.Event())
+    assert sorted({each.path.rpartition("/")[2] for each in receiver.received}) == received
+    body = {"name": "Hook", "url": f"{receiver.url}/new", "events": ["*"]}
+    for client in (alice, admin):
+        answer = Client(service.test_client(), client.key).post("/api/webhooks", body)
+        assert answer.status_code == (200 if client is admin or for_all == "1" else 400)
+    source = {"source": "shlink", "address": f"{receiver.url}", "token": "token"}
+    foreign = app_with(private_networks="127.0.0.0/8", private_networks_for_all=for_all, base_url=FOREIGN)
+    for client in (alice, admin):
+        answer = Client(foreign.test_client(), client.key).post("/api/imports?dry_run=1", source, base_url=FOREIGN)
+        assert ("is not allowed" in answer.text) == (client is alice and for_all == "0")
 
 
 def test_a_stored_url_can_be_sent_back_when_its_network_is_no_longer_allowed(

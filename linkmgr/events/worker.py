@@ -98,7 +98,7 @@ def _message(delivery: Row) -> Message:
     body = {"type": delivery["type"], "timestamp": iso(delivery["created"]), "data": delivery["data"]}
     ciphertexts = (delivery["secret_ciphertext"], delivery["previous_ciphertext"])
     secrets = [keys.unseal(delivery["user_id"], ciphertext) for ciphertext in ciphertexts if ciphertext]
-    return Message(delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets)
+    return Message(delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets, delivery["admin"])
 
 
 def _result(delivery: Row, response: Response) -> Row:

@@ -15,6 +15,7 @@ from linkmgr.imports.rows import ImportRow, RawVisit, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME
 from linkmgr.imports.values import Converter, visit
 from linkmgr.outbound.service_api import ServiceRequest, ServiceResponse
+from linkmgr.repository import api_keys
 from linkmgr.web import outbound_budget
 
 BITLY = "https://api-ssl.bitly.com/v4"
@@ -41,6 +42,7 @@ class _TooLarge(ReadError):
 
 class Service(ABC):
     user_id: int
+    is_admin: bool
 
     def __init__(self, source: str, base: str, headers: dict[str, str]) -> None:
         self._base, self._headers = base, headers
@@ -63,7 +65,8 @@ class Service(ABC):
         """Return the members of a JSON response with status 200."""
         outbound_budget.spend_page(self.user_id)
         try:
-            response = ServiceRequest(self._base + path, {"Accept": "application/json"} | self._headers, form).send()
+            headers = {"Accept": "application/json"} | self._headers
+            response = ServiceRequest(self._base + path, headers, form, is_admin=self.is_admin).send()
         except AppError as error:
             if error.code == "fetch_busy":
                 raise
@@ -286,7 +289,7 @@ def connect(source: str, address: str, token: str, user_id: int) -> Service:
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
         raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
     service: Service = _CLASSES[source](address, token)
-    service.user_id = user_id
+    service.user_id, service.is_admin = user_id, api_keys.owner(user_id)["admin"]
     return service
 
 

@@ -70,10 +70,12 @@ def is_allowed(address: str, port: int) -> bool:
     )
 
 
-def is_allowed_or_private(address: str, port: int) -> bool:
-    """Return True for a socket to a public IP address, or to one of LINKMGR_PRIVATE_NETWORKS on any port."""
+def is_allowed_to(address: str, port: int, *, is_admin: bool) -> bool:
+    """Return True for a socket to a public IP address, or of an administrator's request to one of
+    LINKMGR_PRIVATE_NETWORKS on any port. A setting opens these to all users."""
     ip = ip_address(address.partition("%")[0])
-    return is_allowed(address, port) or any(ip in network for network in settings().private_networks)
+    networks = settings().private_networks if is_admin or settings().private_networks_for_all else ()
+    return is_allowed(address, port) or any(ip in network for network in networks)
 
 
 class Transfer:

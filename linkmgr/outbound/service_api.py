@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pycurl
 
 from linkmgr.errors import AppError
-from linkmgr.outbound.fetch import Fetch, is_allowed_or_private
+from linkmgr.outbound.fetch import Fetch, is_allowed_to
 from linkmgr.request import pool
 
 DEADLINE = 10.0  # seconds; a page of a large installation takes longer than a front page
@@ -23,8 +23,9 @@ class ServiceResponse(NamedTuple):
 class ServiceRequest(Fetch):
     """A GET request, or a POST request with a form. It follows no redirects, which could take the token elsewhere."""
 
-    def __init__(self, url: str, headers: dict[str, str], form: dict[str, str] | None = None) -> None:
+    def __init__(self, url: str, headers: dict[str, str], form: dict[str, str] | None, *, is_admin: bool) -> None:
         super().__init__(url)
+        self._is_admin = is_admin
         self._headers, self._form = headers, form
 
     def send(self) -> ServiceResponse:
@@ -35,7 +36,8 @@ class ServiceRequest(Fetch):
             status, bytes(self.received), (location or b"").decode("ascii", "replace"), self.retry_after
         )
 
-    may_connect = staticmethod(is_allowed_or_private)
+    def may_connect(self, address: str, port: int) -> bool:
+        return is_allowed_to(address, port, is_admin=self._is_admin)
 
     def make_curl(self) -> Any:
         curl = super().make_curl()

@@ -38,12 +38,12 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 
 
-def is_refused(host: str, port: int) -> bool:
-    """Return True if webhooks never call this host: an IP address that is not allowed, or localhost. Other names are
-    resolved when an event is sent."""
+def is_refused(host: str, port: int, *, is_admin: bool) -> bool:
+    """Return True if webhooks of a user never call this host: an IP address that is not allowed, or localhost. Other
+    names are resolved when an event is sent."""
     address = parse_ip(host)
     addresses = [str(address)] if address else ["127.0.0.1", "::1"] if is_loopback(host) else []
-    return bool(addresses) and not any(fetch.is_allowed_or_private(address, port) for address in addresses)
+    return bool(addresses) and not any(fetch.is_allowed_to(address, port, is_admin=is_admin) for address in addresses)
 
 
 @dataclass
@@ -52,6 +52,7 @@ class Message:
     id: str
     body: bytes
     secrets: list[str]
+    is_admin: bool  # True if its user is an administrator
 
 
 @dataclass
@@ -71,11 +72,14 @@ class Response:
 
 class _Transfer(fetch.Transfer):
     max_bytes = MAX_RESPONSE
-    may_connect = staticmethod(fetch.is_allowed_or_private)
 
-    def __init__(self, delivery: Any) -> None:
+    def __init__(self, delivery: Any, *, is_admin: bool) -> None:
         super().__init__()
+        self._is_admin = is_admin
         self.delivery, self.curl, self._started = delivery, self.make_curl(), time.monotonic()
+
+    def may_connect(self, address: str, port: int) -> bool:
+        return fetch.is_allowed_to(address, port, is_admin=self._is_admin)
 
     def response(self, error: int | None) -> Response:
         milliseconds = int((time.monotonic() - self._started) * 1000)
@@ -104,7 +108,7 @@ class Sender:
         return [transfer.delivery for transfer in self._running.values()]
 
     def start(self, delivery: Any, message: Message) -> None:
-        transfer = _Transfer(delivery)
+        transfer = _Transfer(delivery, is_admin=message.is_admin)
         curl = transfer.curl
         self._running[curl] = transfer
         timestamp = int(time.time())

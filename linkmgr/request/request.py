@@ -257,6 +257,14 @@ def user_id() -> int | None:
     return caller.id if caller else cast("int | None", flask.g.get("user_id"))
 
 
+def is_admin() -> bool:
+    """Return True if an administrator sent this request, or if it is a command of the operator."""
+    if not flask.has_request_context():
+        return True
+    caller: Caller | None = getattr(current(), "caller", None)
+    return bool(caller.admin or (caller.key and caller.key.is_admin)) if caller else bool(flask.g.get("admin"))
+
+
 def set_log_user(user_id: int | None) -> None:
     """Store the user id for the access log."""
     current().environ[_USER_ID] = user_id

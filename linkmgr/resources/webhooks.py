@@ -13,6 +13,7 @@ from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import outbox, webhooks
+from linkmgr.request import request as web_request
 from linkmgr.resources import kinds
 from linkmgr.resources.resource import Resource, created, prose, row_id
 
@@ -78,7 +79,8 @@ class ReceiverUrl(Url):
     def clean(self, text: str) -> str:
         url = super().clean(text)
         parts = urlsplit(url)
-        if is_refused(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)):
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if is_refused(parts.hostname or "", port, is_admin=web_request.is_admin()):
             raise ValidationError(
                 "must not contain an IP address or port that webhooks do not call. Use a public IP address and port 80 "
                 "or 443, or ask an administrator to add the network to LINKMGR_PRIVATE_NETWORKS"

@@ -102,7 +102,7 @@ def main() -> int:
             problems += [f"{beside_it.title}: {problem}" for problem in beside_it.problems]
         print(f"\n{events.HEAD}")
         for kills in (False, True):
-            with deployment.service(database, private_networks="127.0.0.0/8") as target:
+            with deployment.service(database, private_networks="127.0.0.0/8", private_networks_for_all="1") as target:
                 delivered = events.run(target, kills=kills)
                 print(delivered, flush=True)
                 problems += delivered.problems

@@ -14,6 +14,7 @@ from tests.faults.deployment import TARGET, TIMEOUT, Database, Deployment, answe
 from tests.support.receivers import Receiver, receiving
 from tests.support.servers import resident
 
+PRIVATE = {"private_networks": "127.0.0.0/8", "private_networks_for_all": "1"}
 MAX_MEMORY = 300  # MiB per worker
 MAX_WAITS = {"health": 0.5, "import": 2.0, "webhook": 2.0, "export": 2.0}  # seconds
 MAX_STORED = outbox.MAX_BYTES + idempotency.MAX_BYTES + import_rows.MAX_ERROR_BYTES
@@ -138,7 +139,7 @@ class _Victim:
 def run(database: Database, attack: Attack) -> Row:
     with (
         receiving() as receiver,
-        service(database, private_networks="127.0.0.0/8", bulk_rows="1000000 per minute") as own,
+        service(database, **PRIVATE, bulk_rows="1000000 per minute") as own,
     ):
         user_id, key = register(database)
         victim, monitor = _Victim(Deployment(database, own.base, own.master, user_id, key), receiver), Monitor(own)
