@@ -17,7 +17,7 @@ from linkmgr.resources.keys import Key
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource
+from linkmgr.resources.resource import Stored
 from linkmgr.resources.splash import Splash
 from linkmgr.resources.urls import Link
 from linkmgr.resources.users import User
@@ -106,8 +106,8 @@ def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
 def _add_rows(user_id: int) -> None:
     """Add rows of every kind."""
 
-    def add(resource: type[Resource], **body: Any) -> int:
-        return resource.add(user_id, body)
+    def add(resource: type[Stored | Link], **body: Any) -> int:
+        return int(resource.create(user_id, load(resource.creates(), body))["id"])
 
     domain = {"domain": "https://go.example.com", "redirectroot": _SHOP}
     Domain.add_checked(user_id, load(Domain.creates(), domain), is_checked=False)

@@ -13,7 +13,7 @@ from linkmgr.repository.tables import in_batches
 from linkmgr.resources import shapes
 from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource, prose
+from linkmgr.resources.resource import Stored, prose
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import csv
@@ -70,7 +70,7 @@ _LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _AM
 class Export(NamedTuple):
     """An export of a resource."""
 
-    resource: type[Resource]
+    resource: type[Stored | Link]
     columns: Columns
 
 

@@ -56,7 +56,7 @@ def read(user_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Register a user."""
-    with transaction.joined():
+    with transaction.in_transaction():
         user = users.read(User.register(new)["id"])
     return updated("User has been registered.", user.pop("version"), verb="set", data=user)
 

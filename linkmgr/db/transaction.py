@@ -33,7 +33,7 @@ class Transaction:
         return not self.began and self._database.may_lag  # a replica does not see its writes
 
     def also_on_begin(self, call: Callable[[], None]) -> None:
-        """Call this besides after `on_begin`, or now if the transaction has begun."""
+        """Call this after `on_begin`, or at once if the transaction has begun."""
         if self.began:
             call()
         else:
@@ -146,7 +146,7 @@ def on_begin(call: Callable[[], None]) -> None:
 
 
 @contextmanager
-def joined() -> Iterator[None]:
+def in_transaction() -> Iterator[None]:
     """Execute the block, which writes at least once, in the transaction of the request, or in one of its own if the
     request has none."""
     if isinstance(executor.get(), Transaction):

@@ -76,21 +76,21 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
     """Begin the import of a draft."""
     file = draft(user_id, import_id, mapping)
     _require_known(file)
-    with transaction.joined():
+    with transaction.in_transaction():
         imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping)
         imports.enqueue(user_id, import_id)
 
 
 def resume(user_id: int, import_id: int) -> None:
     """Continue an import that waits for its user."""
-    with transaction.joined():
+    with transaction.in_transaction():
         imports.resume(user_id, import_id)
         imports.enqueue(user_id, import_id)
 
 
 def delete(user_id: int, import_id: int) -> bool:
     """Cancel an import, or delete the record of one that has ended. Return True if it was cancelled."""
-    with transaction.joined():
+    with transaction.in_transaction():
         cancelled = imports.cancel(user_id, import_id)
         if cancelled:
             imports.enqueue(user_id, import_id)
@@ -156,7 +156,7 @@ def add(user_id: int, origin: File | Service, on_conflict: str | None, *, with_j
         members = {"name": origin.name, "size": origin.size}
         if on_conflict:
             _require_known(origin)
-    with transaction.joined():
+    with transaction.in_transaction():
         if not on_conflict:
             imports.delete_drafts(user_id)
         import_id = imports.add(user_id, source=origin.source, **members)

@@ -12,7 +12,7 @@ from linkmgr.fields.member import JsonSchema, member, ref
 from linkmgr.fields.problems import join_problems
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.repository import bio
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Stored, created, row_id
 
 THEMES = ("auto", "light", "dark", "ocean", "forest", "sunset", "candy")  # linkmgr/static/bio.css
 MAX_LINKS = 100
@@ -54,14 +54,14 @@ class Links(fields.Field[list[Row]]):
         return link
 
 
-class BioPage(Resource):
+class BioPage(Stored):
     about = """\
 A bio page is always on the host of this service. Plans do not limit their number; a custom alias needs the
 feature `alias`."""
     noun = "bio page"
     path = plural = "bio"
     table = "bios"
-    answered = ("id", "alias", "shorturl")
+    create_extras = ("id", "alias", "shorturl")
     rows = bio
 
     id = row_id()

@@ -6,7 +6,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import campaigns
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Stored, created, row_id
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
 _ROTATOR = {"anyOf": [{"type": "string", "pattern": "^https?://"}, {"type": "boolean", "enum": [False]}]}
@@ -16,7 +16,7 @@ def _generate_name() -> str:
     return f"Campaign {secrets.token_hex(6)}"
 
 
-class Campaign(Resource):
+class Campaign(Stored):
     about = """\
 `rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
 links, except those with the status `private`. Neither has links that have expired, and both work only while the
@@ -55,7 +55,7 @@ campaign is `public`. Responses to create and update contain the name as `domain
     date = created(shown=EXPORT)
 
     @classmethod
-    def beside(cls, row: Row, *, is_new: bool) -> Row:
+    def extra_members(cls, row: Row, *, is_new: bool) -> Row:
         names = dict.fromkeys(cls.also_shown, row["name"])
         if is_new:
             return {"id": row["id"]} | names | {name: row[name] for name in ("public", "rotator", "list")}

@@ -4,17 +4,17 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Color, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import channels
-from linkmgr.resources.resource import EXPORT, Resource, created, row_id
+from linkmgr.resources.resource import EXPORT, Stored, created, row_id
 
 
-class Channel(Resource):
+class Channel(Stored):
     about = """\
 A channel collects links, bio pages and QR codes. Items are listed in the order in which they were added to the
 channel, newest first. `date` is the day on which the item itself was created."""
     noun = path = "channel"
     plural = "channels"
     table = "channels"
-    answered = ()
+    create_extras = ()
     rows = channels
 
     id = row_id()

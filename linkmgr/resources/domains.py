@@ -14,7 +14,7 @@ from linkmgr.fields.urls import MAX_URL, normalize_domain
 from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources.resource import Resource, prose, row_id
+from linkmgr.resources.resource import Stored, prose, row_id
 from linkmgr.settings import settings
 from linkmgr.web import outbound_budget
 
@@ -41,7 +41,7 @@ class BrandColor(Color):
         return text
 
 
-class Domain(Resource):
+class Domain(Stored):
     about = prose(__file__, check=domain_check, fetch=fetch)
     noun, called = "branded domain", "Domain"
     path = "domain"

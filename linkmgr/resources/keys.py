@@ -14,7 +14,7 @@ from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
-from linkmgr.resources.resource import Resource, prose, row_id
+from linkmgr.resources.resource import Stored, prose, row_id
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
@@ -115,13 +115,13 @@ class KeyRotation(New):
     )
 
 
-class Key(Resource):
+class Key(Stored):
     about = prose(__file__, pattern=keys.SCOPED_PATTERN)
     noun = "API key"
     path = "key"
     plural = "keys"
     table = "api_keys"
-    answered = ("id", "key")
+    create_extras = ("id", "key")
     rows = api_keys
 
     id = row_id()
@@ -176,7 +176,7 @@ class Key(Resource):
     def create(cls, user_id: int, members: Row) -> Row:
         """Add a key, and return also the key itself, which is not shown again."""
         secret = keys.new_scoped_key()
-        with transaction.joined():
+        with transaction.in_transaction():
             added = api_keys.add(user_id, cls.complete(members) | {"secret": secret})
             return cls.read(user_id, added["id"]) | {"key": secret}
 

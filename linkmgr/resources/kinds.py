@@ -6,8 +6,8 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
-from linkmgr.resources.resource import Resource
+from linkmgr.resources.resource import Stored
 from linkmgr.resources.splash import Splash
 
 # In an order in which a row refers to earlier ones only, for imports.
-KINDS: tuple[type[Resource], ...] = (Domain, Campaign, Channel, Pixel, Splash, Overlay, BioPage)
+KINDS: tuple[type[Stored], ...] = (Domain, Campaign, Channel, Pixel, Splash, Overlay, BioPage)

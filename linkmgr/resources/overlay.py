@@ -12,7 +12,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import overlay
-from linkmgr.resources.resource import DETAIL, Resource, created, prose, row_id
+from linkmgr.resources.resource import DETAIL, Stored, created, prose, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
@@ -20,7 +20,7 @@ MAX_CHOICES = 10  # of a poll
 _PAIRS = (("type", "message"), ("color", "background"))
 
 
-class Overlay(Resource):
+class Overlay(Stored):
     about = prose(__file__, choices=MAX_CHOICES, answers=overlay.MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
@@ -83,7 +83,7 @@ class Overlay(Resource):
                 _check_colors(members)
             return super().change(user_id, row_id, members)
         before = cls.read(user_id, row_id)
-        with transaction.joined():
+        with transaction.in_transaction():
             after = super().change(user_id, row_id, members)
             _check_message(before, after)
             if {"color", "background"} & members.keys():

@@ -3,7 +3,7 @@
 from linkmgr.fields.base import Choice, Matching, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import pixels
-from linkmgr.resources.resource import Resource, created, row_id
+from linkmgr.resources.resource import Stored, created, row_id
 
 SERVICES = {
     "gtmpixel": "Google Tag Manager",
@@ -24,7 +24,7 @@ TYPES = tuple(SERVICES)
 TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
 
 
-class Pixel(Resource):
+class Pixel(Stored):
     about = """\
 Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
     noun = path = "pixel"

@@ -17,7 +17,7 @@ from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.request.request import warn
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, prose, row_id, with_statistics
+from linkmgr.resources.resource import DETAIL, EXPORT, Stored, created, prose, row_id, with_statistics
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
@@ -44,12 +44,12 @@ class Data(fields.Raw):
     json_shown: ClassVar[JsonSchema] = {}
 
 
-class QrCode(Resource):
+class QrCode(Stored):
     about = prose(__file__, image=qr_image, fetch=fetch, logos=logos)
     noun, called = "QR code", "QR"
     path = plural = "qr"
     table = "qrs"
-    answered = ("id", "link")
+    create_extras = ("id", "link")
     rows = qr
 
     id = row_id()
@@ -112,7 +112,7 @@ class QrCode(Resource):
             members.pop("logo", None)  # keep the image instead of fetching it again
         row = _prepare(stored["type"], members, image)
         old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
-        with transaction.joined():
+        with transaction.in_transaction():
             code = qr.update(user_id, row_id, row | {"old_name": old, "new_name": new})
             if members.keys() & {"foreground", "background"}:
                 _check_colors(code)

@@ -6,7 +6,7 @@ with `load_only` are sent only. Parsing is in the fields; what else there is to 
 
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, Unpack, cast
+from typing import Any, ClassVar, Protocol, Unpack
 
 from marshmallow import fields, missing
 
@@ -51,17 +51,18 @@ def created(shown: str = "record list export") -> Timestamp:
 
 
 class Resource(New):
+    """The members of a word, and what is said of it."""
+
     noun: ClassVar[str]  # in sentences
     called: ClassVar[str] = ""  # in responses, if not the noun
     about: ClassVar[str]
-    path: ClassVar[str]  # after /api/, of one
-    plural: ClassVar[str]  # after /api/, of the list
+    path: ClassVar[str]  # path segment of one record
+    plural: ClassVar[str]  # path segment of the list
     table: ClassVar[str]  # of its rows
     file: ClassVar[str] = ""  # of its exports, without the extension, if it is not `plural`
     also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
     drops_defaults: ClassVar[bool] = False  # True if members with their default values are dropped from a create
-    answered: ClassVar[tuple[str, ...]] = ("id",)  # beside the record, in the response to a create
-    rows: Rows
+    create_extras: ClassVar[tuple[str, ...]] = ("id",)  # beside the record, in the response to a create
     sent_on: ClassVar[str] = ""  # "create" or "update" in the schemas of bodies
 
     def __init__(self, only: tuple[str, ...] | None = None) -> None:
@@ -91,15 +92,15 @@ class Resource(New):
 
     @classmethod
     @cache
-    def creates(cls) -> type[Self]:
+    def creates(cls) -> type[New]:
         """Return the schema of the body of a create."""
-        return cast("type[Self]", type(f"{cls.__name__}Create", (cls,), {"sent_on": "create"}))
+        return type(f"{cls.__name__}Create", (cls,), {"sent_on": "create"})
 
     @classmethod
     @cache
-    def updates(cls) -> type[Self]:
+    def updates(cls) -> type[New]:
         """Return the schema of the body of an update."""
-        return cast("type[Self]", type(f"{cls.__name__}Update", (cls,), {"sent_on": "update", "unsent": (None,)}))
+        return type(f"{cls.__name__}Update", (cls,), {"sent_on": "update", "unsent": (None,)})
 
     @classmethod
     @cache
@@ -139,9 +140,9 @@ class Resource(New):
         return {"data": {name: row[name] for name in cls.shown()}}
 
     @classmethod
-    def beside(cls, row: Row, *, is_new: bool) -> Row:
+    def extra_members(cls, row: Row, *, is_new: bool) -> Row:
         """Return the members that the response to a create or an update has beside the record."""
-        return {name: row[name] for name in cls.answered} if is_new else {}
+        return {name: row[name] for name in cls.create_extras} if is_new else {}
 
     @classmethod
     @cache
@@ -153,7 +154,11 @@ class Resource(New):
         """Return the members with NULL for those that were not sent."""
         return cls._unsent() | members
 
-    # --- what the API, the console, bulk requests and imports do with rows
+
+class Stored(Resource):
+    """A resource with rows of its own, which the API, the console, exports and imports read and write in one way."""
+
+    rows: Rows
 
     @classmethod
     def index(cls, user_id: int, **paging: Unpack[Paging]) -> Page:

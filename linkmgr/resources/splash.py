@@ -3,10 +3,10 @@
 from linkmgr.fields.base import Integer, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import splash
-from linkmgr.resources.resource import DETAIL, Resource, created, row_id
+from linkmgr.resources.resource import DETAIL, Stored, created, row_id
 
 
-class Splash(Resource):
+class Splash(Stored):
     about = """\
 A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
     noun = "splash page"

@@ -240,7 +240,7 @@ class Link(Resource):
         return {"id": row["id"]} | with_statistics(row)
 
     @classmethod
-    def beside(cls, row: Row, *, is_new: bool) -> Row:
+    def extra_members(cls, row: Row, *, is_new: bool) -> Row:
         return {"id": row["id"], "shorturl": row["shorturl"], "short": row["shorturl"]}
 
     @validates_schema

@@ -15,7 +15,7 @@ from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import outbox, webhooks
 from linkmgr.request import request as web_request
 from linkmgr.resources import kinds
-from linkmgr.resources.resource import Resource, created, prose, row_id
+from linkmgr.resources.resource import Stored, created, prose, row_id
 
 KINDS = ("link", "qr", *(kind.path for kind in kinds.KINDS))
 TEST = "webhook.test"  # delivered to the tested webhook only
@@ -88,12 +88,12 @@ class ReceiverUrl(Url):
         return url
 
 
-class Webhook(Resource):
+class Webhook(Stored):
     about = prose(__file__, outbox=outbox, mebibytes=outbox.MAX_BYTES >> 20)
     noun = path = "webhook"
     plural = "webhooks"
     table = "webhooks"
-    answered = ("id", "secret")
+    create_extras = ("id", "secret")
     rows = webhooks
 
     id = row_id()

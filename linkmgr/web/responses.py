@@ -77,7 +77,7 @@ class Kind(Protocol):
 
     def subject(self) -> str: ...
     def as_read(self, row: Json, /) -> Json: ...
-    def beside(self, row: Json, /, *, is_new: bool) -> Json: ...
+    def extra_members(self, row: Json, /, *, is_new: bool) -> Json: ...
 
 
 def shown(kind: Kind, row: Json) -> Response:
@@ -87,13 +87,13 @@ def shown(kind: Kind, row: Json) -> Response:
 
 def created(kind: Kind, row: Json) -> Response:
     """Return a created row as its read does, and beside it the members that the specification names."""
-    return updated(None, row["version"], kind.beside(row, is_new=True), verb="set", **kind.as_read(row))
+    return updated(None, row["version"], kind.extra_members(row, is_new=True), verb="set", **kind.as_read(row))
 
 
 def changed(kind: Kind, row: Json) -> Response:
     """Return a changed row as its read does."""
     message = f"{kind.subject()} has been updated successfully."
-    return updated(message, row["version"], kind.beside(row, is_new=False), **kind.as_read(row))
+    return updated(message, row["version"], kind.extra_members(row, is_new=False), **kind.as_read(row))
 
 
 def listing(key: str, page: Page) -> Json:

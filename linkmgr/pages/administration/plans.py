@@ -41,6 +41,9 @@ def _show_list() -> str:
 
 FORM = PlanForm(
     Plan,
+    read=Plan.read,
+    add=Plan.create,
+    change=Plan.change,
     defaults=Plan.defaults() | UNLIMITED,
     bp=bp,
     check=_check,

@@ -29,7 +29,7 @@ from linkmgr.pages.console import controls, frame
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.plan_use import Usage
 from linkmgr.repository import console_queries, tables
-from linkmgr.resources.resource import Resource
+from linkmgr.resources.resource import Resource, Stored
 
 PER_PAGE = 15  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -46,6 +46,7 @@ class Form:
     bp: Blueprint = frame.bp
     name = plural = noun = ""  # those of the kind by default
     defaults: Row  # values of an empty form
+    # Those of the kind by default, if its rows are stored in the usual way
     read: Callable[[int, int], Row]  # (user_id, id) -> the stored row with its version
     add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
     change: Callable[[int, int, Row], Any]  # (user_id, id, members)
@@ -67,6 +68,7 @@ class Form:
     preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
 
     def show_list(self) -> str:
+        assert issubclass(self.kind, Stored)
         page = self.kind.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         if self.used and page.rows:
             states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.kind.path)
@@ -77,8 +79,9 @@ class Form:
     def __init__(self, kind: type[Resource], **members: Any) -> None:
         self.kind = kind
         self.name, self.plural, self.noun, self.defaults = kind.path, kind.plural, kind.noun, kind.defaults()
-        self.read, self.add, self.change, self.delete = kind.read, kind.create, kind.change, kind.delete
-        assert all(hasattr(self, name) for name in members), members
+        if issubclass(kind, Stored):
+            self.read, self.add, self.change, self.delete = kind.read, kind.create, kind.change, kind.delete
+        assert all(hasattr(self, name) or name in Form.__annotations__ for name in members), members
         vars(self).update(members)
         self.called = f"{self.noun[0].upper()}{self.noun[1:]}"  # as it begins a sentence
         self.heading = f"{self.called}s"
