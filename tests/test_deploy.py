@@ -97,6 +97,7 @@ def test_a_certificate_is_installed_in_a_fresh_clone_and_again_if_it_is_missing(
         echo certificate >"$lineage/fullchain.pem"
         echo key >"$lineage/privkey.pem"
         for hook; do :; done # the last argument
+        command -v "${hook%% *}" >/dev/null || exit 1 # certbot accepts only a hook whose first word is a program
         RENEWED_LINEAGE=$lineage RENEWED_DOMAINS=go.example.org sh -c "$hook"
         """)
     certbot.chmod(0o755)
@@ -151,3 +152,10 @@ def test_every_source_of_the_container_image_exists() -> None:
     kept = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     assert sorted(sources) == sorted(kept)
     assert all((ROOT / path).exists() for path in kept)
+
+
+def test_the_first_administrator_is_added_when_the_tables_exist() -> None:
+    commands = [line.strip() for line in (DEPLOY / "README.md").read_text().splitlines()]
+    created, added = (commands.index(f"deploy/flask {command}") for command in (
+        "database create", "users add admin admin@example.org --admin"))  # fmt: skip
+    assert created < added

@@ -88,7 +88,7 @@ def pooler(dsn: str, folder: Path) -> Iterator[str]:
     target = parse_dsn(dsn)
     port, user = free_port(), Path(target["host"]).owner()
     changes = {
-        "linkmgr = host=/run/postgresql": f"* = host={target['host']} port={target['port']} user=postgres",
+        "linkmgr = host=127.0.0.1": f"* = host={target['host']} port={target['port']} user=postgres",
         "auth_type = scram-sha-256": "auth_type = any",
         "auth_file = /etc/pgbouncer/userlist.txt": "",
         "6432": str(port),
