@@ -28,6 +28,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "'Transfer-Encoding: chunked'.",
     "not_json": "415 The body must be JSON. Send the header 'Content-Type: application/json'.",
     "request_timeout": "408 The request did not arrive within 10 seconds. Send it again.",
+    "encoding_unsupported": "415 The body has a Content-Encoding, which the service does not read. Send it as it is.",
     "too_large": "413 The body is too large. The limit is 64 KiB.",
     "bulk_too_large": "413 The body is too large. The limit is 2 MiB. Send fewer rows at once.",
     "bulk_refused": "400 Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct "

@@ -128,9 +128,8 @@ def index() -> Json:
     media=_MEDIA,
     query={name: _parameter(field) for name, field in bodies.ImportRules().fields.items()},
     errors=(
-        "address_too_long", "file_missing", "file_too_large", "form_too_large", "upload_timeout", "uploads_busy",
-        "fetch_busy", "fetches_limited",
-        "import_unrecognized", "import_unreadable", "imports_full",
+        "address_too_long", "encoding_unsupported", "fetch_busy", "fetches_limited", "file_missing", "file_too_large",
+        "form_too_large", "import_unrecognized", "import_unreadable", "imports_full", "upload_timeout", "uploads_busy",
     ),
     values={"requests": requests, "links": links, "stored": imports, "seconds": 2 * DEADLINE},
 )  # fmt: skip

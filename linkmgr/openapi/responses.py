@@ -34,7 +34,7 @@ _KEYED = (
     "key_confined", "plan_feature",
 )  # fmt: skip
 _IN_PATH = ("missing", "no_such_operation")
-_IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
+_IN_BODY = ("invalid", "value_refused", "too_large", "not_json", "encoding_unsupported")
 _OF_WRITES = (
     "idempotency_key_invalid", "idempotency_key_in_use", "idempotency_key_reused", "too_large", "other_secret",
 )  # fmt: skip

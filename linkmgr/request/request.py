@@ -123,6 +123,8 @@ class Body:
             self._length = 0  # the end of the stream is unknown
         if (self._length or 0) > limit:
             raise AppError(code)
+        if request.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
+            raise AppError("encoding_unsupported")
 
     def read(self, size: int = -1, /) -> bytes:
         # One byte more than the limit, to detect a longer body.
