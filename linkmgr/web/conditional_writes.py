@@ -5,7 +5,8 @@ transaction, which also stores the answer. It is committed before the answer is 
 come before the view, so their errors are not stored.
 
 If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
-`"<version>-<hash>"`. Only the version is compared.
+`"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that compresses a response weakens
+its ETag, and the version is that of the row, not of its bytes.
 """
 
 import re
@@ -31,13 +32,13 @@ CHANGES = ("PUT", "DELETE")  # the methods that read If-Match
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
 PATTERN = rf"^(?:\*|{_TAGS})$"
-_VERSION = re.compile(r'(?<!W/)"([0-9]+)-[^"]*"')
+_VERSION = re.compile(r'"([0-9]+)-[^"]*"')
 
 View = Callable[..., Any]
 
 
 def _versions() -> list[str] | None:
-    """Return the versions that the client accepts, or None if it accepts any. A weak ETag matches none (RFC 9110)."""
+    """Return the versions that the client accepts, or None if it accepts any."""
     request = web_request.current()
     header = request.headers.get(HEADER)
     if header is None or request.method not in CHANGES or header == "*":
