@@ -334,6 +334,13 @@ BEGIN
            OR new_host IN (SELECT host_of(target) FROM unnest(stored) AS target);
 END $$;
 
+-- Return true if the members of a link that have many values are larger together than the body of a request may be.
+CREATE FUNCTION is_too_large(locations jsonb, devices jsonb, languages jsonb, parameters jsonb, deeplink jsonb,
+                             pixel_ids bigint[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, pixel_ids)) > 64 << 10;
+END $$;
+
 -- Reject redirects from one branded domain to another, which could redirect back. The lock makes concurrent writes
 -- wait for each other, so that the later one sees the other domain.
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -435,7 +442,8 @@ CREATE TABLE links (
     imported_clicks bigint,
     source_host     text,
     source_clicks   bigint,
-    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
+    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
+    CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, pixel_ids))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- Lists read the unique index on (user_id, id). A link of a URL alone has an entry in no other index than this one, the
@@ -489,7 +497,7 @@ CREATE TABLE bios (
     name    text        NOT NULL,
     bio     text        NOT NULL DEFAULT '',
     theme   text        NOT NULL DEFAULT 'light',
-    links   json        NOT NULL DEFAULT '[]'
+    links   json        NOT NULL DEFAULT '[]' CONSTRAINT too_large CHECK (octet_length(links::text) <= 64 << 10)
 );
 
 -- Aliases of links and bio pages, unique on their host. Triggers copy the rows. There are no foreign keys, because
@@ -928,6 +936,7 @@ $$;
 -- is the number of changes by the job, so that one process does each. `cursor` is the next page of a service, `found`
 -- the number of rows read, and `waiting_bytes` their size. `token` is encrypted. `size` is that of the file in bytes,
 -- or null for a service. `missing` are links that a service counts and has not sent, `cut` those whose title was cut,
+-- `kept_bytes` is the size of the rows that failed or were skipped,
 -- and `failing_since` is the time of the first of the last requests that a service did not answer or asked to repeat
 -- later. `part` is the part that is done, from 0 to 1: reading is half of it, and it is unknown for a service. `visits`
 -- are without those beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes.
@@ -949,6 +958,7 @@ CREATE TABLE imports (
     batch       integer     NOT NULL DEFAULT 0,
     found       bigint      NOT NULL DEFAULT 0,
     waiting_bytes bigint    NOT NULL DEFAULT 0,
+    kept_bytes  bigint      NOT NULL DEFAULT 0,
     failing_since timestamptz,
     problem     text        NOT NULL DEFAULT '',
     missing     bigint      NOT NULL DEFAULT 0,

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from time import monotonic
 
+import orjson
+
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.imports import links, visits
@@ -65,6 +67,7 @@ class Batch:
         self.visits: list[Row] = []
         self.stored_visits = 0  # without those beyond the clicks of the plan
         self.cut = 0  # links whose title was cut
+        self.kept_bytes = 0
         self.check()
 
     def check(self) -> None:
@@ -114,16 +117,21 @@ class Batch:
     def counts(self) -> Counter[str]:
         return Counter(outcome.kind for _, outcome in self.outcomes)
 
-    def kept(self, *, failed: int, skipped: int) -> list[Row]:
+    def kept(self, *, failed: int, skipped: int, max_bytes: int) -> list[Row]:
         """Return what is kept of the rows: those to which others may refer, and some of those that failed and of those
-        that were skipped, at most these numbers."""
-        kept, left = [], {"failed": failed, "skipped": skipped}
+        that were skipped, at most these numbers and bytes. Set `kept_bytes`."""
+        kept, left = list[Row](), {"failed": failed, "skipped": skipped}
+        self.kept_bytes = 0
         for row, outcome in self.outcomes:
             record: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"}
             if outcome.code and left[outcome.kind] > 0:
-                left[outcome.kind] -= 1
                 raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
-                kept.append(record | {"raw": raw, "code": outcome.code, "message": outcome.message})
-            elif outcome.id is not None:
+                report = {"raw": raw, "code": outcome.code, "message": outcome.message}
+                size = len(orjson.dumps(report))
+                if self.kept_bytes + size <= max_bytes:
+                    left[outcome.kind] -= 1
+                    self.kept_bytes += size
+                    record |= report
+            if "code" in record or outcome.id is not None:
                 kept.append(record)
         return kept

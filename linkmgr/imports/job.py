@@ -270,13 +270,15 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
             return
         store()
         left = {"failed": import_rows.MAX_ERRORS, "skipped": import_rows.MAX_SKIPPED}
-        kept = batch.kept(**{name: most - details[name] for name, most in left.items()})
+        left_bytes = import_rows.MAX_ERROR_BYTES - details["kept_bytes"]
+        kept = batch.kept(**{name: most - details[name] for name, most in left.items()}, max_bytes=left_bytes)
         import_rows.finish(user_id, import_id, [row["number"] for row in batch.waiting], kept)
         _save(
             details | {"batch": details["batch"] + 1},
             rows_read=sum(row["lines"] for row in batch.waiting),
             visits=batch.stored_visits,
             cut=batch.cut,
+            kept_bytes=batch.kept_bytes,
             **batch.counts,
         )
         writes.commit()

@@ -177,6 +177,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                         WHEN cardinality(channel) > (SELECT count(*) FROM channels c
                               WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
+                        WHEN is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink, pixels)
+                             THEN 'too_large'
                         WHEN in_use AND NOT generated AND
                              (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
                                      (SELECT user_id FROM links WHERE id = a.link_id),

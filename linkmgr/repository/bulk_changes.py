@@ -56,6 +56,11 @@ def _update(ids: list[int], params: Row) -> Row:
                              THEN 'link_branded'
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN feature IS NOT NULL THEN 'plan_feature'
+                        WHEN is_too_large(coalesce(%(geotarget)s, locations), coalesce(%(devicetarget)s, devices),
+                                          coalesce(%(languagetarget)s::jsonb, languages),
+                                          coalesce(%(parameters)s, parameters),
+                                          coalesce(%(deeplink)s::jsonb, deeplink), coalesce(%(pixels)s, pixel_ids))
+                             THEN 'too_large'
                         WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
                              AND EXISTS (SELECT FROM aliases a
                                           WHERE a.alias = new_alias AND a.domain_id = coalesce(new_domain_id, 0))

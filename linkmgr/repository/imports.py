@@ -189,8 +189,8 @@ def details(user_id: int, import_id: int) -> Row | None:
 
 # The values of columns that a batch leaves as they are. Numbers are added.
 _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor")) | dict.fromkeys(
-    ("found", "waiting_bytes", "bytes_read", "missing", "rows_read", "made", "updated", "skipped", "failed",
-     "cut", "visits"), 0
+    ("found", "waiting_bytes", "kept_bytes", "bytes_read", "missing", "rows_read", "made", "updated", "skipped",
+     "failed", "cut", "visits"), 0
 )  # fmt: skip
 
 
@@ -211,6 +211,7 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
                failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
                found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
+               kept_bytes = kept_bytes + %(kept_bytes)s,
                bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
                rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
                updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
