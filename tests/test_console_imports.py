@@ -31,7 +31,7 @@ def test_a_file_is_shown_before_it_is_imported(
     page = console.get(path).text
     assert "The columns are those of Shlink." in page
     assert re.search(r"1 summer https://example.com/sale Sale 2024-01-31 7", seen(page))
-    assert "custom must be 1 to 100 letters" in page
+    assert "&#39;shortCode&#39; must be 1 to 100 letters" in page
     assert aliases(sql, alice) == []
     begun = console.post(path, data={"on_conflict": "rename"})
     assert (begun.status_code, begun.headers["Location"]) == (303, path)
@@ -41,7 +41,7 @@ def test_a_file_is_shown_before_it_is_imported(
     page = seen(console.get(path).text)
     assert "Links created 1" in page
     assert "Failed 1" in page
-    assert "2 custom must be 1 to 100 letters" in page
+    assert "2 &#39;shortCode&#39; must be 1 to 100 letters" in page
     assert console.get(f"{path}/errors").mimetype == "text/csv"
     assert "my links.csv done 1 1" in seen(console.get("/console/imports").text)
     assert "This list has fewer pages." in console.get("/console/imports?page=2").text

@@ -139,3 +139,9 @@ def test_failed_rows_that_cannot_be_read_now_are_an_error_response(
         answer = alice.get(f"/api/imports/{found['id']}/errors")
         cursor.execute("ROLLBACK")
     assert (answer.status_code, answer.get_json()["code"]) == (503, "busy")
+
+
+def test_a_description_may_be_the_mark_of_a_removed_password() -> None:
+    row = only(as_json(**BASE, description="[removed]", password="[removed]"))
+    assert row.problem == "Row 1 has a 'password' that this report does not repeat. Fill it in, or leave it empty."
+    assert only(as_json(**BASE, description="[removed]")).record["description"] == "[removed]"

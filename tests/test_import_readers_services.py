@@ -173,8 +173,13 @@ def test_a_service_can_ask_to_wait(start_service: Start, status: int, headers: d
         (answering(b"{}", 500), "The service responded with status 500 instead of 200. Try again later."),
         (
             answering(b"", 301, Location=f"https://{HOST}/api/v2/links"),
-            f"The service redirects to https://{HOST}/api/v2/links. Use that address.",
+            f"The service redirects to https://{HOST}. Use that address.",
         ),
+        (
+            answering(b"", 302, Location=f"http://{HOST}/api/v2/links?limit=50&skip=0&again=1"),
+            f"The service redirects its API to http://{HOST}/api/v2/links?limit=50&skip=0&again=1. Check that the ",
+        ),
+        (answering(b"", 302, Location="/login"), f"The service redirects its API to http://{HOST}/login. Check that"),
         (answering(b" " * (1 << 21)), f"The response from {HOST} is too large. The limit is 1 MiB."),
     ],
 )

@@ -12,7 +12,7 @@ from flask import Flask
 
 from linkmgr import settings
 from linkmgr.errors import AppError
-from linkmgr.imports import job
+from linkmgr.imports import bodies, job
 from linkmgr.outbound import fetch, service_api
 from tests.conftest import Client
 from tests.support.factories import Sql
@@ -186,6 +186,7 @@ def test_services_of_private_networks_are_read_if_a_setting_allows_it(
                 "/api/imports?dry_run=1", SHLINK | {"address": address}, base_url=BASE
             )
             assert shown.get_json().get("code") == code
+            assert ("LINKMGR_PRIVATE_NETWORKS" in shown.get_json().get("message", "")) == bool(code)
         with app.app_context(), pytest.raises(AppError, match="is not allowed"):
             fetch.fetch(address)  # other requests go to public addresses only
         command = ["links", "import", "--user", "alice", "--source", "shlink", "--address", address]
@@ -202,3 +203,26 @@ def test_the_earlier_name_of_the_setting_of_private_networks_is_accepted(
     app = Flask(__name__)
     settings.init_app(app, data_dir=str(tmp_path))
     assert app.extensions["linkmgr_settings"].private_networks == (ip_network("10.0.0.0/8"),)
+
+
+@pytest.mark.parametrize(
+    ("base", "address", "is_own"),
+    [
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5000", True),
+        ("http://127.0.0.1:5000", "http://localhost:5000/", True),
+        ("http://127.0.0.1:5000", "http://127.0.0.1:3000", False),
+        ("http://127.0.0.1", "http://localhost:80", True),
+        ("https://s.example.org", "https://s.example.org/api", True),
+        ("https://s.example.org", "http://s.example.org:8080", False),
+    ],
+)
+def test_another_program_of_this_machine_is_another_service(
+    make_app: Callable[..., Flask], base: str, address: str, *, is_own: bool
+) -> None:
+    with make_app(base_url=base).app_context():
+        members = {"source": "kutt", "address": address, "token": KEY}
+        if is_own:
+            with pytest.raises(AppError, match="address must not point to this service"):
+                bodies.service(members)
+        else:
+            assert bodies.service(members).address == address

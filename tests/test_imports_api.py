@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from linkmgr.web import uploads
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.imported import HEADER, Import, aliases, counts, details, import_of, sale, send, shlink
+
+FILES = Path(__file__).parent / "import_files"
 
 # --- files
 
@@ -58,7 +61,7 @@ def test_a_dry_run_shows_the_first_rows_and_stores_nothing(alice: Client, sql: S
         "problem": None,
     }
     assert first["link"] == {"url": "https://example.com/sale", "custom": "summer", "title": "Sale"}
-    assert "custom must be" in second["problem"]
+    assert "'shortCode' must be" in second["problem"]
     assert len(others) == 8
     for table in ("imports", "import_rows", "links", "jobs", "channels"):
         assert sql(f"SELECT FROM {table}") == []
@@ -197,10 +200,10 @@ def test_skip_keeps_own_links_and_fails_for_those_of_others(
 def test_rename_adds_the_smallest_free_number(alice: Client, bob: Client, run_import: Import, sql: Sql) -> None:
     bob.add("/api/url/add", {"url": "https://example.com/theirs", "custom": "sale"})
     alice.add("/api/url/add", {"url": "https://example.com/mine", "custom": "sale-2"})
-    file = shlink(sale("sale"), sale("sale"), sale("sale-2"), sale("x" * 50), sale("x" * 50))
+    file = shlink(sale("sale"), sale("sale"), sale("sale-2"), sale("x" * 100), sale("x" * 100))
     found = run_import(alice, file.replace(b"s.example.com", b"127.0.0.1:5000"), "?on_conflict=rename")
     assert counts(found) == ("done", 5, 5, 0, 0, 0)
-    made = {"sale-2", "sale-3", "sale-4", "sale-2-2", "x" * 50, "x" * 46 + "-2"}
+    made = {"sale-2", "sale-3", "sale-4", "sale-2-2", "x" * 100, "x" * 96 + "-2"}
     assert set(aliases(sql, alice)) == made
 
 
@@ -243,7 +246,7 @@ def test_failed_rows_are_a_csv_that_can_be_mended_and_sent_again(alice: Client, 
     assert answer.mimetype == "text/csv"
     header, *lines = answer.text.splitlines()
     assert header == f"{HEADER},error"
-    assert "url must be a URL that begins with http:// or https://" in lines[1]
+    assert "'longUrl' must be a URL that begins with http:// or https://" in lines[1]
     mended = answer.text.replace(",b b,", ",better,").replace("ftp://", "https://")
     assert counts(run_import(alice, mended.encode())) == ("done", 2, 2, 0, 0, 0)
     assert aliases(sql, alice) == ["better", "formula", "ftp", "good"]
@@ -260,3 +263,31 @@ def test_a_row_that_the_database_refuses_fails_alone(
         sql("UPDATE plans SET limits = (limits::jsonb || '{\"links\": 100}')::json WHERE name = 'Free' RETURNING 1")
     assert counts(found) == ("done", 5, 3, 0, 0, 2)
     assert {row["code"] for row in sql("SELECT code FROM import_rows WHERE code IS NOT NULL")} == {"plan_limit"}
+
+
+@pytest.mark.parametrize("alias", ["short", "slug", "code", "path", "keyword", "alias", "back-half", "Short URL"])
+def test_a_table_with_a_column_of_aliases_is_recognized(alice: Client, alias: str) -> None:
+    shown = send(alice, f"{alias},url\nsale,https://example.com\n".encode(), "?dry_run=1").get_json()["data"]
+    assert (shown["mapping"], shown["notes"]) == ({"custom": alias, "url": "url"}, [])
+    assert shown["rows"][0]["link"] == {"custom": "sale", "url": "https://example.com"}
+
+
+def test_the_preview_says_what_an_import_leaves_out(alice: Client) -> None:
+    file = b"Where to,url,uuid\nx,https://example.com,1\n"
+    notes = send(alice, file, "?dry_run=1").get_json()["data"]["notes"]
+    assert notes == [
+        "No column of aliases was found: each link gets a new one. Name it as custom in the mapping.",
+        "These columns are ignored: Where to, uuid.",
+    ]
+    table = (FILES / "null_words_kutt_table.csv").read_bytes()
+    [ignored] = send(alice, table, "?dry_run=1").get_json()["data"]["notes"]
+    assert ignored == "These columns are ignored: id, banned_by_id, domain_id, updated_at, user_id, uuid."
+
+
+def test_a_mapping_adds_to_what_is_guessed(alice: Client, run_import: Import) -> None:
+    file = b"slug,url,title,Labels of it\nsale,https://example.com,Sale,news\n"
+    mapping = json.dumps({"tags": "Labels of it", "title": ""})
+    shown = send(alice, file, f"?dry_run=1&mapping={mapping}").get_json()["data"]
+    assert shown["mapping"] == {"url": "url", "custom": "slug", "tags": "Labels of it"}
+    assert run_import(alice, file, f"?mapping={mapping}")["made"] == 1
+    assert (details(alice, "sale")["title"], len(details(alice, "sale")["channel"])) == ("", 1)

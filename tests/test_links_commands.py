@@ -60,7 +60,7 @@ def test_a_dry_run_shows_rows_and_stores_nothing(run: Command, file: Path, sql: 
     shown = run("import", file, "--user", "alice", "--dry-run").output
     assert shown.startswith("Format: csv. Source: shlink. Columns: createdAt, shortCode,")
     assert re.search(r"1 +summer +https://example.com/sale\n", shown)
-    assert "custom must be" in shown
+    assert "'shortCode' must be" in shown
     assert sql("SELECT FROM imports") == sql("SELECT FROM links") == []
 
 

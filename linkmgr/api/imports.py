@@ -68,6 +68,7 @@ _RECORDS = {
         format=shapes.choice("csv", "json", "jsonl", "sql", "zip", "service"),
         columns=_COLUMNS,
         mapping=shapes.map_of("Long URL", "url"),
+        notes=shapes.array_of("These columns are ignored: uuid."),
         rows=shapes.array_of(shapes.ref("ImportRow")),
     ),
     "ImportRow": shapes.record(
@@ -77,7 +78,7 @@ _RECORDS = {
         created=shapes.or_null("2024-01-31 10:00:00"),
         clicks=shapes.or_null(1204),
         visits=0,
-        problem=shapes.or_null("custom must be 1 to 100 letters, digits, '_' or '-'."),
+        problem=shapes.or_null("'Short code' must be 1 to 100 letters, digits, '_' or '-'."),
     ),
     "ImportError": shapes.record(
         number=shapes.number(17, 1),

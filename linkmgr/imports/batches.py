@@ -77,8 +77,9 @@ class Batch:
             self._convert_visits()
             return
         hosts, end = links.own_hosts(self.user_id, self.rows), monotonic() + CHECK_SECONDS
+        source, mapping = self.details["source"], self.details["mapping"]
         while len(self._sent) < len(self.rows) and monotonic() < end:
-            self._sent.append(links.check(self.rows[len(self._sent)], hosts))
+            self._sent.append(links.check(self.rows[len(self._sent)], hosts, source, mapping))
         self.waiting, self.rows = self.waiting[: len(self._sent)], self.rows[: len(self._sent)]
 
     def _convert_visits(self) -> None:

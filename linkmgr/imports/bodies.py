@@ -1,27 +1,46 @@
 """Bodies of imports: a service, or a file with rules, as the API, the console and the commands read them."""
 
+from urllib.parse import SplitResult, urlsplit
+
 import orjson
+from marshmallow import ValidationError
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Choice, Target, Text
 from linkmgr.fields.bodies import New, load
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.fields.urls import MAX_URL, is_own_host, split_ascii
 from linkmgr.imports import requests, services
 from linkmgr.imports.requests import File, Service
 from linkmgr.imports.rows import MEMBERS
+from linkmgr.settings import settings
 from linkmgr.web import uploads
 
 RULES = ("skip", "rename", "update")  # for aliases that are in use
 _MAX_TOKEN = 1000
+_PORTS = {"http": 80, "https": 443}
+
+
+class ServiceAddress(Target):
+    """The URL of another service, which may be another program of this machine."""
+
+    def clean(self, text: str) -> str:
+        parts, own = split_ascii(text), urlsplit(settings().base_url)
+        if is_own_host(parts.hostname or "") and _port(parts) == _port(own):
+            raise ValidationError("must not point to this service")
+        return parts.geturl()
+
+
+def _port(parts: SplitResult) -> int:
+    return parts.port or _PORTS[parts.scheme]
 
 
 class ServiceToRead(New):
     """A service whose links are read. A body without these members is a file."""
 
     source = member(Choice(services.SERVICES, required=True), "The kind of the service.", "bitly")
-    address = member(Target(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com")
+    address = member(ServiceAddress(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com")
     token = member(
         Text(_MAX_TOKEN, required=True),
         "A key of its API. It is stored encrypted until the import ends.",
@@ -40,7 +59,8 @@ class ImportRules(New):
     mapping = member(
         Text(10_000, multiline=True, load_default="{}"),
         "A JSON object with the name of the column for each member. The members are those of the body of "
-        "`POST /api/url/add`, `tags`, `created` and `clicks`.",
+        "`POST /api/url/add`, `tags`, `created` and `clicks`. The columns of other members are recognized or guessed; "
+        '`""` is no column.',
         '{"url": "Target", "custom": "Name"}',
     )
     on_conflict = member(

@@ -1,7 +1,7 @@
 """Check a batch of imported links, and store it."""
 
 import secrets
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from linkmgr.fields.aliases import MAX_ALIAS
 from linkmgr.fields.bodies import load
 from linkmgr.fields.problems import invalid
 from linkmgr.imports.rows import ImportRow
+from linkmgr.imports.sources import BY_NAME, mapping_of
 from linkmgr.repository import bulk, imported, urls
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
@@ -72,7 +73,7 @@ def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
     return imported.own_ids(user_id, "domains", "host", [*{row.host for row in rows}])
 
 
-def check(row: ImportRow, hosts: Container[str]) -> Sent:
+def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapping[str, str] | None = None) -> Sent:
     """Return the link of a row, which has failed if it cannot be stored.
 
     The domain of the source is kept if it is one of `hosts`, the branded domains of the user. Otherwise the link moves
@@ -91,7 +92,8 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
     try:
         link = Link.to_row(load(Link.creates(), body))
     except AppError as error:
-        return Sent(outcome=failure(error))
+        columns = mapping_of(BY_NAME.get(source), [*row.raw]) | dict(mapping or {})
+        return Sent(outcome=failure(_with_columns(error, columns)))
     if "alias" in row.record and "custom" in link:
         link["alias"] = link.pop("custom")
         del body["custom"]
@@ -108,6 +110,17 @@ def check(row: ImportRow, hosts: Container[str]) -> Sent:
         "" if host in hosts else host,
         any(len(title) > MAX_TITLE for title in titles.values()),
     )
+
+
+def _with_columns(error: AppError, columns: Mapping[str, str]) -> AppError:
+    """Return an error that names the columns of the source in place of members."""
+    if error.code != "invalid" or not isinstance(error.errors, list):
+        return error
+    problems = []
+    for entry in error.errors:
+        field, problem = str(entry["field"]), str(entry["message"]).removesuffix(".")
+        problems.append(f"'{columns[field]}' {problem.removeprefix(field).strip()}" if field in columns else problem)
+    return AppError("invalid", problems="; ".join(problems))
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:

@@ -7,12 +7,12 @@ from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.problems import invalid
-from linkmgr.imports import files, services, stored_file
+from linkmgr.imports import files, services, stored_file, values
 from linkmgr.imports.account import reading
 from linkmgr.imports.files import text
 from linkmgr.imports.links import Sent, check, own_hosts
 from linkmgr.imports.rows import ImportRow, ReadError
-from linkmgr.imports.sources import BY_NAME
+from linkmgr.imports.sources import BY_NAME, mapping_of
 from linkmgr.repository import imports
 
 SOURCES = (*sorted(BY_NAME), reading.SOURCE)
@@ -58,10 +58,14 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     if source == reading.SOURCE:
         raise AppError("import_unreadable", problem=_NO_ACCOUNT)
     columns = set(form.columns)
-    if missing := [column for column in mapping.values() if column not in columns and form.format == "csv"]:
+    if missing := [column for column in mapping.values() if column not in {*columns, ""} and form.format == "csv"]:
         raise invalid(f"mapping names columns that the file does not have: {', '.join(missing)}")
     chosen = source or (form.source.name if form.source else "")
-    return File(stream, size, name, chosen, mapping or form.mapping, form.format, form.columns)
+    guesses = mapping_of(BY_NAME.get(chosen), form.columns)
+    if not chosen:  # a column that the mapping names is of no other member
+        guesses = {member: column for member, column in guesses.items() if column not in mapping.values()}
+    named = {member: column for member, column in (guesses | mapping).items() if column}
+    return File(stream, size, name, chosen, named, form.format, form.columns)
 
 
 def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
@@ -120,8 +124,22 @@ def preview(user_id: int, origin: File | Service) -> Row:
         "format": origin.form,
         "columns": origin.columns,
         "mapping": origin.mapping,
-        "rows": [_describe(row, Sent() if is_account or row.is_visits else check(row, hosts)) for row in rows],
+        "notes": [] if is_account or not origin.columns else _notes(origin),
+        "rows": [
+            _describe(row, Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping))
+            for row in rows
+        ],
     }
+
+
+def _notes(origin: File | Service) -> list[str]:
+    """Return what an import of these columns would leave out."""
+    notes = []
+    if "custom" not in origin.mapping:
+        notes.append("No column of aliases was found: each link gets a new one. Name it as custom in the mapping.")
+    if ignored := values.ignored_columns(BY_NAME.get(origin.source), origin.mapping, origin.columns):
+        notes.append(f"These columns are ignored: {', '.join(ignored)[:_MAX_SHOWN]}.")
+    return notes
 
 
 def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:

@@ -71,9 +71,11 @@ class Service(ABC):
             if error.code == "fetch_busy":
                 raise
             kind = _TooLarge if error.code == "fetch_too_large" else ReadError
-            raise kind(error.message, is_temporary=error.code in _TEMPORARY) from None
+            setting = " An administrator can allow its network with LINKMGR_PRIVATE_NETWORKS."
+            message = error.message + (setting if error.code == "fetch_refused" else "")
+            raise kind(message, is_temporary=error.code in _TEMPORARY) from None
         if response.status != _OK:
-            raise _refusal(response)
+            raise _refusal(response, self._base, path)
         try:
             members = orjson.loads(response.body)
         except orjson.JSONDecodeError:
@@ -83,7 +85,7 @@ class Service(ABC):
         return members
 
 
-def _refusal(response: ServiceResponse) -> ReadError:
+def _refusal(response: ServiceResponse, base: str, path: str) -> ReadError:
     status = response.status
     if status in WAITING:
         seconds = response.retry_after or WAITING[status]
@@ -93,9 +95,20 @@ def _refusal(response: ServiceResponse) -> ReadError:
     if status == _NOT_FOUND:
         return NotFound("The service has no API at this address (status 404). Check the address.")
     if status in _REDIRECTS:
-        return ReadError(f"The service redirects to {response.location[:200]}. Use that address.")
+        return ReadError(_redirected(response.location, base, path.partition("?")[0]))
     message = f"The service responded with status {status} instead of 200. Try again later."
     return ReadError(message, is_temporary=status >= _BROKEN)
+
+
+def _redirected(location: str, base: str, path: str) -> str:
+    """Return what to do about a redirect: use the address behind it, unless that is the same or not of an API."""
+    target = location.partition("?")[0].rstrip("/")
+    if target.endswith(path) and (address := target.removesuffix(path)) != base:
+        return f"The service redirects to {address[:200]}. Use that address."
+    return (
+        f"The service redirects its API to {location[:200]}. Check that the address is that of its API, and that the "
+        "API is turned on."
+    )
 
 
 class _Kutt(Service):

@@ -45,7 +45,7 @@ _USUAL = _columns(
 )
 _GUESSES = _USUAL | _columns(
     url="url longurl target destination destinationurl originalurl link",
-    custom="alias custom slug shortcode code keyword key path backhalf shorturl shortlink",
+    custom="alias custom slug shortcode code keyword key path backhalf short shorturl shortlink",
 )
 
 

@@ -20,14 +20,14 @@ _ACTIVE = ("active", "isactive", "enabled", "isenabled")
 _STATUS = ("status", "state", "linkstatus")
 _STARTS = ("validsince", "metavalidsince", "validfrom", "startsat", "startat", "startdate", "activefrom", "publishat")
 _LIMITS = ("maxvisits", "metamaxvisits", "clickslimit", "clicklimit", "maxclicks", "visitlimit", "maxuses")
-_WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_STARTS, *_LIMITS}
 _PASSWORDS = ("haspassword", "passwordprotected", "ispasswordprotected", "isprotected", "secretkey")
+WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_STARTS, *_LIMITS, *_PASSWORDS}
 
 
 def check(cells: Cells, clicks: int | None, *, has_expiry: bool) -> None:
     """Raise Inactive for a link that has ended, has not begun, or works only under conditions. An expiry keeps that
     the link has expired."""
-    for column in filter(_WATCHED.__contains__, cells):
+    for column in filter(WATCHED.__contains__, cells):
         state = _state(column, cells.text(column).lower(), clicks)
         if state and not (state == _STATES["expired"] and has_expiry):
             raise Inactive(f"{state} at the source. Leave the row out, or empty its column '{cells.name(column)}'.")
@@ -52,7 +52,7 @@ def _state(column: str, text: str, clicks: int | None) -> str:
         return _STATES.get(text, "")
     if column in _ACTIVE:
         return "is not active" if text and not is_true(text) else ""
-    return _MARKS[column] if is_true(text) else ""
+    return _MARKS.get(column, "") if is_true(text) else ""
 
 
 def _is_later(text: str) -> bool:

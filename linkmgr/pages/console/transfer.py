@@ -56,7 +56,7 @@ def import_page(row_id: int) -> str:
     """Show a draft with its first rows, or the progress and the failures of an import."""
     row = repository.read(g.user_id, row_id)
     if row["state"] == "draft":
-        mapping = {name: column for name, column in request.args.items() if name in MEMBERS and column}
+        mapping = {name: column for name, column in request.args.items() if name in MEMBERS}
         preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
         return render_template("console/import_draft.html", row=row, preview=preview, rules=bodies.RULES)
     has_errors = row["failed"] + row["skipped"] > 0
@@ -66,7 +66,7 @@ def import_page(row_id: int) -> str:
 
 @bp.post("/imports/<id:row_id>")
 def import_begin(row_id: int) -> Response:
-    mapping: dict[str, Any] = {name: column for name, column in request.form.items() if name in MEMBERS and column}
+    mapping: dict[str, Any] = {name: column for name, column in request.form.items() if name in MEMBERS}
     try:
         rules = bodies.rules_of(request.form.to_dict())
         requests.begin(g.user_id, row_id, on_conflict=rules["on_conflict"], mapping=mapping)
