@@ -8,6 +8,7 @@ from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.races import at_once
+from tests.support.receivers import Deliver, events, subscribe
 
 CHANNEL = {"name": "Shop", "description": "What we\nsell", "color": "#Ff5500", "starred": True}
 
@@ -61,6 +62,43 @@ def test_repeated_and_concurrent_assignments_count_as_one(app: Flask, alice: Cli
 
     assert Counter(at_once(16, assign)) == {200: 16}
     assert len(items(alice, channel_id)) == 1
+
+
+def test_an_item_leaves_a_channel_and_remains(alice: Client, bob: Client, sql: Sql) -> None:
+    channel_id, other = (alice.add("/api/channel/add", {"name": name}) for name in ("A", "B"))
+    ids = {kind: make(sql, alice.id) for kind, make in factories.ITEMS.items()}
+    for kind, item_id in ids.items():
+        for channel in (channel_id, other):
+            alice.post(f"/api/channel/{channel}/assign/{kind}/{item_id}")
+    for kind, item_id in ids.items():
+        path = f"/api/channel/{channel_id}/assign/{kind}/{item_id}"
+        assert bob.delete(path).status_code == 404
+        for _ in range(2):
+            answer = alice.delete(path)
+            assert (answer.status_code, answer.get_json()["message"]) == (
+                200,
+                "Item successfully removed from the channel.",
+            )
+        assert alice.delete(f"/api/channel/{other}/assign/{kind}/{2**62}").status_code == 404
+    assert alice.delete(f"/api/channel/{2**62}/assign/links/{ids['links']}").status_code == 404
+    assert alice.delete(f"/api/channel/{other}/assign/link/{ids['links']}").status_code == 400
+    assert (items(alice, channel_id), len(items(alice, other))) == ([], 3)
+    assert alice.get(f"/api/url/{ids['links']}").get_json()["details"]["channel"] == [other]
+
+
+def test_an_empty_list_removes_a_link_from_all_channels(alice: Client, deliver: Deliver, sql: Sql) -> None:
+    channels = [alice.add("/api/channel/add", {"name": name}) for name in ("A", "B")]
+    links = [alice.add("/api/url/add", {"url": f"https://example.com/{n}", "channel": channels}) for n in range(3)]
+    for unchanged in (0, "", ["x"], [0], None):
+        answer = alice.put(f"/api/url/{links[0]}/update", {"channel": unchanged})
+        assert answer.get_json()["details"]["channel"] == channels
+    subscribe(alice)
+    assert alice.put(f"/api/url/{links[0]}/update", {"channel": []}).get_json()["details"]["channel"] == []
+    alice.put("/api/urls/bulk", {"ids": links[:2], "data": {"channel": []}})
+    deliver()
+    assert [event["data"]["id"] for event in events(alice) if event["type"] == "link.updated"] == links[:2]
+    assert {item["id"] for item in items(alice, channels[0])} == {links[2]}
+    assert sql("SELECT DISTINCT link_id FROM channel_items") == [{"link_id": links[2]}]
 
 
 @pytest.mark.parametrize("kind", ["link", "LINKS", "bios", "splash", "%00", "*"])

@@ -36,6 +36,18 @@ def test_links_bio_pages_and_codes_are_added_by_their_urls(console: FlaskClient,
         assert text in words(page)
 
 
+def test_an_item_is_removed_with_its_button(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    channel = factories.channel(sql, alice.id)
+    for kind, make in factories.ITEMS.items():
+        alice.post(f"/api/channel/{channel}/assign/{kind}/{make(sql, alice.id)}")
+    for kind, item_id in items(alice, channel):
+        path = f"/console/channels/{channel}/remove/{kind}/{item_id}"
+        assert f'action="{path}"' in get(console, f"/console/channels/{channel}")
+        assert console.post(path).status_code == 303
+    assert "Nothing is in this channel yet." in get(console, f"/console/channels/{channel}")
+    assert console.post(f"/console/channels/{channel}/remove/link/1").status_code == 404
+
+
 @pytest.mark.parametrize("text", ["", "nothing", "https://example.com/", f"{BASE_URL}/theirs", "theirs", "\0", "/qr/x"])
 def test_a_url_that_is_no_item_of_the_user_stays_in_the_field(
     *, console: FlaskClient, alice: Client, bob: Client, sql: Sql, text: str

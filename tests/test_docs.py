@@ -85,7 +85,7 @@ RULES = (
      "/.well-known/linkmgr/", "Requests that take long",
      "`Idempotency-Replayed: true`", "send its `ETag`", "a 404 there", "`/api/openapi.json` need no key",
      "send it as `after`", "of which `r`", "Pages of any origin may call", "If-None-Match",
-     "languages in lower case", "keeps the stored image", "`0` and `[]` change nothing", "`haspassword`",
+     "languages in lower case", "keeps the stored image", "`[]` in an update", "`haspassword`",
 )  # fmt: skip
 
 

@@ -66,6 +66,7 @@ def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client
     assert code(client.put("/api/account/update", {"password": "something else"})) == (403, "key_confined")
     allowed = {call.operation.id.partition(".")[2] for call in KEYED if call.operation.restricted}
     checked = {
-        "list", "get", "create", "update", "delete", "assign", "listVisits", "listAnswers", "rotate", "query",
+        "list", "get", "create", "update", "delete", "assign", "unassign", "listVisits", "listAnswers", "rotate",
+        "query",
     }  # fmt: skip
     assert checked == allowed, "check the statements of a new operation, and test it here"

@@ -18,7 +18,8 @@ from tests.support.stage import Stage
 
 PAGE = "https://example.com/page"
 MANY = "/api/urls/bulk"  # changes many rows, so it has no version
-CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY]
+ITEMS = "/assign/"  # in the path of what changes a channel's items, not its row
+CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY and ITEMS not in call.path]
 TABLES = factories.TABLES | {"import": "imports", "user": "users"}
 over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
 
@@ -51,7 +52,11 @@ def test_two_restores_of_a_dump_never_give_the_same_version(
 
 
 def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app: Flask) -> None:
-    changes = [route for route in routes(app) if route.method in ("PUT", "DELETE") and route.path != MANY]
+    changes = [
+        route
+        for route in routes(app)
+        if route.method in ("PUT", "DELETE") and route.path != MANY and ITEMS not in route.path
+    ]
     assert len(changes) == len(CHANGES)
     for route in changes:
         has_id = len(route.arguments) == 1 and "user_id" not in route.arguments

@@ -25,6 +25,7 @@ _ITEM = shapes.record(
     date=shapes.DAY,
 )
 _MEMBERS = shapes.members(Channel)
+_PATH = {"type": Parameter("The kind of the item.", type="string", enum=list(channels.ITEMS))}
 
 
 def _records() -> dict[str, JsonSchema]:
@@ -123,7 +124,7 @@ def delete(channel_id: int) -> Json:
     "channels:write",
     "channels.assign",
     shapes.done("Item successfully added to the channel."),
-    path={"type": Parameter("The kind of the item.", type="string", enum=list(channels.ITEMS))},
+    path=_PATH,
     restricted=("own_only",),
 )
 def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
@@ -133,3 +134,20 @@ def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - th
     """
     channels.assign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
     return ok("Item successfully added to the channel.")
+
+
+@bp.delete("/channel/<id:channel_id>/assign/<type>/<id:item_id>")
+@operation(
+    "channels:write",
+    "channels.unassign",
+    shapes.done("Item successfully removed from the channel."),
+    path=_PATH,
+    restricted=("own_only",),
+)
+def unassign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
+    """Remove an item from a channel.
+
+    The item itself remains. Removing it again changes nothing.
+    """
+    channels.unassign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
+    return ok("Item successfully removed from the channel.")

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError, fields, missing
 
 from linkmgr.fields.base import MAX_ID, Target, Text, Timestamp
 from linkmgr.fields.member import JsonSchema, url_json
@@ -67,15 +67,16 @@ class Ids(fields.Field[list[int]]):
 
 
 class IdOrIds(Ids):
-    """One id or an array of ids. 0 and "" mean none."""
+    """One id or an array of ids. 0, "" and an array without valid ids mean that none was sent, but [] means none."""
 
     default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         ids = value if isinstance(value, list) else [] if value == "" else [parse_id(value)]
         if None in ids:
             raise self.make_error("invalid")
-        return [row_id for row_id in super()._deserialize(ids, attr, data, **kwargs) if row_id]
+        valid = [row_id for row_id in super()._deserialize(ids, attr, data, **kwargs) if row_id]
+        return valid if valid or value == [] else missing
 
 
 class LinkType(fields.Field[dict[str, Any]]):

@@ -84,6 +84,8 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
     body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
+    if not body.get("channel"):  # an import adds links to channels, and removes them from none
+        body.pop("channel", None)
     titles = {name: body[name] for name in body.keys() & {"title", "metatitle"} if isinstance(body[name], str)}
     body |= {name: title[:MAX_TITLE] for name, title in titles.items()}
     host = row.foreign_host

@@ -130,9 +130,15 @@ def _update(ids: list[int], params: Row) -> Row:
             SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
             ON CONFLICT DO NOTHING
             RETURNING link_id),
+        channels_removed AS (
+            DELETE FROM channel_items
+             WHERE user_id = %(user_id)s AND link_id IN (SELECT id FROM updated) AND %(channel)s::bigint[] = '{}'
+            RETURNING link_id),
+        channels_changed AS (
+            SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed),
         recorded AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channels_added
+            SELECT %(user_id)s::bigint, 'link.updated', link_id FROM channels_changed
              WHERE has_webhooks(%(user_id)s))
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
                (SELECT json_agg(json_build_array(u.id, (SELECT domain FROM domains WHERE id = u.domain_id), u.alias))

@@ -165,6 +165,36 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
         item_id=item_id,
         type=type,
     )
+    _require_both(result, type)
+
+
+def unassign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
+    """Remove an item from a channel. Removing one that is not in it has no effect."""
+    result = run(
+        """
+        WITH channel AS (
+            SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s),
+        item AS (
+            SELECT FROM links WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'links' UNION ALL
+            SELECT FROM bios WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'bio' UNION ALL
+            SELECT FROM qrs WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'qr'),
+        removed AS (
+            DELETE FROM channel_items
+             WHERE user_id = %(user_id)s AND channel_id = (SELECT id FROM channel)
+               AND (link_id = %(item_id)s AND %(type)s = 'links'
+                    OR bio_id = %(item_id)s AND %(type)s = 'bio'
+                    OR qr_id = %(item_id)s AND %(type)s = 'qr'))
+        SELECT EXISTS (SELECT FROM channel) AS channel, EXISTS (SELECT FROM item) AS item
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+        item_id=item_id,
+        type=type,
+    )
+    _require_both(result, type)
+
+
+def _require_both(result: Row | None, type: str) -> None:  # noqa: A002 - the API's name
     assert result is not None
     if not result["channel"]:
         raise not_found("channel")

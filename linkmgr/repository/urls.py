@@ -204,13 +204,19 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
             ON CONFLICT DO NOTHING
             RETURNING link_id),
+        channels_removed AS (
+            DELETE FROM channel_items
+             WHERE user_id = %(user_id)s AND link_id IN (SELECT id FROM updated) AND %(channel)s::bigint[] = '{}'
+            RETURNING link_id),
+        channels_changed AS (
+            SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed),
         recorded AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channels_added
+            SELECT %(user_id)s::bigint, 'link.updated', link_id FROM channels_changed
              WHERE has_webhooks(%(user_id)s))
-        -- The count comes first: references are read after the channels were added.
+        -- The count comes first: references are read after the channels were changed.
         SELECT refusal, updated.*, clicks, visitors, top_labels,
-               CASE WHEN (SELECT count(*) FROM channels_added) > 0
+               CASE WHEN (SELECT count(*) FROM channels_changed) > 0
                       OR num_nonnulls(updated.domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
                       OR EXISTS (SELECT FROM channel_items i
                                   WHERE i.user_id = %(user_id)s AND i.link_id = %(link_id)s)

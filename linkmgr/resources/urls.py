@@ -198,8 +198,8 @@ class Link(Resource):
     )
     channel = member(
         IdOrIds(),
-        "The ids of channels that the link is added to, or one id. It stays in its other channels. `0` and `[]` change "
-        "nothing.",
+        "The ids of channels that the link is added to, or one id. It stays in its other channels. `[]` in an update "
+        "removes it from all of them, `0` changes nothing.",
         [17],
         label="Channels",
     )
