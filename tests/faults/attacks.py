@@ -79,14 +79,19 @@ def _slow_clients(kind: str) -> Callable[[Deployment], None]:
     return attack
 
 
-def _request_images(deployment: Deployment) -> None:
-    """Request a QR code in many sizes from each client, so that no image is in the cache."""
+def add_logo(deployment: Deployment) -> str:
+    """Write a logo that is as large as one can be, and return its name."""
     folder = deployment.database.server.data.parent / logos.FOLDER
     folder.mkdir(exist_ok=True)
     noise = BytesIO()
     Image.effect_noise((1000, 1000), 200).save(noise, "PNG")
     (folder / "noise.png").write_bytes(noise.getvalue())
-    code = {"type": "text", "data": "Hello", "logo": "noise.png"}
+    return "noise.png"
+
+
+def _request_images(deployment: Deployment) -> None:
+    """Request a QR code in many sizes from each client, so that no image is in the cache."""
+    code = {"type": "text", "data": "Hello", "logo": add_logo(deployment)}
     links = [str(answer(deployment, "POST", "/api/qr/add", code)["link"]) for _ in range(IMAGE_CLIENTS)]
     end = time.monotonic() + SECONDS
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from linkmgr.qr import logos
 from linkmgr.repository import idempotency, import_rows, outbox
 from tests.faults.deployment import TARGET, TIMEOUT, Database, Deployment, answer, call, register, service
 from tests.support.receivers import Receiver, receiving
@@ -17,7 +18,7 @@ from tests.support.servers import resident
 PRIVATE = {"private_networks": "127.0.0.0/8", "private_networks_for_all": "1"}
 MAX_MEMORY = 300  # MiB per worker
 MAX_WAITS = {"health": 0.5, "import": 2.0, "webhook": 2.0, "export": 2.0}  # seconds
-MAX_STORED = outbox.MAX_BYTES + idempotency.MAX_BYTES + import_rows.MAX_ERROR_BYTES
+MAX_STORED = outbox.MAX_BYTES + idempotency.MAX_BYTES + import_rows.MAX_ERROR_BYTES + (logos.MAX_TOTAL << 20)
 HEAD = (
     "| Attack by one user | Longest time: health | Import of another user | Webhook | Export | Memory of a worker"
     " | Stored |\n|---|--:|--:|--:|--:|--:|--:|"
@@ -27,6 +28,7 @@ _STORED = """
            + (SELECT coalesce(sum(pg_column_size(answer)), 0) FROM idempotency_keys WHERE user_id = %(user_id)s)
            + (SELECT coalesce(sum(octet_length(raw::text) + octet_length(message)), 0) FROM import_rows
                WHERE user_id = %(user_id)s AND code IS NOT NULL)
+           + (SELECT coalesce(sum(octet_length(image)), 0) FROM logos WHERE user_id = %(user_id)s)
 """
 
 
@@ -40,7 +42,7 @@ class Row:
     title: str
     waits: dict[str, float]  # the longest one of each kind, in seconds
     memory: float
-    stored: float  # bytes of the attacker's events, answers and failed rows
+    stored: float  # bytes of the attacker's events, answers, failed rows and logos
 
     @property
     def problems(self) -> list[str]:

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from linkmgr import create_app
 from linkmgr.repository import outbox
 from linkmgr.repository.login import new_link
+from tests.faults.attacks import add_logo
 from tests.faults.beside import Attack, until
 from tests.faults.deployment import TARGET, TIMEOUT, Deployment, answer, call, settings
-from tests.support.raw_http import many
+from tests.support.raw_http import chunk, many
 from tests.support.receivers import receiving
 
 SECONDS = 15  # duration of attacks that repeat requests
@@ -183,7 +184,27 @@ def _unfinished_bodies(target: Deployment) -> None:
         time.sleep(SECONDS)
 
 
+def _framed_bodies(target: Deployment) -> None:
+    """Send bodies that are nearly all framing, without a key: chunks of one byte, and extensions of 4 MiB."""
+    head = b"POST /api/urls/bulk HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    for body, number in ((chunk(b"x") * 650_000, 8), (b"1;" + b"x" * (4 << 20), 400)):
+        with many(target.base, head, number) as clients:
+            for client in clients:
+                with suppress(OSError):  # it refuses what is too large
+                    client.settimeout(1)
+                    client.sendall(body)
+
+
+def _copied_logos(target: Deployment) -> None:
+    """Store each of 30 logos in 100 codes."""
+    for _ in range(30):
+        code = {"type": "text", "data": "x", "logo": add_logo(target)}
+        call(target, "POST", "/api/qr/bulk", {"qrs": [code] * 100})
+
+
 ATTACKS = (
+    Attack("8 bodies in chunks of one byte, 400 with chunk extensions of 4 MiB, without a key", _framed_bodies),
+    Attack("30 bulk requests with a logo in each of 100 codes", _copied_logos),
     Attack("events, answers and failed rows fill the disk", _fill_disk),
     Attack("previews and imports of 20 MiB of blank lines, `;` and one line", _import_lines),
     Attack("SQL tables of 11,000 columns, a zip of 1 MiB with 1 GiB of lines", _import_memory),
