@@ -906,8 +906,8 @@ SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.tracked_id = l.id;
 
--- Links with their totals and, as `related`, the rows that they refer to: null for the many links without any in their
--- columns, and in no channel.
+-- Links with their totals and, as `related`, the rows that they refer to: null for the common link without domain,
+-- campaign, page, pixel or channel.
 CREATE VIEW link_details AS
 SELECT l.*, t.clicks, t.visitors, t.top_labels,
        CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0

@@ -279,7 +279,7 @@ def page(
         values |= {"limit": limit + 1, "after": after}
     total_column = f"coalesce(({total}), 0) AS list_total"
     prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
-    records = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - static SQL
+    records = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
     first = _first(records)
     if first is None and (number > 1 or after is not None):
         first = replica_row(f"{prefix}SELECT {total_column}", **params)

@@ -44,7 +44,7 @@ def deletion(table: str, condition: str, selected: str = "") -> str:
                AND {condition}
             RETURNING 1)
         SELECT count(*) AS number, count(*) = 0 AS done FROM deleted
-    """  # noqa: S608 - static SQL
+    """  # noqa: S608 - the same for several tables
 
 
 def _clear(column: str, values: str) -> str:
@@ -57,7 +57,7 @@ def _clear(column: str, values: str) -> str:
                                     LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED)))
         SELECT NOT EXISTS (SELECT FROM links
                             WHERE user_id = %(user_id)s AND {column} = ANY (%(ids)s::bigint[])) AS done
-    """  # noqa: S608 - static SQL
+    """  # noqa: S608 - the same for several tables
 
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"

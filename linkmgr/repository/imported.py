@@ -103,7 +103,7 @@ _SET_CREATED = {
     table: f"""
         UPDATE {table} SET created = least(%(created)s::timestamptz, now())
          WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """  # noqa: S608 - static SQL
+    """  # noqa: S608 - the same for several tables
     for table in TABLES
 }
 # By table and member
@@ -111,7 +111,7 @@ _OWN_IDS = {
     (table, member): f"""
         SELECT id, ({column})::text AS key FROM {table}
          WHERE user_id = %(user_id)s AND {column} = ANY (%(keys)s::{column_type}[])
-    """  # noqa: S608
+    """  # noqa: S608 - the same for several tables
     for table, member, column, column_type in (
         ("domains", "domain", "domain", "text"),
         ("domains", "host", "host", "text"),

@@ -101,7 +101,9 @@ TABLES = (
 )
 _USER = "SELECT version::text FROM users WHERE id = %(row_id)s FOR NO KEY UPDATE"
 _STATEMENTS = {"users": _USER} | {
-    table: f"SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE"  # noqa: S608 - static SQL
+    table: f"""
+        SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE
+    """  # noqa: S608 - the same for several tables
     for table in TABLES
 }
 
