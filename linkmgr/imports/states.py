@@ -19,9 +19,9 @@ _MARKS |= dict.fromkeys(_RULES.split(), "has rules that choose its target")
 _ACTIVE = ("active", "isactive", "enabled", "isenabled")
 _STATUS = ("status", "state", "linkstatus")
 _STARTS = ("validsince", "metavalidsince", "validfrom", "startsat", "startat", "startdate", "activefrom", "publishat")
-_LIMITS = ("maxvisits", "metamaxvisits", "clickslimit", "clicklimit", "maxclicks", "visitlimit", "maxuses")
+LIMITS = ("maxvisits", "metamaxvisits", "clickslimit", "clicklimit", "maxclicks", "visitlimit", "maxuses")
 _PASSWORDS = ("haspassword", "passwordprotected", "ispasswordprotected", "isprotected", "secretkey")
-WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_STARTS, *_LIMITS, *_PASSWORDS}
+WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_STARTS, *LIMITS, *_PASSWORDS}
 
 
 def check(cells: Cells, clicks: int | None, *, has_expiry: bool) -> None:
@@ -46,7 +46,7 @@ def _state(column: str, text: str, clicks: int | None) -> str:
     """Return the state that a text of a column means, or ""."""
     if column in _STARTS:
         return "is not valid yet" if _is_later(text) else ""
-    if column in _LIMITS:
+    if column in LIMITS:
         return _limit(figures.count(text) or 0, clicks)
     if column in _STATUS:
         return _STATES.get(text, "")

@@ -52,10 +52,10 @@ def split_short_url(text: str) -> tuple[str, str]:
 
 
 def ignored_columns(source: Source | None, mapping: Mapping[str, str], columns: list[str]) -> list[str]:
-    """Return the columns that become nothing. Those of our own exports are known."""
+    """Return the columns that become nothing, such as limits that are not reached. Those of our exports are known."""
     if source and source.name == "linkmgr":
         return []
-    used = {*states.WATCHED, *_DEVICES, _ERROR, *map(normalize, mapping.values())}
+    used = {*states.WATCHED.difference(states.LIMITS), *_DEVICES, _ERROR, *map(normalize, mapping.values())}
     used.update(*(source.columns.values() if source else ()), (source.card,) if source else ())
     return [name for name in columns if not any(column.startswith(normalize(name)) for column in used)]
 
