@@ -51,9 +51,9 @@ def test_a_logo_is_kept_replaced_and_removed(console: FlaskClient, alice: Client
 @pytest.mark.parametrize(
     ("content", "text"),
     [
-        (b"no image", "logo must be a PNG or JPEG image"),
+        (b"no image", "Logo must be a PNG or JPEG image"),
         (b"x" * (33 << 10), "Logo must be at most 32 KiB."),
-        (image(size=(2001, 2001)), "logo must be a PNG or JPEG image of at most 4 megapixels"),
+        (image(size=(2001, 2001)), "Logo must be a PNG or JPEG image of at most 4 megapixels"),
     ],
 )
 def test_an_unusable_upload_is_refused_beside_its_field(console: FlaskClient, content: bytes, text: str) -> None:

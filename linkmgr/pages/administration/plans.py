@@ -15,6 +15,33 @@ _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
 
 
 class PlanForm(Form):
+    bp = bp
+    after = "plans"
+
+    def show_list(self) -> str:
+        return render_template(
+            "administration/plans.html", form=self, plans=stored_plans.with_users(), **self.choices()
+        )
+
+    def read(self, user_id: int, row_id: int) -> Row:
+        return Plan.read(user_id, row_id)
+
+    def add(self, user_id: int, members: Row) -> Row:
+        return Plan.create(user_id, members)
+
+    def change(self, user_id: int, row_id: int, members: Row) -> None:
+        Plan.change(user_id, row_id, members)
+
+    def values_of_new(self) -> Row:
+        return super().values_of_new() | UNLIMITED
+
+    def check(self, members: Row) -> dict[str, str]:
+        problem = Plan.price_problem(members)
+        return {"free": problem} if problem else {}
+
+    def choices(self) -> Row:
+        return {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit}
+
     def from_form(self, form: FormData) -> Row:
         """Return the record of what was typed. An empty number means no limit."""
         typed = MultiDict(form)
@@ -30,24 +57,4 @@ class PlanForm(Form):
         return changes | {"free": stored["free"]}  # which cannot be changed, and allows prices or not
 
 
-def _check(members: Row) -> dict[str, str]:
-    problem = Plan.price_problem(members)
-    return {"free": problem} if problem else {}
-
-
-def _show_list() -> str:
-    return render_template("administration/plans.html", form=FORM, plans=stored_plans.with_users(), **FORM.choices())
-
-
-FORM = PlanForm(
-    Plan,
-    read=Plan.read,
-    add=Plan.create,
-    change=Plan.change,
-    defaults=Plan.defaults() | UNLIMITED,
-    bp=bp,
-    check=_check,
-    choices=lambda: {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit},
-    show_list=_show_list,
-    after="plans",
-)
+FORM = PlanForm(Plan)

@@ -31,25 +31,6 @@ _SUSPENDED = {
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 
-def _show_list() -> str:
-    q = query_text("q")
-    page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("administration/users.html", form=FORM, page=page, searched=q)
-
-
-def _add(_: int, members: Row) -> Row:
-    """Add a user. One without a password gets a sign-in link, which is shown once."""
-    admin = members.pop("admin")
-    has_password = "password" in members
-    row = User.register(members, admin=admin)
-    return row if has_password else row | {"secret": login.new_link(row["id"])}
-
-
-def _options() -> dict[str, dict[str, str]]:
-    premium = {str(plan["id"]): plan["name"] for plan in plans.all_plans() if not plan["free"]}
-    return {"planid": {"": "Free plan"} | premium}
-
-
 class ManagedUser(User):
     """A user as administrators see it. A new one without a password gets a sign-in link."""
 
@@ -86,23 +67,51 @@ def _user_page(row_id: int, **values: Any) -> str:
     )
 
 
-FORM = Form(
-    ManagedUser,
-    bp=bp,
-    read=lambda _, row_id: accounts.overview(row_id) | {"id": row_id},
-    add=_add,
-    change=lambda user_id, row_id, members: stored_users.update(row_id, by=user_id, **members),
-    delete=lambda user_id, row_id: stored_users.delete(row_id, by=user_id),
-    check=lambda _: password_problem(),
-    options=_options,
-    show_list=_show_list,
-    show_secret=lambda row: _user_page(row["id"], login_link=row["secret"]),
-    page=_user_page,
-    typed="username",
-    can_duplicate=False,
-    consequence="This deletes the user, all links and everything else that the user owns. Visitors of their short URLs "
-    "will see a page that says they do not exist.",
-)
+class UserForm(Form):
+    bp = bp
+    typed = "username"
+    can_duplicate = False
+    consequence = (
+        "This deletes the user, all links and everything else that the user owns. Visitors of their short URLs will "
+        "see a page that says they do not exist."
+    )
+
+    def show_list(self) -> str:
+        q = query_text("q")
+        page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
+        return render_template("administration/users.html", form=self, page=page, searched=q)
+
+    def page(self, row_id: int) -> str:
+        return _user_page(row_id)
+
+    def read(self, _user_id: int, row_id: int) -> Row:
+        return accounts.overview(row_id) | {"id": row_id}
+
+    def add(self, _user_id: int, members: Row) -> Row:
+        """Add a user. One without a password gets a sign-in link, which is shown once."""
+        admin = members.pop("admin")
+        has_password = "password" in members
+        row = User.register(members, admin=admin)
+        return row if has_password else row | {"secret": login.new_link(row["id"])}
+
+    def change(self, user_id: int, row_id: int, members: Row) -> None:
+        stored_users.update(row_id, by=user_id, **members)
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        stored_users.delete(row_id, by=user_id)
+
+    def check(self, _members: Row) -> dict[str, str]:
+        return password_problem()
+
+    def options(self) -> dict[str, dict[str, str]]:
+        premium = {str(plan["id"]): plan["name"] for plan in plans.all_plans() if not plan["free"]}
+        return {"planid": {"": "Free plan"} | premium}
+
+    def show_secret(self, row: Row) -> str:
+        return _user_page(row["id"], login_link=row["secret"])
+
+
+FORM = UserForm(ManagedUser)
 
 
 @bp.post("/users/<id:row_id>/plan")

@@ -13,12 +13,23 @@ from linkmgr.resources.bio import THEMES, BioLink, BioPage
 from linkmgr.settings import settings
 
 
-def _page(row_id: int) -> str:
-    row = BioPage.read(g.user_id, row_id)
-    return render_template("console/bio.html", form=FORM, row=row, preview=_preview)
-
-
 class BioForm(Form):
+    plural = "bios"
+    used = "link"
+    unique = ("alias",)
+    example = (
+        "A bio page shows all that you do under one URL: a name, a few words and your links. For example, /dana can be "
+        "the only link in your profiles."
+    )
+    consequence = "Visitors of {shorturl} will see a page that says it does not exist. Its links remain."
+
+    def page(self, row_id: int) -> str:
+        row = self.read(g.user_id, row_id)
+        return render_template("console/bio.html", form=self, row=row, preview=_preview)
+
+    def choices(self) -> Row:
+        return {"themes": THEMES, "preview": _preview, "base_url": settings().base_url}
+
     def from_form(self, form: FormData) -> Row:
         """Return what was typed, with a link that a button moves or removes."""
         record = super().from_form(form)
@@ -38,14 +49,4 @@ def _preview(record: Row) -> str:
     return bio_page.render(record | texts | {"links": links})
 
 
-FORM = BioForm(
-    BioPage,
-    plural="bios",
-    choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
-    page=_page,
-    used="link",
-    unique=("alias",),
-    example="A bio page shows all that you do under one URL: a name, a few words and your links. For example, /dana "
-    "can be the only link in your profiles.",
-    consequence="Visitors of {shorturl} will see a page that says it does not exist. Its links remain.",
-)
+FORM = BioForm(BioPage)

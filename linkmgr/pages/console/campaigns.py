@@ -1,11 +1,11 @@
 """Campaigns: the list, the form, and the page of one campaign with its links."""
 
-from typing import Any
+from typing import Unpack
 
 from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Page
+from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.pages import charts
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm
@@ -14,26 +14,29 @@ from linkmgr.repository import console_queries
 from linkmgr.resources.campaigns import Campaign
 
 
-def _links(user_id: int, row_id: int, **paging: Any) -> Page:
-    """List the newest links, because each has rows of its own, which are read."""
-    page = console_queries.of_campaign(user_id, row_id, days=charts.spark_days(g.zone), **paging)
-    for link in page.rows:
-        charts.add_spark(link, link["days"])
-    return page
+class CampaignForm(GroupForm):
+    used = "link"
+    unique = ("slug",)
+    example = (
+        "A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
+        "random one of them. For example, all links of a summer sale."
+    )
+    consequence = "Its links remain, and its rotator and its list stop working."
+    types = ("links",)
+    unknown = "You have no link with this short URL. Copy it from the list of links."
+
+    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
+        """List the newest links, because each has rows of its own, which are read."""
+        page = console_queries.of_campaign(user_id, row_id, days=charts.spark_days(g.zone), **paging)
+        for link in page.rows:
+            charts.add_spark(link, link["days"])
+        return page
+
+    def assign(self, user_id: int, row_id: int, item: Row) -> None:
+        repository.assign(user_id, row_id, item["id"])
 
 
-FORM = GroupForm(
-    Campaign,
-    used="link",
-    unique=("slug",),
-    example="A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
-    "random one of them. For example, all links of a summer sale.",
-    consequence="Its links remain, and its rotator and its list stop working.",
-    members=_links,
-    types=("links",),
-    assign=lambda user_id, row_id, item: repository.assign(user_id, row_id, item["id"]),
-    unknown="You have no link with this short URL. Copy it from the list of links.",
-)
+FORM = CampaignForm(Campaign)
 
 
 @bp.post("/campaigns/<id:row_id>/remove/<id:link_id>")

@@ -1,24 +1,35 @@
 """Channels, and the items of one channel."""
 
+from typing import Unpack
+
 from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm
 from linkmgr.repository import channels
 from linkmgr.resources.channels import Channel
 
-FORM = GroupForm(
-    Channel,
-    used="item",
-    example="A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for "
-    "each customer.",
-    consequence="Its links, bio pages and QR codes remain.",
-    members=channels.items,
-    types=channels.ITEMS,
-    assign=lambda user_id, row_id, item: channels.assign(user_id, row_id, item["id"], type=item["type"]),
-    unknown="You have no link, bio page or QR code with this URL. Copy the URL from its page.",
-)
+
+class ChannelForm(GroupForm):
+    used = "item"
+    example = (
+        "A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for each "
+        "customer."
+    )
+    consequence = "Its links, bio pages and QR codes remain."
+    types = channels.ITEMS
+    unknown = "You have no link, bio page or QR code with this URL. Copy the URL from its page."
+
+    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
+        return channels.items(user_id, row_id, **paging)
+
+    def assign(self, user_id: int, row_id: int, item: Row) -> None:
+        channels.assign(user_id, row_id, item["id"], type=item["type"])
+
+
+FORM = ChannelForm(Channel)
 
 
 @bp.post(f"/channels/<id:row_id>/remove/<any({', '.join(channels.ITEMS)}):type>/<id:item_id>")

@@ -12,29 +12,34 @@ from linkmgr.resources.domains import Domain
 from linkmgr.settings import settings
 
 
-def _read(user_id: int, row_id: int) -> Row:
-    row = Domain.read(user_id, row_id)
-    states = console_queries.uses(user_id, [row_id], kind="domain")
-    return row | states[0] | {"host": row["domain"].partition("://")[2]}
+class DomainForm(Form):
+    noun = "domain"
+    used = "link"
+    typed = "host"
+    can_duplicate = False
+    example = (
+        "A branded domain replaces the host of this service in your short URLs. For example, go.example.com/summer. "
+        "Its pages show your name, your logo and your color."
+    )
+    consequence = (
+        "Visitors of {host} will see a page that says it is not configured, and the QR codes with its URLs no longer "
+        "work. A domain that links use cannot be deleted."
+    )
+
+    def read(self, user_id: int, row_id: int) -> Row:
+        row = super().read(user_id, row_id)
+        states = console_queries.uses(user_id, [row_id], kind="domain")
+        return row | states[0] | {"host": row["domain"].partition("://")[2]}
+
+    def choices(self) -> Row:
+        return {
+            "dns_record": domain_check.dns_record,
+            "base_url": settings().base_url,
+            "is_checked": settings().domain_check != "off",
+        }
 
 
-FORM = Form(
-    Domain,
-    noun="domain",
-    read=_read,
-    used="link",
-    typed="host",
-    can_duplicate=False,
-    example="A branded domain replaces the host of this service in your short URLs. For example, "
-    "go.example.com/summer. Its pages show your name, your logo and your color.",
-    consequence="Visitors of {host} will see a page that says it is not configured, and the QR codes with its URLs no "
-    "longer work. A domain that links use cannot be deleted.",
-    choices=lambda: {
-        "dns_record": domain_check.dns_record,
-        "base_url": settings().base_url,
-        "is_checked": settings().domain_check != "off",
-    },
-)
+FORM = DomainForm(Domain)
 
 
 @bp.post("/domains/<id:row_id>/check")

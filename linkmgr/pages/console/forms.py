@@ -40,21 +40,11 @@ AGAIN = "again"  # the name of buttons that show the form again, for example wit
 class Form:
     """The list, the form and the page of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`,
     `<name>_save`, `<name>_delete` and `<name>_delete_now`; `<plural>` is that of the list, and `<name>` that of a page.
-    Its template is `console/<name>_form.html`, or else that of all forms, which shows all controls. A resource declares
-    the members that differ, functions in place of methods too. What calls the method that it replaces is a subclass."""
+    Its template is `console/<name>_form.html`, or else that of all forms, which shows all controls. Each resource is a
+    subclass, which states its sentences and overrides the methods that differ."""
 
     bp: Blueprint = frame.bp
     name = plural = noun = ""  # those of the kind by default
-    defaults: Row  # values of an empty form
-    # Those of the kind by default, if its rows are stored in the usual way
-    read: Callable[[int, int], Row]  # (user_id, id) -> the stored row with its version
-    add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
-    change: Callable[[int, int, Row], Any]  # (user_id, id, members)
-    delete: Callable[[int, int], None]  # (user_id, id)
-    check: Callable[[Row], dict[str, str]] = staticmethod(lambda _: {})  # messages by member, besides those of the API
-    choices: Callable[[], Row] = dict  # further values for the templates
-    options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
-    show_secret: Callable[[Row], ResponseReturnValue] = staticmethod(lambda _: "")
     page: Callable[[int], ResponseReturnValue] | None = None  # shows a row, which by default its form does
     after = ""  # the endpoint that shows a stored row: that of its page, of its form by default, or of the list
     shown_once = "secret"  # the member of a new row that `show_secret` shows
@@ -67,22 +57,59 @@ class Form:
     can_duplicate = True
     preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
 
-    def show_list(self) -> str:
+    @property
+    def stored(self) -> type[Stored]:
+        """The kind, if its rows are stored in the usual way. Forms of others override the methods that ask it."""
         assert issubclass(self.kind, Stored)
-        page = self.kind.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+        return self.kind
+
+    def read(self, user_id: int, row_id: int) -> Row:
+        """Return the stored row with its version."""
+        return self.stored.read(user_id, row_id)
+
+    def add(self, user_id: int, members: Row) -> Row:
+        """Store a new row, and return it with its id."""
+        return self.stored.create(user_id, members)
+
+    def change(self, user_id: int, row_id: int, members: Row) -> None:
+        self.stored.change(user_id, row_id, members)
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        self.stored.delete(user_id, row_id)
+
+    def values_of_new(self) -> Row:
+        """Return the values of an empty form."""
+        return self.kind.defaults()
+
+    def check(self, _members: Row) -> dict[str, str]:
+        """Return messages by member, besides those of the API."""
+        return {}
+
+    def choices(self) -> Row:
+        """Return further values for the templates."""
+        return {}
+
+    def options(self) -> dict[str, dict[str, str]]:
+        """Return the labels of the values of a member, by member."""
+        return {}
+
+    def show_secret(self, row: Row) -> ResponseReturnValue:
+        """Show what is shown of a new row only once: its member `shown_once`."""
+        raise NotImplementedError(row)
+
+    def show_list(self) -> str:
+        page = self.stored.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         if self.used and page.rows:
             states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.kind.path)
             uses = {row["id"]: row for row in states}
             page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
         return self.render_list(page)
 
-    def __init__(self, kind: type[Resource], **members: Any) -> None:
+    def __init__(self, kind: type[Resource]) -> None:
         self.kind = kind
-        self.name, self.plural, self.noun, self.defaults = kind.path, kind.plural, kind.noun, kind.defaults()
-        if issubclass(kind, Stored):
-            self.read, self.add, self.change, self.delete = kind.read, kind.create, kind.change, kind.delete
-        assert all(hasattr(self, name) or name in Form.__annotations__ for name in members), members
-        vars(self).update(members)
+        self.name, self.plural = self.name or kind.path, self.plural or kind.plural
+        self.noun = self.noun or kind.noun
+        self.defaults = self.values_of_new()
         self.called = f"{self.noun[0].upper()}{self.noun[1:]}"  # as it begins a sentence
         self.heading = f"{self.called}s"
         self.controls = {name: controls.control(field) for name, field in kind.controls().items()}
@@ -279,7 +306,8 @@ class Form:
         if error is None:
             return {}
         labels = self.kind.labels()
-        worded = re.sub("^([a-z_0-9]+)(?= )", lambda member: labels.get(member[1], member[0]), error.message)
+        names = re.match("([a-z0-9_]+(?: and [a-z0-9_]+)*)?", error.message)[0]  # type: ignore[index]
+        worded = " and ".join(labels.get(name, name) for name in names.split(" and ")) + error.message[len(names) :]
         problems = error.problems(self.controls)
         return {self.control_of(problems[0]["field"]) if problems else GENERAL: worded}
 

@@ -1,12 +1,12 @@
 """The pages of campaigns and channels: what is in one, its numbers, and the field that adds to it."""
 
-from collections.abc import Callable, Container
-from typing import Any
+from collections.abc import Container
+from typing import Unpack
 
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
-from linkmgr.db.statements import Page, Row
+from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import periods
@@ -20,19 +20,23 @@ _MAX_URL = 2048
 
 
 class GroupForm(Form):
-    def __init__(
-        self,
-        kind: type[Resource],
-        *,
-        members: Callable[..., Page],  # (user_id, id, **paging)
-        types: Container[str],  # of what can be added, see `channels.ITEMS`
-        assign: Callable[[int, int, Row], None],  # (user_id, id, item)
-        unknown: str,  # the message for other URLs
-        **others: Any,
-    ) -> None:
-        self.members, self.types, self.assign, self.unknown = members, types, assign, unknown
-        super().__init__(kind, **others, page=self._show)
+    types: Container[str]  # of what can be added, see `channels.ITEMS`
+    unknown: str  # the message for other URLs
+
+    def __init__(self, kind: type[Resource]) -> None:
+        super().__init__(kind)
         self.bp.add_url_rule(f"/{self.plural}/<id:row_id>", f"{self.name}_assign", self._assign, methods=["POST"])
+
+    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
+        """List what is in a group."""
+        raise NotImplementedError
+
+    def assign(self, user_id: int, row_id: int, item: Row) -> None:
+        """Add an item, which has its `id` and its `type`, to a group."""
+        raise NotImplementedError
+
+    def page(self, row_id: int) -> ResponseReturnValue:
+        return self._show(row_id)
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
         """Show a group. Statements: the row with proposals, its members, and their numbers."""

@@ -4,6 +4,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.pages.account import confirm_password, password_problem
@@ -41,19 +42,30 @@ def _scope_table() -> list[tuple[str, list[str]]]:
     return [(label, [name if name in names else "" for name in row]) for label, row in table]
 
 
-FORM = Form(
-    Key,
-    can_duplicate=False,
-    example="Give each program its own key, which allows only what the program needs. For example, a key can create "
-    "links and do nothing else.",
-    consequence="Programs that use it stop working at once.",
-    check=lambda _members: password_problem(),  # a key gives lasting access
-    options=lambda: {"domains": console_queries.choices(g.user_id)["domain"]},
-    choices=lambda: {"table": _scope_table()},
-    shown_once="key",
-    show_secret=lambda row: render_template("console/key_made.html", secret=row["key"]),
-    after="keys",
-)
+class KeyForm(Form):
+    can_duplicate = False
+    example = (
+        "Give each program its own key, which allows only what the program needs. For example, a key can create links "
+        "and do nothing else."
+    )
+    consequence = "Programs that use it stop working at once."
+    shown_once = "key"
+    after = "keys"
+
+    def check(self, _members: Row) -> dict[str, str]:
+        return password_problem()  # a key gives lasting access
+
+    def options(self) -> dict[str, dict[str, str]]:
+        return {"domains": console_queries.choices(g.user_id)["domain"]}
+
+    def choices(self) -> Row:
+        return {"table": _scope_table()}
+
+    def show_secret(self, row: Row) -> str:
+        return render_template("console/key_made.html", secret=row["key"])
+
+
+FORM = KeyForm(Key)
 
 
 # --- rotation

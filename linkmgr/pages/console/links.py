@@ -102,19 +102,38 @@ def _options() -> dict[str, dict[str, str]]:
     }
 
 
-FORM: Form = Form(
-    Link,
-    name="link",
-    plural="links",
-    read=Link.read,
-    add=Link.create,
-    change=Link.change,
-    delete=Link.delete,
-    show_list=lambda: link_list.show(FORM),
-    check=_check,
-    options=_options,
-    choices=_choices,
-    page=_page,
-    unique=("custom", "password"),
-    consequence="Visitors of {shorturl} will see a page that says it does not exist.",
-)
+class LinkForm(Form):
+    name = "link"
+    plural = "links"
+    unique = ("custom", "password")
+    consequence = "Visitors of {shorturl} will see a page that says it does not exist."
+
+    def show_list(self) -> str:
+        return link_list.show(self)
+
+    def page(self, row_id: int) -> str:
+        return _page(row_id)
+
+    def read(self, user_id: int, row_id: int) -> Row:
+        return Link.read(user_id, row_id)
+
+    def add(self, user_id: int, members: Row) -> Row:
+        return Link.create(user_id, members)
+
+    def change(self, user_id: int, row_id: int, members: Row) -> None:
+        Link.change(user_id, row_id, members)
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        Link.delete(user_id, row_id)
+
+    def check(self, members: Row) -> dict[str, str]:
+        return _check(members)
+
+    def options(self) -> dict[str, dict[str, str]]:
+        return _options()
+
+    def choices(self) -> Row:
+        return _choices()
+
+
+FORM = LinkForm(Link)

@@ -14,23 +14,26 @@ PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
 
 
 class OverlayForm(Form):
+    plural = "overlays"
+    noun = "overlay"
+    used = "link"
+    example = (
+        "An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or collects "
+        "e-mail addresses for a newsletter."
+    )
+    consequence = "Links that show it redirect directly from then on, and its answers are deleted."
+    preview = "overlay"
+
+    def values_of_new(self) -> Row:
+        return super().values_of_new() | {"type": "message"}
+
     def changes(self, record: Row, stored: Row) -> Row:
         """Return the members that differ, and the type with a new text or the text with a new type."""
         changes, together = super().changes(record, stored), {name: record[name] for name in ("type", "message")}
         return changes | together if changes.keys() & together.keys() else changes
 
 
-FORM = OverlayForm(
-    Overlay,
-    plural="overlays",
-    noun="overlay",
-    used="link",
-    example="An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or "
-    "collects e-mail addresses for a newsletter.",
-    consequence="Links that show it redirect directly from then on, and its answers are deleted.",
-    defaults=Overlay.defaults() | {"type": "message"},
-    preview="overlay",
-)
+FORM = OverlayForm(Overlay)
 
 
 @bp.get("/overlays/<id:row_id>/answers")

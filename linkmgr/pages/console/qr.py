@@ -79,6 +79,37 @@ def _code(row: Row) -> str:
 
 
 class QrForm(Form):
+    plural = "qrs"
+    example = (
+        "A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
+        "change the content after the code is printed, and see how often it is scanned."
+    )
+    consequence = (
+        "People who scan a printed copy will see a page that says the code does not exist. Only a printed Wi-Fi code "
+        "still works."
+    )
+
+    def show_list(self) -> str:
+        return _show_list()
+
+    def page(self, row_id: int) -> str:
+        return _page(row_id)
+
+    def add(self, user_id: int, members: Row) -> Row:
+        return QrCode.create(user_id, members, _image(members.get("logo", "")))
+
+    def change(self, user_id: int, row_id: int, members: Row) -> None:
+        QrCode.change(user_id, row_id, members, _image(members.get("logo", "")))
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        qr.delete(user_id, row_id)
+
+    def check(self, members: Row) -> dict[str, str]:
+        return _check(members)
+
+    def choices(self) -> Row:
+        return _choices()
+
     def from_form(self, form: FormData) -> Row:
         kind = form.get("type") or "link"
         return {
@@ -161,18 +192,4 @@ def _choices() -> Row:
     return shared | {"preview": _preview, "kept_logo": kept}
 
 
-FORM = QrForm(
-    QrCode,
-    plural="qrs",
-    show_list=_show_list,
-    add=lambda user_id, members: QrCode.create(user_id, members, _image(members.get("logo", ""))),
-    change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image(members.get("logo", ""))),
-    delete=qr.delete,
-    check=_check,
-    choices=_choices,
-    page=_page,
-    example="A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
-    "change the content after the code is printed, and see how often it is scanned.",
-    consequence="People who scan a printed copy will see a page that says the code does not exist. Only a printed "
-    "Wi-Fi code still works.",
-)
+FORM = QrForm(QrCode)

@@ -40,11 +40,6 @@ def _indented(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _check(members: Row) -> dict[str, str]:
-    problem = None if g.admin else users_problem(members.get("events", []))
-    return {"events": f"Events {problem}."} if problem else {}
-
-
 def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
     """Show a webhook. Statements: the webhook and its deliveries."""
     stored = webhooks.read(g.user_id, row_id)
@@ -67,20 +62,38 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
     )
 
 
-FORM = Form(
-    Webhook,
-    defaults=Webhook.defaults() | {"events": ["*"]},
-    options=lambda: {kind: {"0": "All"} | names for kind, names in console_queries.choices(g.user_id).items()},
-    can_duplicate=False,
-    example="A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay "
-    "is answered. For example, https://example.com/hooks gets every visit.",
-    consequence="The receiver gets no further events, and the deliveries are deleted.",
-    check=_check,
-    choices=lambda: {"groups": _groups(), "label_of": _label},
-    page=_page,
-    add=lambda user_id, members: Webhook.create(user_id, members | {"active": True}),  # the form of a new one lacks it
-    show_secret=lambda row: _page(row["id"], row["secret"]),
-)
+class WebhookForm(Form):
+    can_duplicate = False
+    example = (
+        "A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay is "
+        "answered. For example, https://example.com/hooks gets every visit."
+    )
+    consequence = "The receiver gets no further events, and the deliveries are deleted."
+
+    def values_of_new(self) -> Row:
+        return super().values_of_new() | {"events": ["*"]}
+
+    def add(self, user_id: int, members: Row) -> Row:
+        return super().add(user_id, members | {"active": True})  # the form of a new one lacks it
+
+    def check(self, members: Row) -> dict[str, str]:
+        problem = None if g.admin else users_problem(members.get("events", []))
+        return {"events": f"Events {problem}."} if problem else {}
+
+    def options(self) -> dict[str, dict[str, str]]:
+        return {kind: {"0": "All"} | names for kind, names in console_queries.choices(g.user_id).items()}
+
+    def choices(self) -> Row:
+        return {"groups": _groups(), "label_of": _label}
+
+    def page(self, row_id: int) -> str:
+        return _page(row_id)
+
+    def show_secret(self, row: Row) -> str:
+        return _page(row["id"], row["secret"])
+
+
+FORM = WebhookForm(Webhook)
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
