@@ -33,7 +33,7 @@ def test_a_splash_page_shows_the_owners_text_and_links_to_the_target(show: Show,
 
 
 def test_a_link_may_show_a_plain_splash_page(show: Show) -> None:
-    answer = show("splash", title="Spring sale")
+    answer = show("splash", metatitle="Spring sale")
     assert "Spring sale</h1>" in answer.text
     assert "shop.example.com" in answer.text
     assert refresh(answer) == (5, TARGET)

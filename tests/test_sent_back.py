@@ -88,8 +88,8 @@ def test_an_alias_that_has_become_reserved_can_be_kept_but_not_chosen(alice: Cli
     shown = details(alice, link_id)
     assert shown["custom"] == "login"
     assert write_back(alice, link_id) == shown
-    refused = alice.put(f"/api/url/{link_id}/update", shown | {"custom": "admin"})
-    assert refused.get_json()["message"] == "custom 'admin' is reserved: choose another alias."
+    refused = alice.put(f"/api/url/{link_id}/update", shown | {"custom": "account"})
+    assert refused.get_json()["message"] == "custom 'account' is reserved: choose another alias."
     refused = alice.put(f"/api/url/{link_id}/update", shown | {"status": "hidden"})
     assert "status must be one of private, public" in refused.get_json()["message"]
     assert details(alice, link_id) == shown
