@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults import attacks, beside, deployment, events, injection, one_user
+from tests.faults import attacks, beside, deployment, events, injection, long_requests, one_user
 from tests.faults.deployment import Database, Deployment
 from tests.faults.injection import Fault
 from tests.faults.run import HEAD, Row, run
@@ -96,7 +96,7 @@ def main() -> int:
             print(result, flush=True)
             problems += [f"{result.title}: {problem}" for problem in result.problems]
         print(f"\n{beside.HEAD}")
-        for attack in one_user.ATTACKS:
+        for attack in (*one_user.ATTACKS, *long_requests.ATTACKS):
             beside_it = beside.run(database, attack)
             print(beside_it, flush=True)
             problems += [f"{beside_it.title}: {problem}" for problem in beside_it.problems]

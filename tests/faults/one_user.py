@@ -48,7 +48,7 @@ _ANSWERS = """
 """
 
 
-def _repeat(number: int, work: Callable[[], object]) -> None:
+def repeat(number: int, work: Callable[[], object]) -> None:
     """Repeat requests from a number of clients for SECONDS."""
     end = time.monotonic() + SECONDS
 
@@ -105,7 +105,7 @@ def _fill_disk(target: Deployment) -> None:
     """Try to store more than the bound of events of 19 KB, of answers to an Idempotency-Key, and of failed rows."""
     answer(target, "POST", "/api/webhooks", {"name": "Events", "events": ["*"]})
     locations = {f"country {number}": TARGET + "x" * 60 for number in range(190)}
-    ids = _add_links(target, 1000, json.dumps(locations))[1]
+    ids = add_links(target, 1000, json.dumps(locations))[1]
     end = time.monotonic() + MAX_IMPORTS
     changes = iter(range(outbox.MAX_BYTES // (100 * 19_000) + 10))
     while time.monotonic() < end and (number := next(changes, None)) is not None:
@@ -131,14 +131,14 @@ def _slow_receivers(target: Deployment) -> None:
         time.sleep(2 * _SLOW)
 
 
-def _add_links(target: Deployment, number: int = _LINKS, locations: str = "{}") -> tuple[int, list[int]]:
+def add_links(target: Deployment, number: int = _LINKS, locations: str = "{}") -> tuple[int, list[int]]:
     """Return the id of a public campaign and those of its links."""
     values = {"user_id": target.user_id, "url": TARGET, "number": number, "locations": locations}
     [(campaign_id, ids)] = target.database.query(_ADD, **values)
     return campaign_id, ids
 
 
-def _cookie(target: Deployment) -> str:
+def cookie(target: Deployment) -> str:
     with create_app(**settings(target.database)).app_context():
         path = urlsplit(new_link(target.user_id)).path
     with closing(http.client.HTTPConnection(urlsplit(target.base).netloc, timeout=TIMEOUT)) as connection:
@@ -148,17 +148,17 @@ def _cookie(target: Deployment) -> str:
 
 
 def _large_pages(target: Deployment) -> None:
-    campaign_id, _ = _add_links(target)
+    campaign_id, _ = add_links(target)
     paths = (f"/console/campaigns/{campaign_id}", f"/u/user-{target.user_id}/list-{campaign_id}")
-    cookie = _cookie(target)
-    first = [call(target, "GET", path, Cookie=cookie)[0] for path in paths]
+    session = cookie(target)
+    first = [call(target, "GET", path, Cookie=session)[0] for path in paths]
     assert first == [200, 200], first
     for path in paths:
-        _repeat(8, partial(call, target, "GET", path, Cookie=cookie))
+        repeat(8, partial(call, target, "GET", path, Cookie=session))
 
 
 def _slow_exports(target: Deployment) -> None:
-    _add_links(target)
+    add_links(target)
     head = (
         f"GET /api/urls/export?format=jsonl HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {target.key}\r\n\r\n"
     )
