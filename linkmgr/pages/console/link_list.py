@@ -66,8 +66,6 @@ def _conditions(query: dict[str, Any]) -> Row:
 
 def _page(query: dict[str, Any]) -> Page:
     filters, order = _conditions(query), query["order"]
-    if any(filters.values()):
-        _take_place()
     paging: Any = {"limit": int(query["per"] or PER_PAGE), "number": page_number(), "after": None}
     if query["q"] and not order and not any(query[name] for name in (*_ROWS, *_FIXED)):
         return link_lists.search(g.user_id, query["q"], **paging)
@@ -114,6 +112,8 @@ def _chips(query: dict[str, Any], filters: Filters) -> list[Chip]:
 def show(form: Form) -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
+    if any(request.args.get(name) for name in ("q", *_ROWS, *_FIXED)):
+        _take_place()  # before any other statement
     filters = _filters()
     query = _query(filters)
     page = _page(query)
