@@ -41,14 +41,16 @@ def test_a_write_under_a_key_happens_once_and_its_answer_is_replayed_byte_for_by
 
 
 def test_a_create_under_a_key_needs_six_round_trips_to_postgresql(
-    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
+    app: Flask, on_plan: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    carol = on_plan(alias={"enabled": "1"})
+    monkeypatch.setattr(callers, "RESERVED_SECONDS", 60)
     for name in ("linkmgr_database", "linkmgr_reader"):  # which `count` replaces
         monkeypatch.setitem(app.extensions, name, app.extensions[name])
     monkeypatch.setattr(callers, "RESERVED_SECONDS", 60)  # however slow the machine is
 
     def request() -> dict[str, Any]:
-        headers = {"Authorization": f"Bearer {alice.key}", "Idempotency-Key": token_hex(8)}
+        headers = {"Authorization": f"Bearer {carol.key}", "Idempotency-Key": token_hex(8)}
         body = {"url": f"https://{token_hex(8)}.example"}
         return {"path": "/api/url/add", "method": "POST", "json": body, "headers": headers}
 

@@ -7,41 +7,13 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests.conftest import BASE_URL, Client
-from tests.support import factories
+from tests.conftest import Client
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.keyring import URL, Make, branded
 from tests.support.operations import KEYED
 
 READS = [call for call in KEYED if call.method == "GET"]
-
-
-def test_no_answer_names_the_campaigns_and_channels_of_other_keys(
-    alice: Client, make_restricted: Make, sql: Sql
-) -> None:
-    client = make_restricted(alice, own_only=True)
-    ids = {
-        "link": client.add("/api/url/add", {"url": URL, "custom": "mine"}),
-        "qr": client.add("/api/qr/add", {"type": "text", "data": "hello"}),
-        "bio": client.add("/api/bio/add", {"name": "Dana"}),
-    }
-    paths = [call.path_of([ids[row] for row in call.rows]) for call in READS if {*call.rows} <= {*ids}]
-    queries = ("q=example", "order=click", "q=example&order=click", "limit=1&after=9999", f"short={BASE_URL}/mine")
-    paths += [f"/api/urls?{query}" for query in queries]
-    paths += [f"/api/stats?ids={ids['link']}&by=target&period=7d"]
-
-    def read() -> dict[str, Any]:
-        return {path: (answer.status_code, answer.get_json()) for path in paths for answer in [client.get(path)]}
-
-    before = read()
-    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
-    assert alice.post(f"/api/campaign/{campaign}/assign/{ids['link']}").status_code == 200
-    for kind, item in (("links", "link"), ("qr", "qr"), ("bio", "bio")):
-        assert alice.post(f"/api/channel/{channel}/assign/{kind}/{ids[item]}").status_code == 200
-    after = read()
-    for path in paths:
-        assert after[path] == before[path], path
 
 
 def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make_restricted: Make, sql: Sql) -> None:
@@ -51,11 +23,8 @@ def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make
     [listed] = client.get("/api/urls").get_json()["data"]["urls"]
     [found] = client.get(f"/api/urls?short={domain}/mine").get_json()["data"]["urls"]
     changed = client.put(f"/api/url/{link}/update", {"metatitle": "New"}).get_json()
-    channel = client.add("/api/channel/add", {"name": "Own"})
-    client.post(f"/api/channel/{channel}/assign/links/{link}")
-    [item] = client.get(f"/api/channel/{channel}").get_json()["data"]["items"]
     records = (listed, found, client.get(f"/api/url/{link}").get_json()["details"], changed, changed["details"])
-    assert {record["shorturl"] for record in records} | {item["link"]} == {f"{domain}/mine"}
+    assert {record["shorturl"] for record in records} == {f"{domain}/mine"}
 
 
 @pytest.mark.parametrize(

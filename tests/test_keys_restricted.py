@@ -10,7 +10,7 @@ from flask import Flask
 from linkmgr.db import restricted, statements, transaction
 from linkmgr.resources.keys import Key
 from linkmgr.resources.kinds import KINDS
-from tests.conftest import Client
+from tests.conftest import BASE_URL, Client
 from tests.support import factories, lists
 from tests.support.bodies import LEAST
 from tests.support.factories import Sql
@@ -24,35 +24,32 @@ USES: Rows = {"idempotency_keys": []}  # which requests of a key change
 OF_USERS = [call for call in KEYED if not call.operation.is_for_administrators]
 RESTRICTED = {call.route.path for call in KEYED if call.operation.restricted}
 LISTS = {path: rows.key for path, rows in lists.LISTS.items() if path in RESTRICTED and "{" not in path}
-HIDDEN_BY_DOMAINS = {"link", "bio", "qr", "domain", "key"}  # unless they are of a domain of the key
-LISTS_OF_DOMAINS = {"/api/urls": 0, "/api/bio": 0, "/api/qr": 0, "/api/domains": 1}  # the rows of the owner in them
 
 
 # --- the schema
 
 
-def test_every_table_of_users_is_restricted(sql: Sql) -> None:
-    """A new table needs a view in both schemas, or must be known to be out of the reach of restricted keys."""
-    unrestricted = {
-        "sessions",  # for browsers
-        "webhooks", "outbox", "outbox_owners", "events",  # whose blueprint refuses restricted keys
-        "imports", "import_records", "import_rows",  # the same
-        "account_rollups",  # read without a selection only, which restricted keys must send
-        "usage_parts",  # which triggers write
-        "logos",  # which codes and domains refer to by their hash
-        "idempotency_keys",  # whose answers belong to a key
-        "live_domains",  # compared with targets, and shown to no client
-    }  # fmt: skip
-    tables = sql(
+def test_every_table_that_restricted_keys_use_in_part_has_a_view(sql: Sql) -> None:
+    """A view that selects from one of these needs a view of its own too."""
+    views = sql(
         """
-        SELECT c.relname AS name, to_regclass('restricted_domains.' || c.relname) IS NOT NULL AS restricted
-          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-         WHERE attname = 'user_id' AND c.relkind IN ('r', 'v') AND c.relnamespace = 'public'::regnamespace
+        SELECT table_schema::text AS schema, array_agg(table_name::text ORDER BY table_name) AS names
+          FROM information_schema.views WHERE table_schema LIKE 'restricted%%' GROUP BY 1 ORDER BY 1
         """
     )
-    assert {table["name"] for table in tables if not table["restricted"]} == unrestricted, (
-        "see schema.sql, Restricted keys"
+    names = ["channel_items", "link_details", "link_records", "links", "qrs", "tracked_rows", "usage"]
+    assert views == [{"schema": f"restricted_{limit}", "names": names} for limit in ("domains", "own")]
+    others = sql(
+        """
+        SELECT DISTINCT v.relname AS name FROM pg_depend d
+          JOIN pg_rewrite r ON r.oid = d.objid
+          JOIN pg_class v ON v.oid = r.ev_class AND v.relnamespace = 'public'::regnamespace
+          JOIN pg_class t ON t.oid = d.refobjid AND t.relnamespace = 'public'::regnamespace
+         WHERE t.relname = ANY (%(names)s) AND v.relname <> ALL (%(names)s)
+        """,
+        names=names,
     )
+    assert others == []
 
 
 def test_every_restricted_view_has_all_columns_of_its_table(sql: Sql) -> None:
@@ -69,10 +66,21 @@ def test_every_restricted_view_has_all_columns_of_its_table(sql: Sql) -> None:
     assert missing == []
 
 
-def test_every_resource_is_a_word_of_scopes_and_known_to_restricted_keys() -> None:
-    words = {kind.plural for kind in KINDS}
-    assert {f"/api/{word}" for word in words} <= RESTRICTED
-    assert all(f"`{word}`" in Key.about for word in words)
+def test_every_resource_is_a_word_of_scopes() -> None:
+    assert all(f"`{kind.plural}`" in Key.about for kind in KINDS)
+
+
+def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -> None:
+    """The statements of an operation that is added here see the rows of the key only, or it refuses the others."""
+    bulk, changes = {"bulk.addLinks", "bulk.updateLinks", "bulk.deleteLinks"}, {"create", "update", "delete"}
+    links = {f"links.{name}" for name in ("list", "get", "listVisits", *changes)}
+    codes = {f"qr.{name}" for name in ("list", "get", "listVisits")}
+    both = links | codes | bulk | {"stats.query", "campaigns.assign", "channels.assign", "channels.unassign"}
+    allowed = {
+        limit: {call.operation.id for call in KEYED if limit in call.operation.restricted}
+        for limit in ("own_only", "domains")
+    }
+    assert allowed == {"own_only": both | {f"qr.{name}" for name in changes} | {"bulk.addQrs"}, "domains": both}
 
 
 @pytest.mark.slow
@@ -120,24 +128,52 @@ def test_rows_outside_of_the_limits_of_a_key_do_not_exist(
     world.fill("owner")
     limits = {"own_only": True} if limit == "own_only" else {"domains": [branded(sql, owner)[0]]}
     added = owner.post("/api/key/add", {"name": "Limited", "scopes": ["*"]} | limits).get_json()
-    hidden = {kind for call in OF_USERS for kind in call.rows} if limit == "own_only" else HIDDEN_BY_DOMAINS
     client, before = Client(owner.http, added["key"]), dump() | USES
     for call in OF_USERS:
         ids = world.ids(call, "owner")
         answer = ask(client, call, ids)
-        if hidden.intersection(call.rows):
+        if limit not in call.operation.restricted:
+            assert code(answer) == (403, "key_confined"), call
+        elif call.rows:
             assert code(answer) in {(404, "missing"), (403, "key_confined")}, call
-            assert answer.data == ask(client, call, [2**62] * len(ids)).data, call
-        elif call.path in LISTS and (limit == "own_only" or call.path in LISTS_OF_DOMAINS):
-            assert answer.get_json()["data"]["result"] == LISTS_OF_DOMAINS.get(call.path, 0) * (limit == "domains"), (
-                call
-            )
-        elif not call.path.endswith("/add") and (limit == "own_only" or answer.status_code != 200):
-            assert code(answer) in {(403, "key_confined"), (403, "key_exceeded")}, call
+            assert answer.data == ask(client, call, [*ids[:-1], 2**62]).data, call
+        elif call.path in LISTS:
+            assert answer.get_json()["data"]["result"] == 0, call
         if call.method != "GET":
             after = dump()
             for table, rows in before.items():
                 assert [row for row in rows if row not in after[table] and table != "usage_parts"] == [], (call, table)
+
+
+@pytest.mark.parametrize("limit", ["own_only", "domains"])
+def test_a_bulk_request_reaches_the_links_of_the_key_only(
+    alice: Client, make_restricted: Make, sql: Sql, limit: str
+) -> None:
+    domain_id, domain = branded(sql, alice)
+    client = make_restricted(alice, **({"own_only": True} if limit == "own_only" else {"domains": [domain_id]}))
+    host, foreign = {"domain": domain} if limit == "domains" else {}, alice.add("/api/url/add", {"url": URL})
+    sent = [{"url": URL} | host, {"url": f"{URL}/2", "custom": "mine"} | host, {"url": URL, "domain": BASE_URL}]
+    results = client.post("/api/urls/bulk", {"urls": sent}).get_json()["results"]
+    if limit == "domains":
+        assert results[2]["code"] == "domain_needed"
+    first, second = results[0]["id"], results[1]["id"]
+    assert foreign not in {first, second}
+    ids = [first, foreign, second]
+    for body in ({"title": "New"}, {"campaign": factories.campaign(sql, alice.id)}, {"domain": BASE_URL}):
+        results = client.put("/api/urls/bulk", {"ids": ids, "data": body}).get_json()["results"]
+        refused = "domain_needed" if limit == "domains" and "domain" in body else None
+        assert [result.get("code") for result in results] == [refused, "missing", refused], body
+    assert client.put("/api/urls/bulk", {"ids": ids, "atomic": True, "data": {"title": "A"}}).status_code == 400
+    assert alice.get(f"/api/url/{foreign}").get_json()["details"]["title"] != "New"
+    assert client.post("/api/urls/bulk/delete", {"ids": ids}).get_json()["deleted"] == 2
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
+
+
+def test_a_bulk_request_makes_codes_of_the_key(alice: Client, make_restricted: Make) -> None:
+    client, other = make_restricted(alice, own_only=True), make_restricted(alice, own_only=True)
+    body = {"qrs": [{"type": "text", "data": "Hello"}, {"type": "text", "data": "Hello again"}]}
+    assert client.post("/api/qr/bulk", body).get_json()["created"] == 2
+    assert [key.get("/api/qr").get_json()["data"]["result"] for key in (alice, client, other)] == [2, 2, 0]
 
 
 def test_a_key_has_the_rows_that_it_made(alice: Client, make_restricted: Make) -> None:
@@ -153,38 +189,35 @@ def test_a_key_has_the_rows_that_it_made(alice: Client, make_restricted: Make) -
         assert second.delete(f"/api/{word}/{row_id}/delete").status_code == 404
     for path, key in LISTS.items():
         totals = [client.get(path).get_json()["data"]["result"] for client in (alice, first, second)]
-        assert totals == ([2, 0, 0] if key == "keys" else [1, 1, 0]), path
+        assert totals == [1, 1, 0], path
         assert len(first.get(path).get_json()["data"][key]) == totals[1]
 
 
-def test_a_key_refers_to_its_own_rows_only(alice: Client, make_restricted: Make, sql: Sql) -> None:
+def test_a_link_of_a_key_refers_to_all_rows_of_its_user(alice: Client, make_restricted: Make, sql: Sql) -> None:
     client = make_restricted(alice, own_only=True)
-    make = {
-        kind: getattr(factories, kind)(sql, alice.id) for kind in ("campaign", "pixel", "channel", "splash", "overlay")
-    }
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    pixel, splash = factories.pixel(sql, alice.id), factories.splash(sql, alice.id)
     _, domain = branded(sql, alice)
-    references: dict[str, tuple[Any, str]] = {
-        "campaign": (make["campaign"], "campaign_unknown"),
-        "pixels": ([make["pixel"]], "pixel_unknown"),
-        "channel": ([make["channel"]], "channel_unknown"),
-        "type": (f"overlay-{make['overlay']}", "overlay_unknown"),
-        "domain": (domain, "domain_unknown"),
-    }
-    link = client.add("/api/url/add", {"url": URL, "custom": "mine"})
-    for member, (value, error) in references.items():
-        assert code(client.post("/api/url/add", {"url": URL, member: value})) == (400, error)
-        assert code(client.put(f"/api/url/{link}/update", {member: value})) == (400, error)
-    assert code(client.post("/api/url/add", {"url": URL, "type": make["splash"]})) == (400, "splash_unknown")
-    assert code(client.post(f"/api/campaign/{make['campaign']}/assign/{link}")) == (404, "missing")
-    assert code(client.post(f"/api/channel/{make['channel']}/assign/links/{link}")) == (404, "missing")
-    own = client.add("/api/channel/add", {"name": "Own"})
-    assert client.post(f"/api/channel/{own}/assign/links/{link}").status_code == 200
-    foreign = factories.link(sql, alice.id)
-    assert code(client.post(f"/api/channel/{own}/assign/links/{foreign}")) == (404, "missing")
-    alice.post(f"/api/channel/{own}/assign/links/{foreign}")
-    assert [item["id"] for item in client.get(f"/api/channel/{own}").get_json()["data"]["items"]] == [link]
-    campaign = client.add("/api/campaign/add", {"name": "Own"})
-    assert client.post("/api/url/add", {"url": URL, "campaign": campaign, "channel": own}).status_code == 200
+    members = {"campaign": campaign, "channel": [channel], "pixels": [pixel], "type": splash, "domain": domain}
+    link = client.add("/api/url/add", {"url": URL} | members)
+    details = client.get(f"/api/url/{link}").get_json()["details"]
+    assert {name: details[name] for name in members} == members
+    assert code(client.put(f"/api/url/{link}/update", {"campaign": 2**40})) == (400, "campaign_unknown")
+
+
+@pytest.mark.parametrize("limit", ["own_only", "domains"])
+def test_a_key_assigns_its_links_only(alice: Client, make_restricted: Make, sql: Sql, limit: str) -> None:
+    domain_id, domain = branded(sql, alice)
+    client = make_restricted(alice, **({"own_only": True} if limit == "own_only" else {"domains": [domain_id]}))
+    link = client.add("/api/url/add", {"url": URL} | ({"domain": domain} if limit == "domains" else {}))
+    campaign, channel, foreign = (getattr(factories, row)(sql, alice.id) for row in ("campaign", "channel", "link"))
+    for path in (f"/api/campaign/{campaign}/assign", f"/api/channel/{channel}/assign/links"):
+        assert client.post(f"{path}/{link}").status_code == 200
+        assert code(client.post(f"{path}/{foreign}")) == (404, "missing")
+    assert client.delete(f"/api/channel/{channel}/assign/links/{link}").status_code == 200
+    for kind in ("bio", "qr"):
+        row_id = getattr(factories, kind)(sql, alice.id)
+        assert code(client.post(f"/api/channel/{channel}/assign/{kind}/{row_id}")) == (403, "key_confined")
 
 
 def test_a_key_shortens_a_url_of_another_key_once(alice: Client, make_restricted: Make, sql: Sql) -> None:
@@ -204,14 +237,15 @@ def test_a_key_shortens_a_url_of_another_key_once(alice: Client, make_restricted
 
 
 def test_repeated_and_conditional_requests_are_restricted_too(alice: Client, make_restricted: Make, sql: Sql) -> None:
-    client, foreign = make_restricted(alice, own_only=True), factories.pixel(sql, alice.id)
-    headers = {"Idempotency-Key": "once", "If-Match": alice.get(f"/api/pixel/{foreign}").headers["ETag"]}
-    assert code(client.put(f"/api/pixel/{foreign}/update", {"tag": "2"}, headers=headers)) == (404, "missing")
-    answers = [client.post("/api/pixel/add", LEAST["pixel"], headers={"Idempotency-Key": "add"}) for _ in range(2)]
+    client, foreign = make_restricted(alice, own_only=True), factories.qr(sql, alice.id)
+    headers = {"Idempotency-Key": "once", "If-Match": alice.get(f"/api/qr/{foreign}").headers["ETag"]}
+    changed = LEAST["qr"] | {"name": "New"}
+    assert code(client.put(f"/api/qr/{foreign}/update", changed, headers=headers)) == (404, "missing")
+    answers = [client.post("/api/qr/add", LEAST["qr"], headers={"Idempotency-Key": "add"}) for _ in range(2)]
     [added] = {answer.get_json()["id"] for answer in answers}
-    etag = client.get(f"/api/pixel/{added}").headers["ETag"]
+    etag = client.get(f"/api/qr/{added}").headers["ETag"]
     for status in (200, 412):
-        answer = client.put(f"/api/pixel/{added}/update", {"tag": "2"}, headers={"If-Match": etag})
+        answer = client.put(f"/api/qr/{added}/update", changed, headers={"If-Match": etag})
         assert answer.status_code == status
 
 
@@ -234,22 +268,11 @@ def test_a_conditional_request_of_a_restricted_key_never_reads_a_replica(app: Fl
             assert not executor.may_lag
 
 
-def test_redirects_of_domains_are_checked_one_after_another(
-    app: Flask, alice: Client, make_restricted: Make, raw: psycopg2.extensions.connection
-) -> None:
-    """The lock of all other keys is also that of a restricted key."""
-    client = make_restricted(alice, own_only=True)
-    raw.autocommit = False
-    with raw, raw.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock('public.domains'::regclass::oid::bigint)")
-        body = {"domain": "https://own.example.com", "redirectroot": URL}
-        assert code(client.post("/api/domain/add", body)) == (503, "busy")
-
-
-def test_plan_limits_count_the_rows_of_all_keys(register: Callable[..., Client], make_restricted: Make) -> None:
-    alice = register("alice", plan="Free")
-    client = make_restricted(alice, own_only=True)
-    for _ in range(2):
-        alice.add("/api/pixel/add", LEAST["pixel"])
-    client.add("/api/pixel/add", LEAST["pixel"])
-    assert code(client.post("/api/pixel/add", LEAST["pixel"])) == (400, "plan_limit")
+def test_plan_limits_count_the_rows_of_all_keys(on_plan: Callable[..., Client], make_restricted: Make) -> None:
+    carol = on_plan(links="3")
+    client = make_restricted(carol, own_only=True)
+    for number in range(2):
+        carol.add("/api/url/add", {"url": f"{URL}/{number}"})
+    results = client.post("/api/urls/bulk", {"urls": [{"url": f"{URL}/{number}"} for number in range(2)]}).get_json()
+    assert [result.get("code") for result in results["results"]] == [None, "plan_limit"]
+    assert code(client.post("/api/url/add", {"url": f"{URL}/9"})) == (400, "plan_limit")

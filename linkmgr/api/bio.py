@@ -15,14 +15,14 @@ SECTION = Section("bio", "Bio pages", BioPage.about, lambda: shapes.records_of(B
 
 
 @bp.get("/bio")
-@operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=PAGING, restricted=("own_only", "domains"))
+@operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=PAGING)
 def index() -> Json:
     """List bio pages."""
     return listing("bios", BioPage.index(user_id(), **paging()))
 
 
 @bp.get("/bio/<id:bio_id>")
-@operation("bio:read", "bio.get", shapes.reading(BioPage), has_etag=True, restricted=("own_only", "domains"))
+@operation("bio:read", "bio.get", shapes.reading(BioPage), has_etag=True)
 def read(bio_id: int) -> Response:
     """Read a bio page."""
     return shown(BioPage, BioPage.show(user_id(), bio_id))
@@ -37,7 +37,6 @@ def read(bio_id: int) -> Response:
     example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
     errors=("plan_feature", "alias_taken"),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a bio page."""
@@ -55,7 +54,6 @@ def add(new: Row) -> Response:
     errors=("plan_feature", "alias_taken"),
     row="bios",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, bio_id: int) -> Response:
     """Change a bio page."""
@@ -68,7 +66,6 @@ def update(changes: Row, bio_id: int) -> Response:
     "bio.delete",
     shapes.done("Bio page has been deleted successfully."),
     row="bios",
-    restricted=("own_only",),
 )
 def delete(bio_id: int) -> Json:
     """Delete a bio page."""

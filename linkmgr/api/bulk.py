@@ -118,6 +118,7 @@ def _results(done: str, **members: JsonSchema) -> JsonSchema:
     body=LinksCreate,
     errors=_ERRORS,
     limit=LIMIT,
+    restricted=("own_only", "domains"),
 )
 def add_links(sent: Row) -> Answer:
     """Shorten many URLs."""
@@ -136,6 +137,7 @@ def add_links(sent: Row) -> Answer:
     body=LinksUpdate,
     errors=(*_ERRORS, "etag_invalid"),
     limit=LIMIT,
+    restricted=("own_only", "domains"),
 )
 def update_links(sent: Row) -> Answer:
     """Change many links."""
@@ -152,7 +154,15 @@ def update_links(sent: Row) -> Answer:
 
 
 @bp.post("/urls/bulk/delete")
-@operation("links:write", "bulk.deleteLinks", _results("deleted"), body=LinkIds, errors=_ERRORS, limit=LIMIT)
+@operation(
+    "links:write",
+    "bulk.deleteLinks",
+    _results("deleted"),
+    body=LinkIds,
+    errors=_ERRORS,
+    limit=LIMIT,
+    restricted=("own_only", "domains"),
+)
 def delete_links(sent: Row) -> Answer:
     """Delete many links."""
     row_budget.spend(len(sent["ids"]))
@@ -167,6 +177,7 @@ def delete_links(sent: Row) -> Answer:
     body=QrCodesCreate,
     errors=_ERRORS,
     limit=LIMIT,
+    restricted=("own_only",),
 )
 def add_qrs(sent: Row) -> Answer:
     """Create many QR codes."""

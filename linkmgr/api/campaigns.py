@@ -25,7 +25,6 @@ _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
     "campaigns.list",
     shapes.listing("campaigns", Campaign),
     query=PAGING,
-    restricted=("own_only", "domains"),
 )
 def index() -> Json:
     """List campaigns."""
@@ -33,9 +32,7 @@ def index() -> Json:
 
 
 @bp.get("/campaign/<id:campaign_id>")
-@operation(
-    "campaigns:read", "campaigns.get", shapes.reading(Campaign), has_etag=True, restricted=("own_only", "domains")
-)
+@operation("campaigns:read", "campaigns.get", shapes.reading(Campaign), has_etag=True)
 def read(campaign_id: int) -> Response:
     """Read a campaign."""
     return shown(Campaign, Campaign.show(user_id(), campaign_id))
@@ -50,7 +47,6 @@ def read(campaign_id: int) -> Response:
     example={"name": "Summer", "slug": "summer", "public": True},
     errors=("plan_feature", "campaign_name_taken", "campaign_slug_taken"),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a campaign."""
@@ -70,7 +66,6 @@ def add(new: Row) -> Response:
     errors=("campaign_name_taken", "campaign_slug_taken"),
     row="campaigns",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, campaign_id: int) -> Response:
     """Change a campaign."""
@@ -83,7 +78,6 @@ def update(changes: Row, campaign_id: int) -> Response:
     "campaigns.delete",
     shapes.done("Campaign has been deleted successfully."),
     row="campaigns",
-    restricted=("own_only",),
 )
 def delete(campaign_id: int) -> Json:
     """Delete a campaign.
@@ -99,7 +93,7 @@ def delete(campaign_id: int) -> Json:
     "campaigns:write",
     "campaigns.assign",
     shapes.done("Link successfully added to the campaign."),
-    restricted=("own_only",),
+    restricted=("own_only", "domains"),
 )
 def assign(campaign_id: int, link_id: int) -> Json:
     """Add a link to a campaign.

@@ -8,9 +8,10 @@ from linkmgr.fields.bodies import New, load
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import PAGING, Parameter, paging
 from linkmgr.repository import channels
+from linkmgr.request import scopes
 from linkmgr.resources import shapes
 from linkmgr.resources.channels import Channel
-from linkmgr.web.auth import user_id
+from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, changed, created, listing, ok, versioned
 
@@ -45,7 +46,6 @@ class Assignment(New):
     "channels.list",
     shapes.listing("channels", Channel),
     query=PAGING,
-    restricted=("own_only", "domains"),
 )
 def index() -> Json:
     """List channels."""
@@ -59,7 +59,6 @@ def index() -> Json:
     shapes.listing("items", "ChannelItem", details=shapes.ref("Channel")),
     query=PAGING,
     has_etag=True,
-    restricted=("own_only", "domains"),
 )
 def read(channel_id: int) -> Response:
     """Read a channel and list its items."""
@@ -77,7 +76,6 @@ def read(channel_id: int) -> Response:
     example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
     errors=("channel_name_taken",),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a channel."""
@@ -95,7 +93,6 @@ def add(new: Row) -> Response:
     errors=("channel_name_taken",),
     row="channels",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, channel_id: int) -> Response:
     """Change a channel."""
@@ -108,7 +105,6 @@ def update(changes: Row, channel_id: int) -> Response:
     "channels.delete",
     shapes.done("Channel has been deleted successfully."),
     row="channels",
-    restricted=("own_only",),
 )
 def delete(channel_id: int) -> Json:
     """Delete a channel.
@@ -125,13 +121,14 @@ def delete(channel_id: int) -> Json:
     "channels.assign",
     shapes.done("Item successfully added to the channel."),
     path=_PATH,
-    restricted=("own_only",),
+    restricted=("own_only", "domains"),
 )
 def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
     """Add an item to a channel.
 
     An item may be in several channels. Adding it again changes nothing.
     """
+    _check_key(type)
     channels.assign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
     return ok("Item successfully added to the channel.")
 
@@ -142,12 +139,19 @@ def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - th
     "channels.unassign",
     shapes.done("Item successfully removed from the channel."),
     path=_PATH,
-    restricted=("own_only",),
+    restricted=("own_only", "domains"),
 )
 def unassign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
     """Remove an item from a channel.
 
     The item itself remains. Removing it again changes nothing.
     """
+    _check_key(type)
     channels.unassign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
     return ok("Item successfully removed from the channel.")
+
+
+def _check_key(type: str) -> None:  # noqa: A002
+    """Let restricted keys assign links only."""
+    if type != "links":
+        scopes.require_unrestricted(caller().key)

@@ -16,16 +16,14 @@ SECTION = Section("domains", "Branded domains", Domain.about, lambda: shapes.rec
 
 
 @bp.get("/domains")
-@operation(
-    "domains:read", "domains.list", shapes.listing("domains", Domain), query=PAGING, restricted=("own_only", "domains")
-)
+@operation("domains:read", "domains.list", shapes.listing("domains", Domain), query=PAGING)
 def index() -> Json:
     """List branded domains."""
     return listing("domains", Domain.index(user_id(), **paging()))
 
 
 @bp.get("/domain/<id:domain_id>")
-@operation("domains:read", "domains.get", shapes.reading(Domain), has_etag=True, restricted=("own_only", "domains"))
+@operation("domains:read", "domains.get", shapes.reading(Domain), has_etag=True)
 def read(domain_id: int) -> Response:
     """Read a branded domain."""
     return shown(Domain, Domain.show(user_id(), domain_id))
@@ -44,7 +42,6 @@ def read(domain_id: int) -> Response:
     },
     errors=("plan_feature", "plan_limit", "domain_taken", "domain_unproven", "redirect_branded", *logos.ERRORS),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a branded domain."""
@@ -61,7 +58,6 @@ def add(new: Row) -> Response:
     errors=("redirect_branded", *logos.ERRORS),
     row="domains",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, domain_id: int) -> Response:
     """Change a branded domain."""
@@ -75,7 +71,6 @@ def update(changes: Row, domain_id: int) -> Response:
     shapes.done("Domain has been deleted successfully."),
     errors=("domain_in_use",),
     row="domains",
-    restricted=("own_only",),
 )
 def delete(domain_id: int) -> Json:
     """Delete a branded domain.

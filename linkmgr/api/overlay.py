@@ -19,16 +19,14 @@ SECTION = Section(
 
 
 @bp.get("/overlay")
-@operation(
-    "overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=PAGING, restricted=("own_only", "domains")
-)
+@operation("overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=PAGING)
 def index() -> Json:
     """List CTA overlays."""
     return listing("cta", Overlay.index(user_id(), **paging()))
 
 
 @bp.get("/overlay/<id:overlay_id>")
-@operation("overlay:read", "overlay.get", shapes.reading(Overlay), has_etag=True, restricted=("own_only", "domains"))
+@operation("overlay:read", "overlay.get", shapes.reading(Overlay), has_etag=True)
 def read(overlay_id: int) -> Response:
     """Read a CTA overlay."""
     return shown(Overlay, Overlay.show(user_id(), overlay_id))
@@ -43,7 +41,6 @@ def read(overlay_id: int) -> Response:
     example={"type": "message", "name": "Sale", "message": "Everything must go."},
     errors=("plan_feature", "plan_limit", "overlay_colours_too_close"),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a CTA overlay."""
@@ -61,7 +58,6 @@ def add(new: Row) -> Response:
     errors=("overlay_colours_too_close",),
     row="overlays",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, overlay_id: int) -> Response:
     """Change a CTA overlay."""
@@ -74,7 +70,6 @@ def update(changes: Row, overlay_id: int) -> Response:
     "overlay.delete",
     shapes.done("Overlay has been deleted successfully."),
     row="overlays",
-    restricted=("own_only",),
 )
 def delete(overlay_id: int) -> Json:
     """Delete a CTA overlay.
@@ -91,7 +86,6 @@ def delete(overlay_id: int) -> Json:
     "overlay.listAnswers",
     shapes.listing("answers", "OverlayAnswer"),
     query=PAGING,
-    restricted=("own_only", "domains"),
 )
 def answers(overlay_id: int) -> Json:
     """List the answers to an overlay."""

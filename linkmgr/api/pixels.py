@@ -15,16 +15,14 @@ SECTION = Section("pixels", "Pixels", Pixel.about, lambda: shapes.records_of(Pix
 
 
 @bp.get("/pixels")
-@operation(
-    "pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=PAGING, restricted=("own_only", "domains")
-)
+@operation("pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=PAGING)
 def index() -> Json:
     """List pixels."""
     return listing("pixels", Pixel.index(user_id(), **paging()))
 
 
 @bp.get("/pixel/<id:pixel_id>")
-@operation("pixels:read", "pixels.get", shapes.reading(Pixel), has_etag=True, restricted=("own_only", "domains"))
+@operation("pixels:read", "pixels.get", shapes.reading(Pixel), has_etag=True)
 def read(pixel_id: int) -> Response:
     """Read a pixel."""
     return shown(Pixel, Pixel.show(user_id(), pixel_id))
@@ -39,7 +37,6 @@ def read(pixel_id: int) -> Response:
     example={"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"},
     errors=("plan_feature", "plan_limit"),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a pixel."""
@@ -55,7 +52,6 @@ def add(new: Row) -> Response:
     stored=Pixel.read,
     row="pixels",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, pixel_id: int) -> Response:
     """Change a pixel."""
@@ -68,7 +64,6 @@ def update(changes: Row, pixel_id: int) -> Response:
     "pixels.delete",
     shapes.done("Pixel has been deleted successfully."),
     row="pixels",
-    restricted=("own_only",),
 )
 def delete(pixel_id: int) -> Json:
     """Delete a pixel."""

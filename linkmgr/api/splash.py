@@ -17,16 +17,14 @@ SECTION = Section(
 
 
 @bp.get("/splash")
-@operation(
-    "splash:read", "splash.list", shapes.listing("splash", Splash), query=PAGING, restricted=("own_only", "domains")
-)
+@operation("splash:read", "splash.list", shapes.listing("splash", Splash), query=PAGING)
 def index() -> Json:
     """List splash pages."""
     return listing("splash", Splash.index(user_id(), **paging()))
 
 
 @bp.get("/splash/<id:splash_id>")
-@operation("splash:read", "splash.get", shapes.reading(Splash), has_etag=True, restricted=("own_only", "domains"))
+@operation("splash:read", "splash.get", shapes.reading(Splash), has_etag=True)
 def read(splash_id: int) -> Response:
     """Read a splash page."""
     return shown(Splash, Splash.show(user_id(), splash_id))
@@ -41,7 +39,6 @@ def read(splash_id: int) -> Response:
     example={"name": "Launch", "title": "One moment", "message": "The sale starts soon."},
     errors=("plan_feature", "plan_limit"),
     has_etag=True,
-    restricted=("own_only",),
 )
 def add(new: Row) -> Response:
     """Add a splash page."""
@@ -57,7 +54,6 @@ def add(new: Row) -> Response:
     stored=Splash.read,
     row="splash_pages",
     has_etag=True,
-    restricted=("own_only",),
 )
 def update(changes: Row, splash_id: int) -> Response:
     """Change a splash page."""
@@ -70,7 +66,6 @@ def update(changes: Row, splash_id: int) -> Response:
     "splash.delete",
     shapes.done("Splash page has been deleted successfully."),
     row="splash_pages",
-    restricted=("own_only",),
 )
 def delete(splash_id: int) -> Json:
     """Delete a splash page.

@@ -104,7 +104,7 @@ def add(user_id: int, members: Row) -> Row:
           FROM (SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
                        %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
                        nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips) new
-         WHERE is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
+         WHERE is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
         RETURNING id
         """,
         **members,
@@ -134,17 +134,17 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
         UPDATE api_keys k
            SET name = coalesce(%(name)s::text, name), scopes = new.scopes, domains = new.domains,
                expires = new.expires, allowed_ips = new.allowed_ips
-          FROM (SELECT id, own_only, coalesce(%(scopes)s::text[], scopes) AS scopes,
+          FROM (SELECT id, coalesce(%(scopes)s::text[], scopes) AS scopes,
                        nullif(coalesce(%(domains)s::bigint[], domains), '{}') AS domains,
                        CASE WHEN %(expires)s::text IS NULL THEN expires
                             ELSE nullif(%(expires)s, '')::timestamptz END AS expires,
                        nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips), '{}') AS allowed_ips
                   FROM api_keys
                  WHERE user_id = %(user_id)s AND id = %(key_id)s
-                   AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
+                   AND is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
                    FOR NO KEY UPDATE) new
          WHERE k.user_id = %(user_id)s AND k.id = new.id
-           AND is_key_within(new.scopes, new.domains, new.own_only, new.expires, new.allowed_ips, %(grantable)s::jsonb)
+           AND is_key_within(new.scopes, new.expires, new.allowed_ips, %(grantable)s::jsonb)
         RETURNING k.id
         """,
         **members,
@@ -166,7 +166,7 @@ def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str
                previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
                previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
          WHERE user_id = %(user_id)s AND id = %(key_id)s AND version::text = coalesce(%(version)s::text, version::text)
-           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
+           AND is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
         RETURNING prefix, previous_until
         """,
         user_id=user_id,
@@ -186,7 +186,7 @@ def delete(user_id: int, key_id: int) -> None:
         """
         DELETE FROM api_keys
          WHERE user_id = %(user_id)s AND id = %(key_id)s
-           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
+           AND is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
         RETURNING id
         """,
         user_id=user_id,

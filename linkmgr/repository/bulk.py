@@ -135,7 +135,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         WITH plan AS MATERIALIZED (
             SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
                    lacking_features(id) AS lacking,
-                   coalesce((SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
+                   coalesce((SELECT total FROM public.usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
                    branded_hosts(%(hosts)s::text[]) AS branded
               FROM accounts
              WHERE id = %(user_id)s),
@@ -146,7 +146,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
                                WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain
-                                 AND o.key_id IS NULL LIMIT 1)
+                                 AND o.key_id IS NOT DISTINCT FROM
+                                     nullif(current_setting('linkmgr.key_id', true), '')::bigint LIMIT 1)
                         END AS existing,
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
@@ -176,12 +177,13 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                               WHERE p.user_id = %(user_id)s AND p.id = ANY (sent.pixels)) THEN 'pixel_unknown'
                         WHEN cardinality(channel) > (SELECT count(*) FROM channels c
                               WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
+                        WHEN NOT is_allowed_domain(domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink, pixels)
                              THEN 'too_large'
                         WHEN in_use AND NOT generated AND
                              (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
-                                     (SELECT user_id FROM links WHERE id = a.link_id),
+                                     (SELECT user_id FROM public.links WHERE id = a.link_id),
                                      (SELECT user_id FROM bios WHERE id = a.bio_id))
                                WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
                              THEN 'alias_taken' END AS refusal

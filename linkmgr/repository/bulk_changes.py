@@ -55,6 +55,7 @@ def _update(ids: list[int], params: Row) -> Row:
                                                targets_of(url, locations, devices, languages, deeplink), new_host)
                              THEN 'link_branded'
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
+                        WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN is_too_large(coalesce(%(geotarget)s, locations), coalesce(%(devicetarget)s, devices),
                                           coalesce(%(languagetarget)s::jsonb, languages),

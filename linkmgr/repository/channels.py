@@ -103,7 +103,7 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
                coalesce(l.created, b.created, q.created)::date AS date
           FROM channel_items i
           LEFT JOIN links l ON l.id = link_id
-          LEFT JOIN public.domains d ON d.id = l.domain_id
+          LEFT JOIN domains d ON d.id = l.domain_id
           LEFT JOIN bios b ON b.id = bio_id
           LEFT JOIN qrs q ON q.id = qr_id
          WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)

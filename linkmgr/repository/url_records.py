@@ -53,8 +53,7 @@ def read_named(user_id: int, link_id: int) -> Row:
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
-    """Return the user's link with this short URL as `read` does, or None. The statement names `public.domains`, because
-    a restricted key may not use the domain of its link."""
+    """Return the user's link with this short URL as `read` does, or None."""
     link = replica_row(
         """
         SELECT * FROM link_details
@@ -62,7 +61,7 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
                         AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                             ELSE (SELECT d.id FROM public.domains d WHERE host = %(host)s) END)
+                                             ELSE (SELECT d.id FROM domains d WHERE host = %(host)s) END)
         """,
         user_id=user_id,
         alias=short.alias,

@@ -55,16 +55,23 @@ def require(key: Key, scope: str, limits: Collection[str], selections: Sequence[
 
 
 def _require_restricted(key: Key, limits: Collection[str], selections: Sequence[str]) -> None:
-    """Refuse operations that do not know the limits of the key, and those that change what other rows depend on."""
-    limited, remedy = (
-        "the rows that it created" if key.domains is None else "some of your branded domains",
-        "Use another key.",
-    )
+    """Refuse operations that are not checked for restricted keys."""
     is_allowed = (not key.own_only or "own_only" in limits) and (key.domains is None or "domains" in limits)
-    if selections and not any(request.args.get(name) for name in selections):
-        is_allowed, remedy = False, f"Send {', '.join(selections[:-1])} or {selections[-1]}, or use another key."
     if not is_allowed:
-        raise AppError("key_confined", limited=limited, remedy=remedy)
+        raise _confined(key)
+    if selections and not any(request.args.get(name) for name in selections):
+        raise _confined(key, f"Send {', '.join(selections[:-1])} or {selections[-1]}, or use another key.")
+
+
+def _confined(key: Key, remedy: str = "Use another key.") -> AppError:
+    limited = "the rows that it created" if key.domains is None else "some of your branded domains"
+    return AppError("key_confined", limited=limited, remedy=remedy)
+
+
+def require_unrestricted(key: Key | None) -> None:
+    """Refuse a part of an operation that restricted keys may use."""
+    if key is not None and key.is_restricted:
+        raise _confined(key)
 
 
 def grantable(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
@@ -72,11 +79,9 @@ def grantable(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
     key = caller and caller.key
     if key is None:
         scopes = granted([ALL, ADMIN] if is_admin else [ALL])
-        return {"scopes": sorted(scopes), "domains": None, "own_only": False, "expires": None, "allowed_ips": None}
+        return {"scopes": sorted(scopes), "expires": None, "allowed_ips": None}
     return {
         "scopes": sorted(granted(key.scopes)),
-        "domains": key.domains,
-        "own_only": key.own_only,
         "expires": key.expires,
         "allowed_ips": key.allowed_ips,
     }

@@ -139,9 +139,9 @@ class Key(Stored):
     )
     own_only = member(
         Boolean(load_default=False),
-        "Limits the key to the rows that it creates. It cannot be changed later.",
+        "Limits the key to the links and QR codes that it creates. It cannot be changed later.",
         False,
-        label="Only the links, QR codes and other rows that it creates",
+        label="Only the links and QR codes that it creates",
         fixed=True,
     )
     expires = member(
