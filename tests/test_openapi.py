@@ -152,6 +152,21 @@ def test_integers_have_64_bits_unless_they_are_clamped() -> None:
             assert schema["format"] == "int64", schema
 
 
+def test_generators_read_each_schema_whole() -> None:
+    """Examples beside a reference, patterns of headers, large numbers and closed responses break some of them."""
+    for schema in parts(document()):
+        assert not {"$ref", "examples"} <= schema.keys(), schema
+        assert schema.get("maximum", 0) <= 2**53, schema
+        assert schema.get("additionalProperties") is not False, schema
+        assert not (schema.get("in") == "header" and "pattern" in schema["schema"]), schema
+
+
+def test_the_description_is_a_paragraph_with_a_link_to_the_reference() -> None:
+    description = document()["info"]["description"]
+    assert "\n\n" not in description
+    assert f"({BASE_URL}/api/docs)" in description
+
+
 # --- bodies
 
 

@@ -80,7 +80,7 @@ class QrCodesCreate(Bulk):
 _INDEX = shapes.number(0) | {"description": "The position of the element in the request, from 0."}
 _FAILURE = shapes.record(
     index=_INDEX,
-    error={"type": "integer", "enum": [1]},
+    error=shapes.ref("Failure"),
     code="alias_taken",
     message="This alias is already in use. Choose another one.",
     errors=shapes.ERRORS,

@@ -48,12 +48,13 @@ def _contents(app: Flask) -> Markup:
     from linkmgr.errors import CATALOGUE  # noqa: PLC0415
     from linkmgr.openapi.contents import contents  # noqa: PLC0415
     from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
+    from linkmgr.openapi.document import INTRODUCTION  # noqa: PLC0415
 
     document = json.loads(_document(app))
     rendered = render_template(
         "docs_operations.html",
         base_url=document["servers"][0]["url"],
-        introduction=prose(document["info"]["description"]),
+        introduction=prose(INTRODUCTION),
         sections=list(Reader(document, contents(app)).sections()),
         errors_of_all=[error(code) for code in CATALOGUE],
     )

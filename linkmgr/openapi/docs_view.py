@@ -134,11 +134,14 @@ class Reader:
 
     def tables(self, section: Section, routes: list[Route]) -> Iterator[View]:
         bodies = self._bodies(routes)
+        declared = [route.operation.body().fields for route in routes if route.operation.body]
+        examples = {name: field.metadata["examples"] for fields in declared for name, field in fields.items()}
         rows: list[View] = []
         names = dict.fromkeys(name for _, body in bodies for name in body["properties"])
         for name in sorted(names, key=lambda name: "required" not in self._needed(name, bodies)):
             schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
-            rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
+            with_example = schema | {"examples": examples[name]}  # a reference has none
+            rows += [self.row(name, with_example, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
         if rows:
             yield {"title": "Members of the body", "rows": rows}
         for title, path in section.tables.items():

@@ -27,7 +27,7 @@ from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 _PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
 _LIMITS = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
 _LIMITS |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
-_INTRODUCTION = prose(__file__, **_LIMITS, OTHER=OTHER, PROBLEMS=_PROBLEMS)  # read when a worker starts
+INTRODUCTION = prose(__file__, **_LIMITS, OTHER=OTHER, PROBLEMS=_PROBLEMS)  # read when a worker starts
 
 
 def _parameter(place: str, name: str, about: str, schema: JsonSchema, **others: Any) -> JsonSchema:
@@ -37,9 +37,10 @@ def _parameter(place: str, name: str, about: str, schema: JsonSchema, **others: 
 _CURRENT = "The ETag of the response that you have. If it is current, the response is a 304 without a body."
 _IF_NONE_MATCH = _parameter("header", "If-None-Match", _CURRENT, {"type": "string"})
 _REPEATABLE = "Makes the request safe to repeat: a new random value, such as a UUID."
-_UUID = text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN)
+_UUID = text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH)
 _UNCHANGED = "The ETag that you have read. If the record has changed since, nothing is changed."
-_ETAG = text('"4711-5d41402abc4b2a76"', pattern=conditional_writes.PATTERN)
+_ETAG = text('"4711-5d41402abc4b2a76"')
+_MAX_NUMBER = 2**53  # that every JSON parser reads exactly
 _HEADERS: tuple[JsonSchema, ...] = (
     _parameter("header", idempotency.HEADER, _REPEATABLE, _UUID),
     _parameter("header", conditional_writes.HEADER, _UNCHANGED, _ETAG),
@@ -76,8 +77,11 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
 
 
 def _with_formats(schema: Any) -> Any:
-    """Return a part of the document whose integers have 64 bits, but for `limit` and `page`, which are clamped."""
+    """Return a part of the document whose integers have 64 bits, but for `limit` and `page`, which are clamped. The
+    format stands for a maximum that parsers cannot read."""
     match schema:
+        case {"maximum": int(maximum), **others} if maximum > _MAX_NUMBER:
+            return _with_formats(others)
         case dict():
             is_long = "integer" in schema.get("type", ()) and schema.keys().isdisjoint({"enum", "default"})
             return {name: _with_formats(value) for name, value in schema.items()} | (
@@ -171,10 +175,12 @@ def build(app: Flask, base_url: str) -> JsonSchema:
     records = records_of(contents)
     events = {event: name for section, _ in contents for event, name in section.events.items()}
     about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
+    subject = INTRODUCTION.partition("\n\n")[0]
+    reference = f"The [reference]({base_url}/api/docs) describes authentication, lists, errors, retries and limits."
     document: JsonSchema = _with_formats(
         {
             "openapi": "3.1.0",
-            "info": {"title": "linkmgr", "version": RELEASE, "description": _INTRODUCTION},
+            "info": {"title": "linkmgr", "version": RELEASE, "description": f"{subject} {reference}"},
             "servers": [{"url": base_url}],
             "security": [{"key": []}],
             "tags": [{"name": section.title, "description": section.description} for section, _ in contents],

@@ -133,7 +133,8 @@ def is_cacheable(route: Route) -> bool:
 
 def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
     stated = route.operation
-    content: JsonSchema = {"schema": with_warnings(stated.answer)}
+    named = {"$ref": stated.answer["$ref"]} if "$ref" in stated.answer else {}  # without an example beside it
+    content: JsonSchema = {"schema": named or with_warnings(stated.answer)}
     if example := example_of(stated.answer, records):
         content["example"] = example
     headers = _headers(
@@ -177,7 +178,6 @@ def of(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
 def headers() -> JsonSchema:
     number: JsonSchema = {"type": "integer", "minimum": 0}
     schemas = {name: number for name in _LIMITS | _RETRY | _ROWS if not name.startswith("RateLimit")}
-    schemas |= {name: {"type": "string", "enum": ["true"]} for name in _REPLAYED}
     always = {name: {"required": True} for name in _LIMITS | _RETRY | _ID | _TAG}
     return {
         name: {"description": description, "schema": schemas.get(name, {"type": "string"}), **always.get(name, {})}
@@ -189,7 +189,7 @@ def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
     """Return the schemas of errors."""
     codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown"}
     error = record(
-        error={"type": "integer", "enum": [1]},
+        error=ref("Failure"),
         message={"type": "string", "description": "A sentence for people."},
         code={"type": "string", "x-known-values": sorted(codes_of_all), "description": "Stable, for programs."},
     )

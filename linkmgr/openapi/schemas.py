@@ -35,7 +35,7 @@ def _member(field: fields.Field[Any]) -> JsonSchema:
         schema
         | ({"description": description} if description else {})
         | ({} if default is None else {"x-default": default})
-        | {"examples": field.metadata["examples"]}
+        | ({} if "$ref" in schema else {"examples": field.metadata["examples"]})
     )
 
 

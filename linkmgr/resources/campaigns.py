@@ -9,7 +9,6 @@ from linkmgr.repository import campaigns
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Stored, created, row_id
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
-_ROTATOR = {"anyOf": [{"type": "string", "pattern": "^https?://"}, {"type": "boolean", "enum": [False]}]}
 
 
 def _generate_name() -> str:
@@ -50,7 +49,7 @@ campaign is `public`. Responses to create and update contain the name as `domain
         True,
         label="Everyone may open the rotator and the list of its links",
     )
-    rotator = member(Shown(_ROTATOR), "`false` without a slug.", "https://go.example.org/r/summer", shown=READ)
+    rotator = member(Shown({}), "A URL, or `false` without a slug.", "https://go.example.org/r/summer", shown=READ)
     list = member(Shown({"type": "string"}), "", "https://go.example.org/u/dana/summer-17", shown=READ)
     date = created(shown=EXPORT)
 

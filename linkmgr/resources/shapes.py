@@ -126,6 +126,7 @@ RECORDS: dict[str, JsonSchema] = {
     )
     | {"required": ["result", "perpage", "maxpage"]},
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
+    "Failure": {"type": "integer", "enum": [1], "examples": [1]},
     "Done": with_warnings(record(error=ref("Success"), message="Done.")),
 }
 

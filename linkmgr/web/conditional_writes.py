@@ -31,7 +31,6 @@ HEADER = "If-Match"
 CHANGES = ("PUT", "DELETE")  # the methods that read If-Match
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
-PATTERN = rf"^(?:\*|{_TAGS})$"
 _VERSION = re.compile(r'"([0-9]+)-[^"]*"')
 
 View = Callable[..., Any]

@@ -29,7 +29,6 @@ _LARGE = 16 << 10  # bytes of an answer after which the limits are always checke
 _NOT_STORED = (401, 409, 412, 422, 429)  # the request is not carried out, and may be later
 _BARE = r"[!#-~][ -~]*"
 _QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
-PATTERN = f"^(?:{_BARE}|{_QUOTED})$"
 
 
 class Replay(Exception):
