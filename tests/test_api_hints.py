@@ -34,8 +34,8 @@ def test_a_link_is_found_by_its_alias(alice: Client, bob: Client, sql: Sql) -> N
     assert alice.get("/api/urls?alias=summer").get_json()["id"] == own
     assert alice.get(f"/api/urls?alias=summer&domain={domain['name']}").get_json()["id"] == branded
     assert alice.get(f"/api/urls?alias=summer&domain={domain['name']}/").get_json()["id"] == branded
-    scheme, _, host = domain["name"].partition("://")
-    ports = {"": True, ":443": scheme == "https", ":80": scheme == "http", ":8080": False}
+    host = domain["name"].partition("://")[2]
+    ports = {"": True, ":443": True, ":80": True, ":8080": False}  # the scheme does not matter
     for port, is_served in ports.items():
         answer = alice.get(f"/api/urls?alias=summer&domain={host}{port}").get_json()
         assert answer.get("id") == (branded if is_served else None), port

@@ -46,10 +46,12 @@ def test_a_link_is_added_to_each_channel_of_an_array(alice: Client, sql: Sql) ->
     assert details(alice, link_id)["channel"] == [first, second]
     assert alice.put(f"/api/url/{link_id}/update", {"channel": [third, first]}).status_code == 200
     assert details(alice, link_id)["channel"] == [first, second, third]
-    nothings: list[Any] = [[], 0, "", None]
+    nothings: list[Any] = [0, "", None]
     for nothing in nothings:
         assert alice.put(f"/api/url/{link_id}/update", {"channel": nothing}).status_code == 200
     assert details(alice, link_id)["channel"] == [first, second, third]
+    assert alice.put(f"/api/url/{link_id}/update", {"channel": []}).status_code == 200
+    assert details(alice, link_id)["channel"] == []
 
 
 def test_a_password_is_never_shown(alice: Client) -> None:
