@@ -89,7 +89,6 @@ def _subscribes(webhook: Row, event: Row) -> bool:
 
 
 def _received(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
-    """Return the data of an event, each with the webhooks that it passes the filters of."""
     if event["type"] in ("visit", "scan"):
         return _visits(event, webhooks)
     try:
@@ -105,7 +104,6 @@ def _received(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
 
 
 def _record(event: Row) -> tuple[Any, list[Row]]:
-    """Return the data of an event, and its rows with the members that filters compare."""
     kind, _, change = event["type"].partition(".")
     if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
@@ -123,7 +121,6 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
 
 
 def _deleted(kind: str, stored: Row) -> Row:
-    """Return the members of a deleted row that the trigger has stored."""
     record = {name: stored[name] for name in _STORED if name in stored}
     if kind == "link":
         domain = stored.get("domain") or settings().base_url
@@ -132,7 +129,6 @@ def _deleted(kind: str, stored: Row) -> Row:
 
 
 def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
-    """Group the visits by the webhooks that get them."""
     targets = {row["id"]: row for row in outbox.targets(event["user_id"], [visit["id"] for visit in event["data"]])}
     groups: dict[tuple[int, ...], tuple[list[Row], list[Row]]] = {}
     for visit in event["data"]:
@@ -145,7 +141,6 @@ def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
 
 
 def _halved(visits: list[Row]) -> list[Any]:
-    """Return the data of as many events as the visits need to fit into deliveries."""
     data, middle = {"visits": visits}, len(visits) // 2
     if not middle or len(orjson.dumps(data)) <= MAX_DATA:
         return [data]
@@ -157,7 +152,6 @@ def _short_url(target: Row | None) -> str:
 
 
 def _passes(webhook: Row, rows: list[Row]) -> bool:
-    """Return True if the event passes each filter of the webhook, with any of its rows."""
     return all(
         any(selected == row.get(name) or (name == "channel" and selected in (row.get(name) or ())) for row in rows)
         for name in _FILTERS
@@ -166,7 +160,6 @@ def _passes(webhook: Row, rows: list[Row]) -> bool:
 
 
 def _shortened(data: Any) -> Any:
-    """Return the data without its largest members, if it does not fit into a delivery."""
     while len(orjson.dumps(data)) > MAX_DATA:
         largest = max(data, key=lambda name: len(orjson.dumps(data[name])))
         data = {name: value for name, value in data.items() if name != largest} | {"truncated": True}

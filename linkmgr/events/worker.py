@@ -46,7 +46,6 @@ class Dispatcher:
                 deliveries.store_results([_result(delivery, response) for delivery, response in results])
 
     def _claim(self) -> bool:
-        """Begin to send deliveries that are due. Return False if there are none."""
         running = self._sender.deliveries
         if len(running) >= MAX_TRANSFERS:
             return False

@@ -50,7 +50,6 @@ def _packed(details: Row, rows: list[ImportRow]) -> Row:
 
 
 def _unpack(user_id: int, records: list[Row]) -> Iterator[ImportRow]:
-    """Yield the rows of a list in import_rows."""
     for record in records:
         for values in json.loads(keys.unseal(user_id, record["content"])):
             row = ImportRow(*values)
@@ -91,13 +90,11 @@ class Batch:
                 self.visits += visits.convert(self.user_id, link_id, row.visits)
 
     def store(self) -> None:
-        """Store the rows, in a transaction."""
         if self._sent:
             self.store_links(self.rows, self._sent)
         self.store_visits()
 
     def report(self, row: ImportRow) -> dict[str, str]:
-        """Return the columns of a row that failed."""
         return row.raw
 
     def store_links(self, rows: list[ImportRow], sent: list[Sent]) -> None:

@@ -96,7 +96,6 @@ def service_of(loaded: Row) -> Service:
 
 
 def service(members: Row) -> Service:
-    """Return the service that a form names."""
     return service_of(load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields}))
 
 
@@ -105,7 +104,6 @@ def rules_of(members: Row) -> Row:
 
 
 def recognize(upload: uploads.Upload, rules: Row) -> File:
-    """Return the uploaded file and its form."""
     source = None if rules["source"] == "auto" else rules["source"]
     mapping = parse_mapping(rules["mapping"])
     return requests.recognize(upload.file, upload.size, upload.name, source, mapping)

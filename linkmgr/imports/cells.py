@@ -19,7 +19,6 @@ _MAX_CELL = 5000  # characters of a cell of a row that is longer
 
 
 def as_text(value: Any) -> str:
-    """Return a value as a cell of a CSV."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -52,7 +51,6 @@ class Cells:
         return iter(self._names)
 
     def name(self, column: str) -> str:
-        """Return the column as the source has it."""
         return self._names.get(column, column)
 
     def word(self, column: str) -> str:
@@ -60,7 +58,6 @@ class Cells:
         return self._texts[self._names[column]].strip() if column in self._names else ""
 
     def text(self, column: str) -> str:
-        """Return a text, or "" for none."""
         return value(self.word(column)) if self._has_words else self.word(column)
 
 
@@ -110,7 +107,6 @@ def _shorten(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def is_secret(text: str) -> bool:
-    """Return True for the name of a column that may have passwords, or for a text with such a name."""
     return _SECRET.search(text) is not None
 
 

@@ -37,7 +37,6 @@ def utc(text: str, *, end_of_day: bool = False) -> str | None:
 
 
 def time(text: str, what: str, *, end_of_day: bool) -> str | None:
-    """Return a time of a row as `utc` does."""
     try:
         return utc(text, end_of_day=end_of_day)
     except ValueError:
@@ -45,7 +44,6 @@ def time(text: str, what: str, *, end_of_day: bool) -> str | None:
 
 
 def count(text: str) -> int | None:
-    """Return a number of clicks, or None for none."""
     text = cells.value(text)
     if not text or text.lower() in _NEVER[2:]:
         return None

@@ -172,7 +172,6 @@ def _take(rows: Iterator[ImportRow | None], stored: int) -> tuple[list[ImportRow
 
 
 def _read_service(details: Row) -> None:
-    """Read a page."""
     user_id, import_id, before = details["user_id"], details["id"], details["found"]
     try:
         token = keys.unseal(user_id, details["token"])
@@ -254,7 +253,6 @@ def _store_some(details: Row, waiting: list[Row]) -> None:
 
 
 def _prepare(details: Row, waiting: list[Row]) -> Batch:
-    """Return the batch of the first of these rows."""
     kind = waiting[0]["kind"]
     if kind in _ALONE:
         waiting = waiting[:1]
@@ -285,7 +283,6 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
 
 
 def _notes(details: Row) -> str:
-    """Return what the user should know about an import that is done."""
     notes = []
     if details["missing"]:
         number = f"{details['missing']:,}"

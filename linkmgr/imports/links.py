@@ -52,7 +52,6 @@ class Sent:
 
     @property
     def is_generated(self) -> bool:
-        """Return True unless its user has chosen its alias."""
         return "custom" not in self.link
 
 
@@ -69,7 +68,6 @@ def skipped(row_id: int, reason: str = "You have this row already, which is kept
 
 
 def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
-    """Return those of the hosts of these rows that are branded domains of the user."""
     return imported.own_ids(user_id, "domains", "host", [*{row.host for row in rows}])
 
 
@@ -115,7 +113,6 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
 
 
 def _with_columns(error: AppError, columns: Mapping[str, str]) -> AppError:
-    """Return an error that names the columns of the source in place of members."""
     if error.code != "invalid" or not isinstance(error.errors, list):
         return error
     problems = []
@@ -126,7 +123,6 @@ def _with_columns(error: AppError, columns: Mapping[str, str]) -> AppError:
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:
-    """Store the links of a batch that have not failed, in a transaction."""
     sent = [row for row in sent if not row.outcome]
     last_id = imported.last_id()
     names = {name for row in sent for name in row.channels}
@@ -187,7 +183,6 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
 
 
 def _merged(row: Sent, link: Row) -> Outcome:
-    """Skip a link for which one of another host with the same alias and URL stands."""
     clicks = f" Its {row.clicks:,} clicks are not added." if row.clicks else ""
     own = urlsplit(settings().base_url).netloc
     first, second = (f"{host or own}/{row.name['alias']}" for host in (row.moved_from, link["source_host"]))
@@ -195,7 +190,6 @@ def _merged(row: Sent, link: Row) -> Outcome:
 
 
 def _clash(row: Sent, other_host: str | None) -> Outcome:
-    """Refuse an alias that a link of another host has here."""
     alias, own = row.name["alias"], urlsplit(settings().base_url).netloc
     in_use = f"is the link that was imported from {other_host}/{alias}" if other_host else "is already in use"
     message = f"{row.moved_from or own}/{alias} would become {own}/{alias}, which {in_use}."

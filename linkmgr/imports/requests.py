@@ -69,7 +69,6 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
 
 
 def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
-    """Return the file of a draft, which the console shows before the import begins."""
     details = imports.details(user_id, import_id)
     if details is None or details["state"] != "draft":
         raise not_found("import")
@@ -77,7 +76,6 @@ def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
 
 
 def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
-    """Begin the import of a draft."""
     file = draft(user_id, import_id, mapping)
     _require_known(file)
     with transaction.in_transaction():
@@ -86,7 +84,6 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
 
 
 def resume(user_id: int, import_id: int) -> None:
-    """Continue an import that waits for its user."""
     with transaction.in_transaction():
         imports.resume(user_id, import_id)
         imports.enqueue(user_id, import_id)
@@ -133,7 +130,6 @@ def preview(user_id: int, origin: File | Service) -> Row:
 
 
 def _notes(origin: File | Service) -> list[str]:
-    """Return what an import of these columns would leave out."""
     notes = []
     if "custom" not in origin.mapping:
         notes.append("No column of aliases was found: each link gets a new one. Name it as custom in the mapping.")
@@ -153,7 +149,6 @@ def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
 
 
 def _describe(row: ImportRow, sent: Sent) -> Row:
-    """Return a row as it would be stored. Channels that are missing would be made."""
     return {
         "number": row.number,
         "link": {name: str(value) for name, value in (sent.body or row.record).items() if name != "password"},

@@ -55,7 +55,6 @@ class ImportRow(NamedTuple):
 
     @property
     def host(self) -> str:
-        """Return the host of the short URL in the source, or ""."""
         domain = str(self.record.get("domain") or "").strip().lower()
         try:
             return urlsplit(domain if "://" in domain else f"//{domain}").hostname or ""
@@ -64,13 +63,11 @@ class ImportRow(NamedTuple):
 
     @property
     def foreign_host(self) -> str:
-        """Return the host of the short URL in the source if it is not ours, else ""."""
         host = self.host
         return "" if host == urlsplit(settings().base_url).hostname else host
 
     @property
     def channels(self) -> list[str]:
-        """Return the names of the channels for the tags."""
         names = (_CONTROL.sub(" ", tag).strip()[:MAX_CHANNEL_NAME].strip() for tag in self.tags)
         return [name for name in dict.fromkeys(names) if name]
 

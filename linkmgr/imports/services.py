@@ -54,7 +54,6 @@ class Service(ABC):
         """Read a page. The first cursor is None. `read` is the number of links that were read so far."""
 
     def rows(self, page: Page, number: int) -> list[ImportRow]:
-        """Return the rows of a page, the first with this number."""
         rows = [
             [row] if isinstance(row, ImportRow) else self._converter.rows(n, to_record(row, str(row)))
             for n, row in enumerate(page.rows, number)
@@ -62,7 +61,6 @@ class Service(ABC):
         return [row._replace(number=n) for n, row in enumerate(chain.from_iterable(rows), number)]
 
     def _call(self, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:
-        """Return the members of a JSON response with status 200."""
         outbound_budget.spend_page(self.user_id)
         try:
             headers = {"Accept": "application/json"} | self._headers
@@ -269,7 +267,6 @@ SERVICES = tuple(_CLASSES)
 
 
 def _base(address: str, *suffixes: str) -> str:
-    """Return the address of a service without the path of its API."""
     base = address.strip().rstrip("/")
     for suffix in suffixes:
         base = base.removesuffix(suffix).rstrip("/")
@@ -279,7 +276,6 @@ def _base(address: str, *suffixes: str) -> str:
 
 
 def _find(value: Any, *names: str) -> Any:
-    """Return the member of a member of a JSON object, or None if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -307,7 +303,6 @@ def connect(source: str, address: str, token: str, user_id: int) -> Service:
 
 
 def first_rows(service: Service, limit: int) -> list[ImportRow]:
-    """Return the first links."""
     page = service.page(None, 0)
     if not page.rows and page.following:
         page = service.page(page.following, 0)

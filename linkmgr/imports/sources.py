@@ -130,7 +130,6 @@ def recognize_source(columns: Iterable[str]) -> Source | None:
 
 
 def mapping_of(source: Source | None, columns: list[str]) -> dict[str, str]:
-    """Return the column of each member: the source's, or a guess."""
     names = {normalize(column): column for column in reversed(columns)}
     candidates = source.columns if source else _GUESSES
     firsts = {member: next(filter(names.get, candidates.get(member, ())), None) for member in MEMBERS}

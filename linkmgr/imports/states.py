@@ -43,7 +43,6 @@ def is_true(text: str) -> bool:
 
 
 def _state(column: str, text: str, clicks: int | None) -> str:
-    """Return the state that a text of a column means, or ""."""
     if column in _STARTS:
         return "is not valid yet" if _is_later(text) else ""
     if column in LIMITS:

@@ -17,7 +17,6 @@ def store(user_id: int, import_id: int, file: IO[bytes]) -> None:
 
 
 def open_file(details: Row) -> io.BufferedReader:
-    """Return the file of an import."""
     return io.BufferedReader(_StoredFile(details["user_id"], details["id"], details["size"]), 1 << 16)
 
 

@@ -45,14 +45,12 @@ def _parse_array(text: str) -> list[Any] | None:
 
 
 def split_short_url(text: str) -> tuple[str, str]:
-    """Return the host and the alias of a short URL. The host is empty for an alias alone."""
     if match := _SHORT_URL.fullmatch(text):
         return match[1] or match[3], (match[2] or match[4] or "").strip("/")
     return "", text.strip("/")
 
 
 def ignored_columns(source: Source | None, mapping: Mapping[str, str], columns: list[str]) -> list[str]:
-    """Return the columns that become nothing, such as limits that are not reached. Those of our exports are known."""
     if source and source.name == "linkmgr":
         return []
     used = {*states.WATCHED.difference(states.LIMITS), *_DEVICES, _ERROR, *map(normalize, mapping.values())}
@@ -85,7 +83,6 @@ class Converter:
         return [row, *(row._replace(record=row.record | members, clicks=None) for members in others[:_MAX_NAMES])]
 
     def _names(self, values: Mapping[str, Any]) -> list[dict[str, str | None]]:
-        """Return the domains and aliases of the short URLs of a link."""
         cells = {normalize(name): value for name, value in values.items()}
         lists = [cell if isinstance(cell := cells.get(name), list) else [cell] for name in self._short_urls]
         texts = [text for texts in lists for text in texts]
@@ -191,7 +188,6 @@ def _check_password(record: dict[str, Any], *, has_password: bool) -> None:
 
 
 def _add_devices(record: dict[str, Any], values: Cells) -> None:
-    """Add the targets that Dub and Short.io have for the devices of a maker."""
     targets = [
         {"device": device, "link": values.text(column)}
         for column, devices in _DEVICES.items()
@@ -223,7 +219,6 @@ def _address(value: Any) -> str:
 
 
 def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "") -> RawVisit:
-    """Return a raw visit. Raise Unreadable if its time is unknown."""
     moment = figures.time(as_text(time), "a time", end_of_day=False)
     if moment is None:
         raise Unreadable("has no time.")
@@ -239,7 +234,6 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
 
 
 def visit_row(number: int, record: Record) -> ImportRow:
-    """Return a row of YOURLS' table of visits."""
     values = record.values
     members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
     try:

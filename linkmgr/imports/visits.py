@@ -19,7 +19,6 @@ _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 
 
 def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
-    """Return the visits of a service that can be stored."""
     return [
         record_visit.imported(link_id, user_id, **visit._asdict() | {"at": at})
         for visit in raw
@@ -28,7 +27,6 @@ def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
 
 
 def _timestamp(text: str) -> float | None:
-    """Return the time of a visit in UTC, or None if it is unknown or too old."""
     try:
         at = datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:

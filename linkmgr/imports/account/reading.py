@@ -81,7 +81,6 @@ def read(stream: IO[bytes], kinds: Iterable[str] = FILES) -> Iterator[ImportRow 
 
 
 def first_rows(stream: IO[bytes], limit: int) -> list[ImportRow]:
-    """Return the first rows of the CSV, or the first links of a zip, for a preview."""
     return [_shown(row) for row in islice(read(stream, ["links"]), 10 * limit) if row][:limit]
 
 
@@ -115,7 +114,6 @@ def _read_csv(stream: IO[bytes]) -> Iterator[ImportRow | None]:
 
 
 def _row(line: str, number: int, kind: str, where: str) -> ImportRow:
-    """Return the row of a line. A problem with it begins with `where`."""
     try:
         return ImportRow(number, strict_json.parse(line.encode() or b"[]"), kind=kind)
     except (strict_json.NotJson, AppError):
@@ -139,7 +137,6 @@ def _raw(file: str, line: str) -> dict[str, str]:
 
 
 def report(row: ImportRow) -> dict[str, str]:
-    """Return the columns of a row that failed, which may be mended."""
     record = {name: value for name, value in row.record.items() if name != "password"}
     line = json.dumps(record, ensure_ascii=False)
     if len(line) > _MAX_LINE and "image" in record:  # a logo, which can be added later

@@ -212,7 +212,6 @@ class Lines(Batch):
 
 
 def _to_link(row: ImportRow) -> ImportRow:
-    """Return a line of links as a row of another file."""
     record = row.record
     link = {name: record[name] for name in record.keys() & _LINK}
     link |= {"domain": record.get("domain"), "custom" if record.get("custom") else "alias": record.get("alias")}
@@ -239,7 +238,6 @@ def _count(value: Any) -> int:
 
 
 def _type(value: Any, splash: dict[str, int], overlays: dict[str, int]) -> Any:
-    """Return the type of a link, with the id of its splash page or overlay."""
     if isinstance(value, int):
         return splash.get(str(value), "splash")
     if isinstance(value, str) and value.startswith("overlay-"):
@@ -249,7 +247,6 @@ def _type(value: Any, splash: dict[str, int], overlays: dict[str, int]) -> Any:
 
 
 def _time_of(record: Row) -> str | None:
-    """Return the time of a record, or None if it has none."""
     try:
         return utc(str(record.get("date")))
     except ValueError:

@@ -32,7 +32,6 @@ class Form(NamedTuple):
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Return the column of each member; guesses, if there is no source."""
         return mapping_of(self.source, self.columns)
 
 
@@ -49,7 +48,6 @@ def recognize(start: bytes) -> Form:
 
 
 def _recognize_json(head: Head) -> Form:
-    """Return the form of objects in lines, or in an array, which may be a member of an object in one line."""
     first_line = next(filter(str.strip, text.lines(io.StringIO(head.text, newline="")))).strip()
     objects = first_objects(json_lines, head)
     form = _json_form("jsonl", objects)
@@ -69,7 +67,6 @@ def _json_form(file_format: str, records: list[dict[str, Any]]) -> Form:
 
 
 def _whole_lines(head: Head) -> str:
-    """Return the text without a last line that may continue behind it."""
     if head.is_whole:
         return head.text
     end = max(head.text.rfind("\n"), head.text.rfind("\r")) + 1

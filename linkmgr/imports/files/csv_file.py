@@ -23,7 +23,6 @@ csv.field_size_limit(text.MAX_RECORD)
 
 
 def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
-    """Yield the cells of each record. An empty line has none."""
     size = 0
 
     def bounded() -> Iterator[str]:
@@ -80,7 +79,6 @@ def _is_row(line: str, number: int) -> bool:
 
 
 def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
-    """Return the columns in the first line that is not empty, and the records behind it."""
     delimiter = ""
     for line in lines:
         if separator := _SEPARATOR.fullmatch(line):
@@ -104,7 +102,6 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
 
 
 def _delimiter_of(line: str) -> str:
-    """Return the most frequent delimiter of a header line."""
     return max(DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
 
 

@@ -21,7 +21,6 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def parse(text: str) -> Record:
-    """Return the members of an object, or a problem."""
     shown = mended(text.strip())
     try:
         return to_record(orjson.loads(shown), shown)
@@ -36,7 +35,6 @@ def to_record(value: Any, shown: str) -> Record:
 
 
 def json_lines(file: TextIO) -> Iterator[Record | None]:
-    """Yield the records, and None for each line that is empty."""
     for line in text.lines(file):
         yield parse(line) if line.strip() else None
 
@@ -82,7 +80,6 @@ def has_array(text: str) -> bool:
 
 
 def first_objects(read: Callable[[TextIO], Iterator[Record | None]], head: Head) -> list[dict[str, Any]]:
-    """Return the objects in the first text of a file."""
     objects = list[dict[str, Any]]()
     try:
         objects += (

@@ -46,7 +46,6 @@ LOG = ("click_id", "click_time", "shorturl", "referrer", "user_agent", "ip_addre
 
 
 def _is_wanted(columns: list[str]) -> bool:
-    """Return True for the columns of links or visits."""
     return len(columns) <= MAX_COLUMNS and any({*names} <= {*columns} for names in (LINKS[:2], VISITS))
 
 
@@ -70,7 +69,6 @@ def _lexemes(buffer: Buffer) -> Iterator[str | None]:
 
 
 def sql_records(file: TextIO) -> Iterator[Record | None]:
-    """Yield the rows of all tables of YOURLS, and None after each piece of the file."""
     buffer, tables, statement = Buffer(file), dict[str, list[str]](), ""
     for lexeme in _lexemes(buffer):
         if lexeme is None:
@@ -87,7 +85,6 @@ def sql_records(file: TextIO) -> Iterator[Record | None]:
 
 
 def _created(statement: str) -> dict[str, list[str]]:
-    """Return the columns of a CREATE TABLE by its name, if it has links or visits. Each column begins a line."""
     if not (create := _CREATE.match(statement)):
         return {}
     names = [column[1].strip(_QUOTES) for column in _COLUMN.finditer(statement, create.end())]
@@ -96,7 +93,6 @@ def _created(statement: str) -> dict[str, list[str]]:
 
 
 def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
-    """Return the columns of an INSERT whose rows follow, or None if it has neither links nor visits."""
     if statement.rstrip()[-6:].upper() != "VALUES" or not (insert := _INSERT.fullmatch(statement.rstrip())):
         return None
     name, listed = insert[1].strip(_QUOTES), insert[2]
@@ -106,7 +102,6 @@ def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
 
 
 def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Record | None]:
-    """Yield the rows of an INSERT, the first of which has begun, and None after each piece of the file."""
     is_row = True
     while is_row:
         values, end = _values(buffer)

@@ -77,7 +77,6 @@ def mended(text: str) -> str:
 
 
 def open_text(stream: IO[bytes]) -> TextIO:
-    """Return the text of a file, in which lines keep their ends."""
     stream.seek(0)
     start = stream.read(HEAD)
     stream.seek(0)
