@@ -27,7 +27,6 @@ class Background:
         self._starting = threading.Lock()
 
     def start(self) -> None:
-        """Start the thread, unless it has been started."""
         with self._starting:
             if self._thread.ident is None:
                 self._thread.start()

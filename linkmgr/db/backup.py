@@ -91,7 +91,6 @@ def dump(file: Path) -> None:
 
 @_terminable()
 def restore(file: Path) -> None:
-    """Restore a dump into an empty database in one transaction."""
     if migrations.current_version():
         raise BackupError("The database is not empty: restore into an empty one.")
     with NamedTemporaryFile("w") as contents:

@@ -20,7 +20,6 @@ class Unavailable(SystemExit):
 
 
 def is_reachable(path: Path, user: pwd.struct_passwd) -> bool:
-    """Return True if `user` may enter all parent folders of the path."""
     return all(
         parent.stat().st_mode & 0o001 or (parent.stat().st_uid == user.pw_uid and parent.stat().st_mode & 0o100)
         for parent in path.resolve().parents
@@ -47,7 +46,6 @@ def _binary_folders() -> Iterator[Path]:
 
 
 def _folders_with(program: str) -> Iterator[tuple[Path, int]]:
-    """Yield the folders that have a program, and its major version."""
     for folder in _binary_folders():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             result = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603

@@ -88,7 +88,6 @@ class Server:
         self._environment = {**inherited, "LC_ALL": "C"}
 
     def ensure(self) -> None:
-        """Start the server unless this or another process runs it."""
         if (self._child and self._child.poll() is None) or time.monotonic() < self._next_start:
             return
         # Acquiring the lock again fails as long as a process of the dead server is alive.
@@ -184,7 +183,6 @@ class Server:
             socket.unlink()
 
     def _create_cluster(self, binaries: Path, major: int) -> None:
-        """Run initdb in a temporary folder, then rename it."""
         new = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
@@ -251,6 +249,5 @@ def running(folder: Path | None) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def server(folder: Path | None) -> Iterator[str]:
-    """Run a server during the block and yield its DSN."""
     with running(folder) as started:
         yield _dsn(started.data)

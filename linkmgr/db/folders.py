@@ -52,7 +52,6 @@ def exists(folder: Path) -> bool:
 
 
 def is_running(folder: Path) -> bool:
-    """Return True if the server of `folder` is running, for example because the service is."""
     data = data_folder(folder)
     try:
         return is_running_on(data, (data / "postmaster.pid").read_text().split("\n", maxsplit=1)[0])

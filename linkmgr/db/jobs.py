@@ -142,7 +142,6 @@ def put_back(job: Row, *, delay: float, failed: bool, stays: bool = False) -> No
 
 
 def move_to(job: Row, kind: str) -> None:
-    """Make a job due as one of another kind, unless the lease expired and another process took it."""
     run_unsynced(
         """
         UPDATE jobs SET kind = %(kind)s, due = now(), attempts = 0, lost = 0
@@ -155,7 +154,6 @@ def move_to(job: Row, kind: str) -> None:
 
 
 def release() -> None:
-    """Make the jobs that stay with this thread due for other processes."""
     run_unsynced("UPDATE jobs SET due = now(), holder = NULL WHERE holder = %(holder)s", holder=_local.holder)
 
 
@@ -169,7 +167,6 @@ def reset_lost(job: Row) -> None:
 
 
 def remove(job: Row) -> None:
-    """Delete a completed job, unless the lease expired and another process took it."""
     run_unsynced(
         "DELETE FROM jobs WHERE id = %(id)s AND due = %(lease)s::timestamptz",
         id=job["id"],
@@ -222,7 +219,6 @@ def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
 
 
 def _run(job: Row, pause: Callable[[float], bool]) -> bool:
-    """Run batches until the job is done, the time slice ends or the process stops. Return True if the job is done."""
     began = now = monotonic()
     while not HANDLERS[job["kind"]](job["argument"]):
         if job["lost"] > 1:

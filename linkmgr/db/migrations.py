@@ -98,7 +98,6 @@ def current_version() -> int:
 
 
 def describe() -> str:
-    """Describe the schema version of the database in one sentence."""
     match current_version():
         case 0:
             return "The database is empty: run 'flask --app app database create'."
@@ -122,6 +121,5 @@ def _describe_search() -> str:
 
 
 def require_current() -> None:
-    """Exit with a message that says what to do if the schema is outdated."""
     if current_version() < VERSION:
         raise MigrationError(describe())

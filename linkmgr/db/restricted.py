@@ -40,7 +40,6 @@ class RestrictedDatabase(Database):
 
 
 def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> None:
-    """Execute the statements of the current request in the schema of the key."""
     pools: dict[str, RestrictedDatabase] = this_app().extensions["linkmgr_restricted"]
     executor.set(pools[OWN if own_only else DOMAINS].of_key(key_id, domains))
 

@@ -51,7 +51,6 @@ class SchemaTooOld(psycopg2.OperationalError):
 
 @cache
 def _prepared(sql: str) -> tuple[str, str]:
-    """Return the PREPARE and EXECUTE statements for a statement with named parameters."""
     names = list(dict.fromkeys(_PARAMETER.findall(sql)))
     name = f"s{abs(hash(sql)):x}"
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", sql).replace("%%", "%")
@@ -94,7 +93,6 @@ class Database:
         return session.register_types(connection)
 
     def _open(self) -> Pooled:
-        """Open a connection and check the schema version."""
         connection = self.connect()
         if session.schema_version(connection) < VERSION:
             connection.close()
@@ -116,7 +114,6 @@ class Database:
             pooled.connection.close()
 
     def close_idle(self) -> None:
-        """Close the connections that are not in use."""
         for pool in self.pools:
             with suppress(IndexError):
                 while True:

@@ -61,7 +61,6 @@ class Transaction:
         self._unsent += "RELEASE SAVEPOINT undoable; "
 
     def begin(self, on_begin: Callable[[], None] | None = None) -> None:
-        """Begin with another function than the usual one, if `on_begin` is not None."""
         self._pooled = self._database.take()
         try:
             self._unsent = "BEGIN; " + self._database.prelude
@@ -77,11 +76,9 @@ class Transaction:
         self._send("ROLLBACK TO SAVEPOINT before_writes")
 
     def commit(self) -> None:
-        """Commit, and wait until the writes are on disk."""
         self._send("COMMIT")
 
     def close(self) -> None:
-        """Roll back what has not been committed."""
         self._unsent = ""
         if self._pooled is not None:
             if self._pooled.connection.get_transaction_status() != TRANSACTION_STATUS_IDLE:

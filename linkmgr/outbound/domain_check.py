@@ -22,7 +22,6 @@ _PROBLEMS = {
 
 
 def challenge_response(host: str, token: str) -> str:
-    """Return the response to a challenge for a host, which only this installation can compute."""
     secret: str = current_app.config["SECRET_KEY"]
     return hmac.new(secret.encode(), f"domain challenge {host} {token}".encode(), hashlib.sha256).hexdigest()
 
@@ -51,7 +50,6 @@ def check(domain: str) -> bool:
 
 
 def dns_record(host: str) -> tuple[str, str, str]:
-    """Return the type, the name and the value of the record that points a host to this service."""
     own = settings().host
     with suppress(ValueError):
         return "A" if ipaddress.ip_address(own).version == 4 else "AAAA", host, own  # noqa: PLR2004

@@ -57,7 +57,6 @@ OPTIONS: dict[int, Any] = {
 
 
 def is_allowed(address: str, port: int) -> bool:
-    """Return True if a socket to this IP address and port may be opened."""
     ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
         ip = ip.ipv4_mapped or ip
@@ -167,7 +166,6 @@ class Fetch(Transfer):
         return bytes(self.received)
 
     def _hop(self, curl: Any, url: bytes, seconds: float) -> tuple[int, bytes | None]:
-        """Return the status and the target of a redirect, or None."""
         self.received.clear()
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(seconds * 1000)))
@@ -183,5 +181,4 @@ class Fetch(Transfer):
 
 
 def fetch(url: str, *, subject: str = "The URL") -> bytes:
-    """Return the body of a response with status 200."""
     return Fetch(url, subject=subject).body()

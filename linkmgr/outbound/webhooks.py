@@ -129,7 +129,6 @@ class Sender:
         self._multi.add_handle(curl)
 
     def wait(self, seconds: float) -> list[tuple[Any, Response]]:
-        """Wait until a transfer makes progress. Return the deliveries that are complete, with their responses."""
         self._multi.perform()
         if not (results := self._finished()):
             self._multi.select(seconds)

@@ -67,7 +67,6 @@ def image_spec(
 
 
 def smallest(payload: str, foreground: str, background: str) -> bytes:
-    """Return a PNG with one pixel per module."""
     return render(ImageSpec(payload, foreground, background, None, "png", 1, _QUIET_ZONE), None)
 
 
@@ -158,12 +157,10 @@ def _pdf(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
 
 
 def _outline(modules: list[bytearray]) -> str:
-    """Return an SVG path with a bar for each run of dark modules."""
     return "".join(f"M{x} {y}h{length}v1h-{length}z" for x, y, length in _bars(modules))
 
 
 def _bars(modules: list[bytearray]) -> Iterator[tuple[int, int, int]]:
-    """Return the start and the length of each run of dark modules."""
     for y, row in enumerate(modules):
         x = row.find(1)
         while x >= 0:

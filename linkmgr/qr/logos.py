@@ -74,7 +74,6 @@ def _read(name: str) -> bytes:
 
 
 def decode(text: object) -> bytes:
-    """Return a PNG or JPEG image in base64 as a small PNG."""
     try:
         image = base64.b64decode(str(text))
     except ValueError:
@@ -83,7 +82,6 @@ def decode(text: object) -> bytes:
 
 
 def reencode(image: bytes) -> bytes:
-    """Return a PNG or JPEG image as a small PNG."""
     if len(image) > MAX_BYTES:
         raise AppError("logo_unusable")
     pool.take("image_busy")

@@ -32,7 +32,6 @@ def _stream(entries: str, content: bytes) -> bytes:
 
 
 def _file(objects: list[bytes]) -> bytes:
-    """Return the file with these objects, which are numbered from 1. The first is the catalog."""
     content, positions = b"%PDF-1.4\n%\xff\xff\xff\xff\n", []
     for number, body in enumerate(objects, 1):
         positions.append(len(content))

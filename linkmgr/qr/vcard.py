@@ -5,7 +5,6 @@ _TEXT = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"} | dict
 
 
 def vcard(data: dict[str, str]) -> str:
-    """Return the vCard for `data` of a QR code of type vcard. It has all members; unknown ones are empty."""
     text = {member: value.translate(_TEXT) for member, value in data.items()}
     address = ";".join(text[member] for member in ("street", "city", "state", "zip", "country"))
     lines = {

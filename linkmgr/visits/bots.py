@@ -36,18 +36,15 @@ _PREVIEW_MATCHER = re.compile("|".join(_PREVIEWS.values()), re.IGNORECASE)
 
 @lru_cache(maxsize=1024)
 def shows_previews(agent: str) -> bool:
-    """Return True if the program fetches the link to show a preview of it."""
     return _PREVIEW_MATCHER.search(agent) is not None
 
 
 def name(agent: str) -> str:
-    """Return the name of a bot in statistics."""
     lower = agent.lower()
     return next((name for name in NAMES if name.lower() in lower), OTHER_BOT)
 
 
 def is_bot(agent: str) -> bool:
-    """Return True if the user agent is empty or that of a bot."""
     name = _BROWSER_WORDS.sub("", agent).lower().strip()
     if not agent.strip() or _PYTHON_MATCHER.search(name) or _RUST_MATCHER.extract(name):
         return True

@@ -61,7 +61,6 @@ def device_problem(label: str) -> str | None:
 
 
 def _is_tag(label: str) -> bool:
-    """Return True for a language tag that a browser can send."""
     primary, *subtags = re.split("[-_]", label)
     if not re.fullmatch("[a-z]{2,3}", primary, re.ASCII) or primary in _OTHER_CODES:
         return False

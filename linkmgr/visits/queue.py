@@ -52,7 +52,6 @@ class VisitQueue(Background):
         self._next_log = 0.0  # time.monotonic()
 
     def add(self, visit: object) -> None:
-        """Append a visit to the file of this process: a dataclass, such as Visit of record.py."""
         line = orjson.dumps(visit, option=orjson.OPT_APPEND_NEWLINE)
         try:
             with self._spools_lock:
@@ -63,7 +62,6 @@ class VisitQueue(Background):
             self.start()
 
     def _with_space(self, size: int) -> Spool:
-        """Return the file that receives new visits, or a new one if it is full."""
         if not self._spools or self._spools[-1].size + size > spool.SIZE:
             if len(self._spools) >= self._max_files:
                 raise OSError("the spool files are full")
@@ -84,19 +82,16 @@ class VisitQueue(Background):
         return True
 
     def _flush(self) -> int:
-        """Store the visits of this process, and return their number."""
         with self._flush_lock, self._app.app_context():
             number = sum(self._drain(source) for source in [*self._spools])
             self._delete_stored()
         return number
 
     def work(self) -> None:
-        """Store the visits of this process, then those of dead ones."""
         self.pause = BUSY_SECONDS if self._flush() > MANY else BATCH_SECONDS
         self._store_orphans()
 
     def end(self) -> None:
-        """Store all visits and delete the files of this process, unless the database is unavailable."""
         with suppress(OSError):  # the data folder may have been deleted
             self._flush()
             with self._flush_lock, self._spools_lock:
@@ -106,7 +101,6 @@ class VisitQueue(Background):
     # --- files
 
     def _delete_stored(self) -> None:
-        """Delete stored files that are full or over REPLACE_BYTES."""
         with self._spools_lock:
             if self._spools and self._spools[-1].is_stored() and self._spools[-1].size > REPLACE_BYTES:
                 # Create the new file first: on a full disk, other programs would take the space of the old one.
@@ -117,7 +111,6 @@ class VisitQueue(Background):
         _delete(stored)
 
     def _store_orphans(self) -> None:
-        """Store the visits of dead processes."""
         if time.monotonic() < self._next_orphans:
             return
         for orphan in spool.orphans(self._folder):
@@ -172,7 +165,6 @@ class VisitQueue(Background):
         return source.stored == stop
 
     def _count_lost(self, error: Exception) -> None:
-        """Count a lost visit, and log the number at most every LOG_SECONDS."""
         with self._app.app_context():
             metrics.count("visits_lost")
         self._unlogged += 1
@@ -191,7 +183,6 @@ def _delete(stored: list[Spool]) -> None:
 
 
 def start(app: Flask) -> None:
-    """Start the queue of this process."""
     queue: VisitQueue = app.extensions["linkmgr_visit_queue"]
     queue.reserve()
     queue.start()

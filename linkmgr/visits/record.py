@@ -126,7 +126,6 @@ def imported(
 
 @lru_cache(maxsize=2048)
 def _client(agent: str) -> dict[str, Any]:
-    """Return the members of a visit that the user agent determines."""
     if bots.is_bot(agent):
         return {"browser": bots.name(agent), "os": UNKNOWN, "bot": True}
     parsed = ua_parser.parse(agent)
@@ -136,13 +135,11 @@ def _client(agent: str) -> dict[str, Any]:
 
 
 def _language(accepted: str) -> str:
-    """Return the English name of the language that the visitor prefers."""
     codes = (code.lower().partition("-")[0] for code in preferred_languages(accepted))
     return next((languages.NAMES[code][0] for code in codes if code in languages.NAMES), UNKNOWN)
 
 
 def _wants_privacy(environ: Environ) -> bool:
-    """Return True if the visitor's browser sends a privacy signal that the settings respect."""
     return settings().respect_dnt and "1" in (environ.get("HTTP_DNT"), environ.get("HTTP_SEC_GPC"))
 
 
@@ -172,7 +169,6 @@ def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:
 
 
 def _referrer(environ: Environ) -> str | None:
-    """Return the host of the referrer, or None if it is our own or there is none."""
     header = environ.get("HTTP_REFERER")
     host = _host(header) if header else None
     return host if host and not is_own_host(host) and host != _host(f"//{environ.get('HTTP_HOST', '')}") else None
@@ -188,6 +184,5 @@ def _host(url: str) -> str | None:
 
 
 def social(referrer: str | None) -> str | None:
-    """Return the social network of the host or of its parent domain, as of l.facebook.com, or None."""
     host = referrer or ""
     return _SOCIAL.get(host) or _SOCIAL.get(".".join(host.split(".")[-2:]))

@@ -67,7 +67,6 @@ class Spool:
         return self.stored == self.size
 
     def read(self, limit: int) -> list[bytes]:
-        """Return the next lines that are not stored, at most `limit`."""
         content = os.pread(self._file, max(0, min(self.size - self.stored, _CHUNK)), self.stored)
         lines = content.splitlines(keepends=True)[:limit]
         return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1] or lines
@@ -83,14 +82,12 @@ class Spool:
 
 
 def orphans(folder: Path) -> Iterator[Spool]:
-    """Yield the files of dead processes."""
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         if spool := Spool.adopt(path):
             yield spool
 
 
 def count_waiting(folder: Path, stored: dict[str, int]) -> int:
-    """Return the number of visits in the files of all processes, behind the `stored` positions by name."""
     number = 0
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(OSError):  # deleted in the meantime, or owned by another system user

@@ -60,7 +60,6 @@ def _timestamp(at: datetime | None) -> str | None:
 
 @contextmanager
 def _bounded() -> Iterator[None]:
-    """Name the remedy if a statement exceeds its timeout."""
     try:
         yield
     except QueryCanceled:
@@ -117,7 +116,6 @@ def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
 
 @lru_cache(maxsize=16)
 def _times(span: Range, unit: str | None, days_before: date) -> _Times:
-    """Return the periods of a range, and the parameters that depend on it."""
     assert span.since
     periods = buckets(span, unit)
     starts = [period.start for period in periods]
@@ -161,7 +159,6 @@ def _count_visits(count: _Count) -> list[Row]:
 
 
 def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
-    """Return the labels, those with the most clicks first. Without a dimension, all rows have the label ""."""
     if not count.query.dimensions:
         return [("", "")]
     clicks: dict[tuple[str, str], int] = {}
@@ -172,7 +169,6 @@ def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
 
 
 def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
-    """Yield a row for each period and labels, in the order of the periods, then of the clicks."""
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
     nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None}
     ranked, names = _ranked(count, counted), count.query.dimensions

@@ -50,12 +50,10 @@ _SCRIPTS = {"zh-cn": "hans", "zh-sg": "hans", "zh-tw": "hant", "zh-hk": "hant", 
 
 
 def first_match(targets: Targets, names: Iterable[str]) -> str | None:
-    """Return the target of the first name that has one, or None."""
     return next((targets[name] for name in names if name in targets), None)
 
 
 def device_names(agent: str) -> Iterator[str]:
-    """Yield the model, the brand, the operating system with and without its version, and the kind of device."""
     parsed = ua_parser.parse(agent)
     if parsed.device:
         yield from (name.lower() for name in (parsed.device.family, parsed.device.brand) if name)
@@ -64,7 +62,6 @@ def device_names(agent: str) -> Iterator[str]:
 
 
 def device_kind(agent: str, system: str) -> str:
-    """Return the kind of device, or an empty text if it is unknown."""
     return "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
 
 
@@ -79,7 +76,6 @@ def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]
 
 
 def country_names(country: Country) -> Iterator[str]:
-    """Yield the name that the country database uses, the code, and all other names."""
     yield from (text.lower() for text in country if text)
     yield from (name.lower() for name in NAMES.get(country.code or "", ()))
 
@@ -106,7 +102,6 @@ def language_names(accepted: str) -> Iterator[str]:
 
 
 def with_parameters(url: str, parameters: list[list[str]]) -> str:
-    """Append parameters to the query of a URL."""
     if not parameters:
         return url
     base, mark, fragment = url.partition("#")
