@@ -39,7 +39,6 @@ def reserved_words(routes: Map) -> frozenset[str]:
 
 
 def own_words() -> frozenset[str]:
-    """Return the reserved words of our own host."""
     return reserved_words(current_app.url_map)
 
 

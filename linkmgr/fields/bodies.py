@@ -34,7 +34,6 @@ def _parse_body() -> dict[str, Any]:
 
 
 def body(schema: type[Schema]) -> dict[str, Any]:
-    """Return the members of the request body that the schema defines."""
     return load(schema, _parse_body())
 
 
@@ -70,13 +69,11 @@ def _instance(schema: type[Schema], only: tuple[str, ...] | None = None) -> Sche
 
 
 def members_of(schema: type[Schema]) -> Collection[str]:
-    """Return the names of the members that a body can have."""
     return _instance(schema).load_fields
 
 
 @cache
 def _always_loaded(schema: type[Schema]) -> frozenset[str]:
-    """Return the members that are loaded even if they were not sent: required ones, and those with a default."""
     drops_defaults = getattr(schema, "drops_defaults", False)
     return frozenset(
         name
@@ -105,7 +102,6 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
 
 
 def problems(schema: type[Schema], members: dict[str, Any]) -> dict[str, str]:
-    """Return the problem of each invalid member, for forms that show it beside the field."""
     messages = _instance(schema).validate(members)
     return {name: join_problems({"_schema": texts}) for name, texts in messages.items()}
 

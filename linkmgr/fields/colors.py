@@ -27,7 +27,6 @@ _STYLE = """\
 
 
 def parts_of(color: str) -> Parts:
-    """Return red, green and blue of `#rgb`, `#rrggbb` or `rgb(r,g,b)`."""
     if not color.startswith("#"):
         return tuple(map(int, color.removeprefix("rgb(").removesuffix(")").split(",")))
     digits = color[1:]
@@ -46,7 +45,6 @@ def contrast(first: str, second: str) -> float:
 
 
 def _mixed(color: str, other: Parts, percent: int) -> str:
-    """Return a color with this share of another one, in the notation of `color`."""
     pairs = zip(parts_of(color), other, strict=True)
     parts = [round(part + (added - part) * percent / 100) for part, added in pairs]
     return f"#{bytes(parts).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, parts))})"
@@ -62,7 +60,6 @@ def readable(color: str, against: str) -> str:
 
 
 def check_text(color: str, background: str) -> None:
-    """Raise an error that names better colors for each of the two if the text of an overlay cannot be read."""
     if contrast(color, background) < MIN_CONTRAST:
         better = {"color": readable(color, background), "background": readable(background, color)}
         raise AppError("overlay_colours_too_close", **better)
@@ -83,13 +80,11 @@ def dark_on_light(color: str, background: str) -> tuple[str, str]:
 
 
 def scan_advice(color: str, background: str) -> dict[str, str]:
-    """Return the change of `foreground` and `background` that `dark_on_light` proposes, as part of a sentence."""
     pairs = zip(("foreground", "background"), (color, background), dark_on_light(color, background), strict=True)
     return {"change": " and ".join(f"{name} to {better}" for name, old, better in pairs if better != old)}
 
 
 def rating(color: str, background: str) -> dict[str, Any]:
-    """Return the contrast of the colors of a QR code, their faults, and the colors that are proposed."""
     return {
         "contrast": contrast(color, background),
         "minimum": MIN_CONTRAST,
@@ -100,14 +95,12 @@ def rating(color: str, background: str) -> dict[str, Any]:
 
 
 def to_hex(color: str) -> str:
-    """Return the color as inputs of browsers have it, or "" if it is none."""
     with suppress(ValueError):
         return f"#{bytes(parts_of(color)).hex()}"
     return ""
 
 
 def to_rgb(color: str) -> str:
-    """Return `#rrggbb` as `rgb(r,g,b)`, and any other text unchanged."""
     return f"rgb({','.join(map(str, parts_of(color)))})" if re.fullmatch("#[0-9A-Fa-f]{6}", color) else color
 
 
@@ -123,7 +116,6 @@ def accent_problem(light: str, dark: str = "") -> str:
 
 
 def accent_style(light: str, dark: str = "") -> bytes:
-    """Return a style sheet with the color, for light and for dark pages. The latter is lighter if it is not sent."""
     lighter = (_mixed(light, _WHITE, percent) for percent in range(0, 101, 5))
     dark = dark or next(color for color in lighter if contrast(color, _DARK) >= _ACCENT_CONTRAST)
     values = [

@@ -26,7 +26,6 @@ class AnyText:
     is_bounded = False
 
     def expected(self, _value: str) -> str:
-        """Return what a filter takes, for a value that is none of it."""
         return "a label"
 
     def meant(self, value: str) -> list[str]:
@@ -34,11 +33,9 @@ class AnyText:
         return [value.lower()]
 
     def restored(self, text: str) -> str:
-        """Return the label of an imported visit."""
         return text
 
     def shown(self, label: str) -> str:
-        """Return the label as pages show it."""
         return label or UNKNOWN
 
 

@@ -30,7 +30,6 @@ _ID: JsonSchema = {"type": "integer", "minimum": 0, "maximum": MAX_ID, "descript
 
 
 def parse_id(value: Any) -> int | None:
-    """Return the id in an integer or a numeric string, or None for any other value."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value, re.ASCII):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -110,7 +109,6 @@ class LinkType(fields.Field[dict[str, Any]]):
 
 
 def _array(about: dict[str, JsonSchema]) -> JsonSchema:
-    """Return the schema of an array of objects. The service ignores elements that do not have this form."""
     return {"type": "array", "items": {"type": "object", "properties": about, "required": list(about)}}
 
 
@@ -126,7 +124,6 @@ def _normalize_link(url: str) -> str:
 
 
 def _normalize_label(value: Any) -> str:
-    """Return a country, device or language in the form that is compared with the visitor's, or "" if invalid."""
     label = value.strip().lower() if isinstance(value, str) else ""
     return label if len(label) <= MAX_NAME else ""
 
@@ -235,7 +232,6 @@ class DeepLink(fields.Field[dict[str, Any]]):
 
 
 def targets_of(loaded: dict[str, Any]) -> list[str]:
-    """Return the URLs of all targets. A new one must not be on a branded domain."""
     stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
     members = ("geotarget", "devicetarget", "languagetarget")
     targets = [url for member in members for url in loaded.get(member, {}).values()]

@@ -45,7 +45,6 @@ def url_json(about: str) -> JsonSchema:
 
 
 def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:
-    """Return the examples of the required members, or of the first ones if these are fewer."""
     fields = schema().fields
     names = [name for name, member in fields.items() if member.required]
     kept = names if len(names) >= number else [*fields][:number]

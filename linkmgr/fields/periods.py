@@ -54,7 +54,6 @@ def _zone_names() -> set[str]:
 
 @cache
 def regional_zones() -> list[str]:
-    """Return UTC and the names with a continent or an ocean, for people to choose from."""
     regions = ["Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
     return ["UTC", *sorted(name for name in _zone_names() if name.partition("/")[0] in regions)]
 
@@ -101,7 +100,6 @@ def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
 
 
 def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
-    """Return a period that ends with the current day, or with the current hour for `24h`."""
     today = now.astimezone(zone).date()
     tomorrow = start_of_day(today + _DAY, zone)
     match period:
@@ -124,7 +122,6 @@ def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
 
 
 def _calendar(zone: ZoneInfo, today: date, period: str) -> Range:
-    """Return the current or the last week or month of the calendar."""
     unit = period.removeprefix("last-")
     first = _first_day(today, unit)
     after = _first_day(first + timedelta(days=7 if unit == "week" else 31), unit)
@@ -184,7 +181,6 @@ def _days(span: Range, unit: str) -> Iterator[Bucket]:
 
 
 def buckets(span: Range, unit: str | None) -> list[Bucket]:
-    """Return the hours, days, weeks or months that the range touches, or without a unit the range itself."""
     assert span.since
     if unit is None:
         return [Bucket(span.since, "")]
@@ -229,7 +225,6 @@ def compared(span: Range, unit: str, now: datetime) -> tuple[list[datetime], lis
 
 
 def as_array(values: Iterable[datetime | date]) -> str:
-    """Return an array as PostgreSQL writes it, which becomes one of times or of dates."""
     return f"{{{','.join(value.isoformat() for value in values)}}}"
 
 
@@ -247,7 +242,6 @@ def _utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
 
 
 def _split_days(edges: list[datetime], since: datetime, until: datetime, days_before: date) -> list[datetime]:
-    """Return the UTC days, from `days_before` on, that an edge divides. They are counted by quarters of an hour."""
     divided = {edge.date() for edge in (*edges, since, until) if since <= edge <= until and edge.time() != time()}
     return [datetime.combine(day, time(), UTC) for day in sorted(divided) if day >= days_before]
 

@@ -30,7 +30,6 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list:
 
 
 def join_problems(messages: dict[str, Any]) -> str:
-    """Join the messages of a marshmallow error, each after the name of its member."""
     return "; ".join(
         f"{'' if member == '_schema' else member + ' '}{problem}"
         for member, problems in messages.items()
@@ -39,7 +38,6 @@ def join_problems(messages: dict[str, Any]) -> str:
 
 
 def code_of(schema: JsonSchema, value: Any) -> str:
-    """Return the code of an invalid value. The schema is that of its member."""
     types = _listed(schema.get("type", "object"))
     enum = schema.get("items", schema).get("enum")
     if value in (None, ""):
@@ -61,7 +59,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def problems_of(messages: dict[str, Any], members: Mapping[str, fields.Field[Any]], sent: dict[str, Any]) -> AppError:
-    """Return the error for the messages of a marshmallow error by member, whose values are in `sent`."""
     errors = [
         {"field": field, "code": code_of(schema, sent.get(name)), "message": f"{field} {message}.".lstrip()}
         for name, texts in messages.items()
@@ -72,6 +69,5 @@ def problems_of(messages: dict[str, Any], members: Mapping[str, fields.Field[Any
 
 
 def invalid(sentence: str, code: str = "invalid", *, field: str = "") -> AppError:
-    """Return the error of a problem, a sentence that begins with the name of its field."""
     entry = {"field": field or sentence.partition(" ")[0], "code": code, "message": f"{sentence}."}
     return AppError("invalid", problems=sentence, errors=[entry])

@@ -191,7 +191,6 @@ def normalize(kind: str, data: Any) -> Any:
 
 
 def sentences(kind: str, data: dict[str, str]) -> dict[str, str]:
-    """Return a message for each invalid member, in the words of LABELS."""
     try:
         _load(kind, data)
     except ValidationError as error:
@@ -211,13 +210,11 @@ def _by_member(error: ValidationError) -> dict[str, list[str]]:
 
 
 def own_alias(kind: str, data: Any) -> str | None:
-    """Return the alias if the data is a short URL on our own host, else None."""
     base, _, alias = data.rpartition("/") if kind == "link" else ("", "", "")
     return alias if base == settings().base_url else None
 
 
 def default_name(kind: str, data: Any) -> str:
-    """Return the name of a code that was created without one."""
     match kind:
         case "vcard":
             name = f"{data['fname']} {data['lname']}".strip() or data["org"]

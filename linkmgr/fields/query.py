@@ -65,12 +65,10 @@ def paging(first: int = 1) -> Paging:
 
 
 def page_limit() -> int:
-    """Return `limit` of the query."""
     return min(_query_integer("limit") or DEFAULT_LIMIT, MAX_LIMIT)
 
 
 def page_number() -> int:
-    """Return `page` of the query, for lists with a fixed page size."""
     return _query_integer("page", MAX_PAGE) or 1
 
 
@@ -101,7 +99,6 @@ def _query_integer(name: str, maximum: int | None = None, minimum: int = 1) -> i
 
 
 def query_position(name: str) -> int:
-    """Return the id in the query behind which rows are read, or 0 for all rows."""
     return _query_integer(name, MAX_ID, 0) or 0
 
 
@@ -145,7 +142,6 @@ def parameters(declared: dict[str, Parameter]) -> dict[str, Any]:
 
 
 def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:
-    """Return the values of the parameters."""
     values = {name: parameter.json.get("default") for name, parameter in declared.items()}
     for name, parameter in declared.items():
         if text := query_text(name, parameter.json.get("maxLength", MAX_URL), is_list=parameter.is_list):

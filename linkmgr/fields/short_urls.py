@@ -46,12 +46,10 @@ def parse_short_url(text: str) -> ShortUrl | None:
 
 
 def _port(parts: SplitResult) -> int | None:
-    """Return the port, or None for that of http or https."""
     return None if parts.port in (80, 443) else parts.port
 
 
 def parse_item_url(text: str) -> dict[str, str | None]:
-    """Return the `code` in the URL of a QR code, and the `host` and the `alias` of a short URL, or empty values."""
     code, short = _QR_CODE.fullmatch(text), parse_short_url(text)
     return {
         "code": code[1] if code else "",

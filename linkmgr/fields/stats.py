@@ -54,7 +54,6 @@ class Query:
 
     @property
     def since(self) -> datetime:
-        """The start of the range, once it is known."""
         assert self.range.since
         return self.range.since
 
@@ -64,7 +63,6 @@ class Query:
 
     @property
     def dimensions(self) -> list[str]:
-        """The names in `by` besides the time."""
         return [name for name in self.by if name not in TIMES]
 
     @property
@@ -104,7 +102,6 @@ def _ids(name: str, text: str) -> list[int]:
 
 
 def _host(_name: str, text: str) -> str:
-    """Return the host of a domain, which may have a scheme and a port as in the lists."""
     return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
@@ -128,8 +125,6 @@ def _position(name: str, text: str) -> tuple[str, int]:
 
 
 def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: int) -> Parameter:
-    """Return the parameter of a list of distinct names. The default is the first one of the example."""
-
     def parse(name: str, text: str) -> list[str]:
         names = list(dict.fromkeys(text.split(",")))
         if not set(names) <= set(choices):

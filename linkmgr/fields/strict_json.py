@@ -22,7 +22,6 @@ class NotJson(ValueError):
 
 
 def _rejected(reason: str) -> AppError:
-    """Return the error of a body that is JSON, but not accepted."""
     return AppError("invalid", problems=f"The body cannot be read: {reason}")
 
 

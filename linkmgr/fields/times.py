@@ -31,7 +31,6 @@ _PATTERNS = tuple(re.compile(form, re.ASCII | re.IGNORECASE) for form in _FORMS)
 
 
 def iso(timestamp: str) -> str:
-    """Return a timestamp of the API, such as `2026-01-31 10:00:00`, in ISO 8601."""
     return f"{timestamp.replace(' ', 'T')}Z"
 
 

@@ -27,14 +27,11 @@ _MEANINGS = {
 
 
 def did_you_mean(name: str, names: Iterable[str], meant: str | None = None, prefix: str = "") -> str:
-    """Return a question that follows a sentence: for `meant`, or else for the name that is nearest. Return nothing if
-    none is near."""
     nearest = [meant] if meant else get_close_matches(name.lower(), names, 1, _CUTOFF)
     return f" Did you mean '{prefix}{nearest[0]}'?" if nearest else ""
 
 
 def warn_unknown_parameters(names: Iterable[str]) -> None:
-    """Warn of the parameters of the query that are not among the names."""
     unknown = (name[:_MAX_LENGTH] for name in current().args if name not in names)
     for name in islice(unknown, MAX_NAMES):
         warn(f"The query parameter '{name}' is unknown and was ignored.{did_you_mean(name, names)}")

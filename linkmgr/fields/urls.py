@@ -50,7 +50,6 @@ def split_http(text: str) -> SplitResult:
 
 
 def strict_host(host: str) -> str:
-    """Return a host name that can be registered, in ASCII."""
     try:
         return idna.encode(host, uts46=True, std3_rules=True).decode().lower().removesuffix(".")
     except ValueError:
@@ -75,7 +74,6 @@ def ascii_host(host: str) -> str:
 
 
 def _is_label(label: str) -> bool:
-    """Return True for a label of a host name, which is encoded as its name is."""
     if not label.startswith("xn--"):
         return bool(_LABEL.fullmatch(label))
     name = idna_to_unicode(label)  # the label if it cannot be decoded
@@ -88,7 +86,6 @@ def is_ipv4(host: str) -> bool:
 
 
 def _canonical_ip(host: str) -> str | None:
-    """Return an IP address in its canonical notation, in brackets for IPv6, or None for a name."""
     if not (":" in host or is_ipv4(host)):
         return None
     try:
@@ -100,7 +97,6 @@ def _canonical_ip(host: str) -> str | None:
 
 
 def parse_ip(host: str) -> IPAddress | None:
-    """Return the IP address in an ASCII host, in any notation, or None for a name."""
     try:
         if ":" in host:
             address = ipaddress.IPv6Address(host)
@@ -130,13 +126,11 @@ def is_own_host(host: str) -> bool:
 
 
 def requested_host(header: str) -> str:
-    """Return the name or IP address in a Host header without its port, or "" if there is none."""
     match = _HOST_HEADER.fullmatch(header.lower())
     return (match["ipv6"] or match["name"]) if match else ""
 
 
 def split_ascii(text: str) -> SplitResult:
-    """Return the parts of an http or https URL in ASCII."""
     parts = split_http(text)
     name, port = parts.hostname, parts.port  # SplitResult parses them on each access
     assert name
@@ -164,7 +158,6 @@ def normalize_target(text: str) -> str:
 
 
 def normalize_domain(text: str) -> str:
-    """Return the scheme and the host name of a branded domain in ASCII, as DNS resolves it."""
     parts = split_http(text)
     assert parts.hostname
     if "[" in parts.netloc:
