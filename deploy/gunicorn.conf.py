@@ -104,7 +104,6 @@ def _keep_version(app: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the background threads."""
     # Imported here, because modules that the master imports are not reloaded.
     from linkmgr.db import jobs  # noqa: PLC0415
     from linkmgr.events import worker as events  # noqa: PLC0415

@@ -111,14 +111,12 @@ class Connection(socket.socket):
             self.take()
 
     def take(self) -> None:
-        """Take what has arrived of the body out of its framing."""
         try:
             self.is_partial = not next(self.taking, True)
         except errors.ParseException:
             self.is_partial = self.is_malformed = True
 
     def read(self, size: int) -> bytes:
-        """Return bytes of the body. Wait for those of a partial one, until the deadline."""
         while self.is_partial and len(self.body) < size:
             if self.is_malformed:
                 raise errors.ParseException
@@ -143,7 +141,6 @@ class Connection(socket.socket):
             self.unsent.clear()
 
     def flush(self) -> None:
-        """Send as much as the kernel accepts."""
         with suppress(BlockingIOError):
             while self.unsent:
                 del self.unsent[: self.send(self.unsent)]
@@ -221,7 +218,6 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
 
     def _advance(self, connection: Connection) -> None:
-        """Let a connection advance to its next event, or to its end."""
         connection.event = event = 0
         try:
             event = next(connection.steps, 0)
@@ -274,7 +270,6 @@ class Worker(base.Worker):  # type: ignore[misc]
                     yield from connection.receive()
 
     def _serve(self, connection: Connection) -> Generator[int, None, bool]:
-        """Serve a request. Return True if another one may follow."""
         response: Any = None
         try:
             yield from connection.receive_head()

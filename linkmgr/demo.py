@@ -95,7 +95,6 @@ _CODES: list[dict[str, Any]] = [
 
 
 def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
-    """Return the id of the user, who is added if missing."""
     with suppress(AppError):
         return users.find_id(name)
     plan_ids = {row["name"]: row["id"] for row in plans.all_plans() if not row["free"]}
@@ -104,8 +103,6 @@ def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
 
 
 def _add_rows(user_id: int) -> None:
-    """Add rows of every kind."""
-
     def add(resource: type[Stored | Link], **body: Any) -> int:
         return int(resource.create(user_id, load(resource.creates(), body))["id"])
 
@@ -165,7 +162,6 @@ def _is_new(user_id: int) -> bool:
 
 
 def seed(*, with_demo: bool) -> dict[str, str]:
-    """Add the users that are missing, and return the API keys by user name."""
     ids = {ADMIN: _user(ADMIN, admin=True)}
     if with_demo:
         ids[DEMO] = _user(DEMO, plan="Pro")

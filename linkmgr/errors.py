@@ -235,7 +235,6 @@ class AppError(Exception):
         super().__init__(self.message)
 
     def problems(self, members: Container[str]) -> list[dict[str, str]]:
-        """Return the field, the code and the message of each problem. `members` are those of the body."""
         if self.errors:
             return list(self.errors)
         names = [name for name in FIELDS.get(self.code, ()) if name in members]
@@ -248,14 +247,12 @@ def not_found(what: str) -> AppError:
 
 
 def required(row: T | None, code: str, **values: object) -> T:
-    """Return the row. If there is none, raise this error."""
     if row is None:
         raise AppError(code, **values)
     return row
 
 
 def existing(row: T | None, what: str) -> T:
-    """Return the row. If there is none, raise not_found."""
     return required(row, "missing", what=what)
 
 
@@ -272,15 +269,12 @@ def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:
 
 
 def as_app_error(error: Exception) -> AppError | None:
-    """Return an error of the application or of a constraint, or None for any other."""
     if isinstance(error, psycopg2.IntegrityError):
         return from_constraint(error)
     return error if isinstance(error, AppError) else None
 
 
 def refusal(write: Callable[[], Any]) -> AppError | None:
-    """Call a function that writes. Return the error of the application or of a constraint that it ends with, or
-    None."""
     try:
         write()
     except (AppError, psycopg2.IntegrityError) as error:

@@ -37,7 +37,6 @@ def _cipher(secret: str) -> Fernet:
 
 
 def _ciphers() -> MultiFernet:
-    """Return what encrypts with the first secret and decrypts with any of them."""
     config = this_app().config
     return MultiFernet(map(_cipher, [config["SECRET_KEY"], *config["SECRET_KEY_FALLBACKS"]]))
 
@@ -60,7 +59,6 @@ def new_scoped_key() -> str:
 
 
 def is_well_formed(key: str) -> bool:
-    """Return True if a scoped key has the right length and checksum."""
     text, check = key[len(SCOPED_PREFIX) : -_CHECK], key[-_CHECK:]
     return len(text) == _RANDOM and key.isascii() and _checksum(text) == check
 
@@ -70,7 +68,6 @@ def digest(secret: str) -> bytes:
 
 
 def new_key(user_id: int) -> dict[str, Any]:
-    """Create an API key. Return the columns that store it."""
     key = PREFIX + new_token()
     # The user id prevents a ciphertext that is copied to another user's row from revealing the key there.
     ciphertext = _ciphers().encrypt(f"{user_id}:{key}".encode()).decode()

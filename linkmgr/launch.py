@@ -44,7 +44,6 @@ def _check_workers() -> None:
 
 
 def _address() -> tuple[str, int] | None:
-    """Return the address on which gunicorn will listen, or None if that is no TCP address."""
     address = "127.0.0.1", port()
     if "GUNICORN_CMD_ARGS" in os.environ:
         from gunicorn.config import Config  # noqa: PLC0415 - after the check of WEB_CONCURRENCY
@@ -71,7 +70,6 @@ def _check_address(host: str, port: int) -> None:
 
 
 def _prepare_dev(config: Settings) -> str:
-    """Make the data of `make dev`. Return the text to print when the service listens."""
     migrations.upgrade(create=True)
     keys = demo.seed(with_demo=config.demo)
     links = {f"Sign in as {name}": login.new_link(users.find_id(name)) for name in reversed(keys)}
@@ -101,7 +99,6 @@ Requests are logged to {_access_log(config)}. Press Ctrl-C to stop.
 
 
 def _prepare_run(config: Settings) -> str:
-    """Create or check the tables. Return the text to print when the service listens."""
     if migrations.current_version() == 0:
         _say("Creating the tables in the empty database ...")
         migrations.upgrade(create=True)
@@ -142,7 +139,6 @@ def _listens(address: tuple[str, int] | None) -> bool:
 
 
 def _serve(options: list[str], postgres: embedded.Server | None, introduction: str) -> int:
-    """Run gunicorn until it exits or a signal arrives. Restart the private server if it dies."""
     parent = os.getpid()
     gunicorn = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "gunicorn", "--config", ROOT / "deploy/gunicorn.conf.py", *options, "app:app"],

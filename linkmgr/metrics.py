@@ -106,7 +106,6 @@ class Metrics(Collector):
             cells[line + _SUM] += int(seconds * 1e6)
 
     def _totals(self) -> list[int]:
-        """Add up the files of all processes, running or dead, that have the same layout."""
         files = [path.read_bytes() for path in self.folder.glob("*.cells")]
         cells = [memoryview(file).cast("Q") for file in files if file.startswith(self._digest)]
         return [sum(values) for values in zip([0] * (self._size // 8), *cells, strict=True)]
@@ -141,6 +140,5 @@ def metrics() -> Metrics | None:
 
 
 def count(event: str, number: int = 1) -> None:
-    """Add to one of EVENTS."""
     if instance := metrics():
         instance.count(event, number)

@@ -97,7 +97,6 @@ class Settings:
 
 
 def port() -> int:
-    """Return PORT, which gunicorn reads too (deploy/gunicorn.conf.py)."""
     text = os.environ.get("PORT", "5000")
     try:
         return setting_types.integer(1, _MAX_PORT)(text)
@@ -119,7 +118,6 @@ def _parse(texts: dict[str, str]) -> Settings:
 
 
 def _stored_secret(folder: Path) -> str:
-    """Return the secret in the data folder. The first start generates it, readable only by its owner."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(folder / "secret_key", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
@@ -142,7 +140,6 @@ def _stored_secret(folder: Path) -> str:
 
 
 def init_app(app: Flask, **overrides: str) -> None:
-    """Read the settings from the environment, then from `overrides`. An invalid value stops the start."""
     names = {setting.name for setting in fields(Settings)}
     for variable in os.environ:
         if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in {*map(str.upper, names), *RENAMED}:

@@ -51,7 +51,6 @@ def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _members(limits: str, options: Row) -> Row:
-    """Return the members of a plan that were sent."""
     try:
         parsed = json.loads(limits)
     except (ValueError, RecursionError):

@@ -28,7 +28,6 @@ _COUNTS = ("made", "updated", "skipped", "failed")
 
 
 def _run(user_id: int, import_id: int) -> None:
-    """Store all batches, as the job does. The bar is shown on a terminal only."""
     with tqdm(total=100, unit="%", disable=None) as bar:
         done = False
         while not done:
@@ -71,7 +70,6 @@ def _service(source: str, address: str | None) -> requests.Service:
 
 
 def _require_begun(user_id: int, import_id: int) -> None:
-    """Refuse a draft, and continue an import that waits for its user."""
     state = imports.read(user_id, import_id)["state"]
     if state == "draft":
         raise click.ClickException(f"Import {import_id} has not started. Start it in the console, or import its file.")
@@ -163,7 +161,6 @@ def export_links(*, name: str, form: str, output: Path | None) -> None:
 
 
 def _write(user_id: int, form: str, file: BinaryIO) -> None:
-    """Write all links. The bar is shown on a terminal only."""
     total = account.overview(user_id)["used"].get("links", 0)
     with tqdm(total=total, unit=" links", disable=None) as bar:
 
