@@ -9,13 +9,11 @@ from linkmgr.settings import settings
 
 
 def with_avatar(user: Row) -> Row:
-    """Return the row of a user with the URL of the avatar behind the name."""
     first = {name: user.pop(name) for name in ("id", "email", "username")}
     return first | {"avatar": avatar_of(first["username"])} | user
 
 
 def overview(user_id: int) -> Row:
-    """Return the account, its plan and, as `used`, the number of rows of each kind and the clicks of this month."""
     account = row(
         """
         SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
@@ -84,7 +82,6 @@ def update(user_id: int, **changes: Any) -> Row:
 
 
 def replace_key(user_id: int, **key: Any) -> None:
-    """Store a key of keys.new_key, and turn it on. The previous key is invalid from then on."""
     run(
         """
         UPDATE users

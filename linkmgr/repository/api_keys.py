@@ -64,7 +64,6 @@ def read(user_id: int, key_id: int) -> Row:
 
 
 def default(user_id: int) -> Row:
-    """Return the key that each user has."""
     key = row(
         """
         SELECT NOT key_off AS active, key_created AS created,
@@ -96,7 +95,6 @@ def _limits(user_id: int, members: Row | None = None) -> str:
 
 
 def add(user_id: int, members: Row) -> Row:
-    """Store the digest of the key `secret`, and return the id."""
     added = run(
         """
         INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
@@ -120,7 +118,6 @@ def _stored(secret: str) -> Row:
 
 
 def _accepted(user_id: int, key_id: int, changed: Row | None) -> Row:
-    """Return the changed row. Raise an error if there is none, because the caller may not make such a key."""
     if changed is None:
         read(user_id, key_id)  # raises not_found
         raise AppError("key_exceeded")
@@ -128,7 +125,6 @@ def _accepted(user_id: int, key_id: int, changed: Row | None) -> Row:
 
 
 def update(user_id: int, key_id: int, members: Row) -> Row:
-    """Change the members that were sent, if the caller may make both the old and the new key."""
     updated = run(
         """
         UPDATE api_keys k

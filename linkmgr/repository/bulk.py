@@ -53,7 +53,6 @@ def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
 
 
 def _release_aliases(links: list[Row], violation: psycopg2.IntegrityError) -> None:
-    """Release the aliases of deleted users, which jobs have not deleted yet."""
     aliases = [link.get("custom") or link.get("alias") for link in links]
     release(violation.diag.constraint_name, aliases=aliases, link_id=None)
 
@@ -86,7 +85,6 @@ def in_halves(
 
 
 def _refusal_of(error: psycopg2.IntegrityError) -> AppError:
-    """Return the refusal of a row. Raise other errors, and the one of a user who has been deleted."""
     refusal = from_constraint(error)
     if refusal is None or refusal.code == "key_unknown":
         raise error

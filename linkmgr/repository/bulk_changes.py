@@ -153,7 +153,6 @@ def _update(ids: list[int], params: Row) -> Row:
 
 
 def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
-    """Delete links and return the result of each id in the same order: `id`, or `code` and `message`."""
     deleted = run(
         """
         WITH locked AS MATERIALIZED (
@@ -182,7 +181,6 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
 
 
 def delete_selected(user_id: int, ids: list[int]) -> int:
-    """Delete links and return their number."""
     return _number(delete_links(user_id, ids, atomic=False))
 
 
@@ -192,12 +190,10 @@ def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
 
 
 def add_to_channel(user_id: int, ids: list[int], channel: int) -> int:
-    """Add links to a channel and return their number. Links that are in it stay there."""
     return _number(update_links(user_id, ids, atomic=False, changed=False, channel=[channel]))
 
 
 def _number(results: list[Row]) -> int:
-    """Return the number of links that were changed. Raise an error that is not that a link does not exist."""
     for result in results:
         if result.get("code", "missing") != "missing":
             raise AppError(result["code"])

@@ -9,7 +9,6 @@ from linkmgr.settings import settings
 
 
 def to_record(campaign: Row) -> Row:
-    """Return a row, which also has the `username`, with the URLs of its rotator and its list."""
     base, slug = settings().base_url, campaign["slug"]
     return campaign | {
         "slug": slug or "",
@@ -136,7 +135,6 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
 
 
 def remove(user_id: int, campaign_id: int, link_id: int) -> None:
-    """Remove a link from a campaign."""
     removed = run(
         """
         UPDATE links SET campaign_id = NULL

@@ -92,7 +92,6 @@ def delete(user_id: int, channel_id: int) -> None:
 
 
 def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
-    """List the items of a channel, the last assigned first. A channel that does not exist has none."""
     listed = page(
         """
         SELECT i.id AS cursor,
@@ -169,7 +168,6 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
 
 
 def unassign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
-    """Remove an item from a channel. Removing one that is not in it has no effect."""
     result = run(
         """
         WITH channel AS (

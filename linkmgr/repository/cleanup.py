@@ -36,7 +36,6 @@ _VISITS = """
 
 
 def deletion(table: str, condition: str, selected: str = "") -> str:
-    """Return a statement that deletes rows of a table. `selected` is the end of the query that selects them."""
     return f"""
         WITH deleted AS (
             DELETE FROM {table}
@@ -48,7 +47,6 @@ def deletion(table: str, condition: str, selected: str = "") -> str:
 
 
 def _clear(column: str, values: str) -> str:
-    """Return a statement that sets columns of the links that have one of the ids in a column."""
     return f"""
         WITH cleared AS (
             UPDATE links SET {values}

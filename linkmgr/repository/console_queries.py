@@ -100,7 +100,6 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
 
 
 def selected(user_id: int, ids: list[int]) -> list[Row]:
-    """Return the links with the names of what they belong to, newest first."""
     links = rows(
         """
         SELECT host, r.alias, longurl, r.title, r.description,
@@ -120,7 +119,6 @@ def selected(user_id: int, ids: list[int]) -> list[Row]:
 
 
 def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
-    """Return the types, data and colors of QR codes, and in `days` the scans by the number of the day."""
     return replica_rows(
         """
         SELECT id, type, data, foreground, background,
@@ -174,7 +172,6 @@ MAX_CHOICES = 200  # of a kind
 
 
 def choices(user_id: int) -> dict[str, dict[str, str]]:
-    """Return the names of the rows that a link can refer to, the newest of each kind, by kind and id."""
     newest = replica_rows(
         """
         (SELECT 'domain' AS kind, id, domain AS name FROM domains

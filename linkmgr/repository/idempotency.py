@@ -20,7 +20,6 @@ def find(user_id: int, key: str) -> str | None:
 
 
 def store(user_id: int, key: str, answer: str) -> None:
-    """Store an answer under a locked key, in place of an expired one."""
     run(
         """
         INSERT INTO idempotency_keys (user_id, key, answer)
@@ -34,7 +33,6 @@ def store(user_id: int, key: str, answer: str) -> None:
 
 
 def trim(user_id: int) -> None:
-    """Delete the oldest answers of a user beyond its limits."""
     run_unsynced(
         """
         DELETE FROM idempotency_keys

@@ -15,7 +15,6 @@ _CLEANED = 5000  # rows that one statement deletes
 
 
 def add(user_id: int, import_id: int, added: list[Row]) -> None:
-    """Store rows that wait, with `number`, `place`, `kind`, `name`, `lines` and `content`."""
     run(
         """
         INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, content)
@@ -30,13 +29,11 @@ def add(user_id: int, import_id: int, added: list[Row]) -> None:
 
 
 def add_chunk(user_id: int, import_id: int, number: int, content: str) -> None:
-    """Store a piece of the file, which is encrypted. Pieces are numbered from 0."""
     row = {"number": -1 - number, "place": -1, "kind": "file", "name": "", "lines": 0, "content": content}
     add(user_id, import_id, [row])
 
 
 def chunk(user_id: int, import_id: int, number: int) -> str:
-    """Return a piece of the file, or "" if there is none."""
     record = row(
         """
         SELECT content FROM import_rows
@@ -188,7 +185,6 @@ def delete_expired(limit: int) -> int:
 
 
 def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:
-    """Return the next rows that failed, in the order of the source."""
     return rows(
         """
         SELECT number, raw, code, message
@@ -205,7 +201,6 @@ def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]
 
 
 def error_columns(user_id: int, import_id: int) -> list[str]:
-    """Return the columns of the rows that failed, in the order of the source."""
     columns = rows(
         """
         SELECT name

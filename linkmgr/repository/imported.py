@@ -67,7 +67,6 @@ def find_own(user_id: int, names: list[Row]) -> list[Row]:
 
 
 def subtract_clicks(user_id: int, clicks: dict[int, int]) -> None:
-    """Subtract the clicks that an import stores as visits from those that the source counted, by id of the link."""
     run(
         """
         UPDATE links
@@ -82,7 +81,6 @@ def subtract_clicks(user_id: int, clicks: dict[int, int]) -> None:
 
 
 def count_clicks(user_id: int, link_id: int, clicks: int) -> None:
-    """Add the clicks that the source has counted since the last import, some of which may be visits."""
     run(
         """
         UPDATE links
@@ -125,12 +123,10 @@ _OWN_IDS = {
 
 
 def set_created(user_id: int, table: str, row_id: int, created: str) -> None:
-    """Store the time at which a row was created."""
     run(_SET_CREATED[table], user_id=user_id, row_id=row_id, created=created)
 
 
 def own_ids(user_id: int, table: str, member: str, values: list[Any]) -> dict[str, int]:
-    """Return the ids of the user's rows that have one of the values of a member, by the value as text."""
     records = rows(_OWN_IDS[table, member], user_id=user_id, keys=values)
     return {record["key"]: record["id"] for record in records}
 

@@ -52,7 +52,6 @@ def delete(user_id: int, import_id: int) -> None:
 
 
 def add(user_id: int, **members: Any) -> int:
-    """Store a draft with `source`, and return its id."""
     added = run_one(
         """
         INSERT INTO imports (user_id, state, source, name, address, token, size)
@@ -103,7 +102,6 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
 
 
 def enqueue(user_id: int, import_id: int) -> None:
-    """Enqueue the job of an import, which also deletes the rows of one that has ended."""
     run(
         """
         INSERT INTO jobs (kind, argument)
@@ -118,12 +116,10 @@ def enqueue(user_id: int, import_id: int) -> None:
 
 
 def delete_drafts(user_id: int) -> None:
-    """Delete the files that the user uploaded in the console and did not import."""
     run("DELETE FROM imports WHERE user_id = %(user_id)s AND state = 'draft'", user_id=user_id)
 
 
 def cancel_expired(limit: int) -> int:
-    """Cancel imports that have waited for their users for a week, and return their number."""
     cancelled = run(
         """
         WITH cancelled AS (
@@ -143,7 +139,6 @@ def cancel_expired(limit: int) -> int:
 
 
 def cancel(user_id: int, import_id: int) -> bool:
-    """Cancel an import. Return False if it is a draft or has ended."""
     cancelled = run(
         """
         UPDATE imports SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL
@@ -157,7 +152,6 @@ def cancel(user_id: int, import_id: int) -> bool:
 
 
 def resume(user_id: int, import_id: int) -> None:
-    """Let an import run again that waits for its user."""
     resumed = run(
         """
         UPDATE imports SET state = 'running', message = '', failing_since = NULL
@@ -175,7 +169,6 @@ def resume(user_id: int, import_id: int) -> None:
 
 
 def details(user_id: int, import_id: int) -> Row | None:
-    """Return the import with all that its job needs, or None if there is no such import or no such user any more."""
     return row(
         """
         SELECT *, extract(epoch FROM now() - failing_since)::float8 AS failing_seconds

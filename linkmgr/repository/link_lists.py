@@ -13,7 +13,6 @@ MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
 def _listed(links: Page) -> Page:
-    """Return a page of link_records with the members of lists."""
     links.rows[:] = [
         {
             "id": link["id"],
@@ -35,7 +34,6 @@ def _listed(links: Page) -> Page:
 
 
 def number_of(user_id: int) -> int:
-    """Return the number of links of a user."""
     counted = replica_row(
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
         user_id=user_id,
@@ -44,7 +42,6 @@ def number_of(user_id: int) -> int:
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    """List links, newest first."""
     links = page(
         """
         SELECT * FROM link_records
@@ -207,7 +204,6 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
 
 
 def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]:
-    """Return the ids of the newest links with ids below a number that match all filters."""
     links = rows(
         """
         SELECT id

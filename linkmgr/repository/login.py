@@ -12,7 +12,6 @@ MAX_SESSIONS = 100  # of a user; the next sign-in with a password ends the oldes
 
 
 def new_link(user_id: int) -> str:
-    """Create a sign-in link and return its URL. Delete expired ones."""
     token = keys.new_token()
     added = run(
         """
@@ -29,7 +28,6 @@ def new_link(user_id: int) -> str:
 
 
 def is_usable(digest: bytes) -> bool:
-    """Return True if a sign-in link can be used. Do not consume it."""
     link = row(
         "SELECT FROM sessions WHERE digest = %(digest)s AND is_link AND created > now() - interval '1 hour'",
         digest=digest,
@@ -55,7 +53,6 @@ def consume_link(digest: bytes, **begun: Any) -> int | None:
 
 
 def add_session(user_id: int, **begun: Any) -> None:
-    """Begin a session as consume_link does."""
     run(
         """
         WITH expired AS (DELETE FROM sessions WHERE created < now() - interval '30 days'),
@@ -119,7 +116,6 @@ def sessions(user_id: int, *, session: bytes) -> list[Row]:
 
 
 def end_sessions(user_id: int, *, session: bytes, others: bool) -> bool:
-    """End one session of a user, or all others. Return False if there is none."""
     ended = run(
         """
         DELETE FROM sessions

@@ -58,7 +58,6 @@ def pending(limit: int) -> list[Row]:
 
 
 def subscriptions(user_ids: list[int]) -> list[Row]:
-    """Return the active webhooks of these users."""
     return rows(
         """
         SELECT id, user_id, url <> '' AS has_url, events, campaign_id AS campaign, channel_id AS channel,
@@ -71,7 +70,6 @@ def subscriptions(user_ids: list[int]) -> list[Row]:
 
 
 def targets(user_id: int, ids: list[int]) -> list[Row]:
-    """Return the paths of links and QR codes, and what the filters of webhooks compare."""
     return rows(
         """
         SELECT id, host, '/' || alias AS path, campaign, channel, domain
@@ -167,7 +165,6 @@ def move(events: list[Row]) -> None:
 
 
 def drop_excess() -> None:
-    """Delete all but the newest MAX_WAITING events of each user from the outbox."""
     run_unsynced(
         """
         DELETE FROM outbox

@@ -119,7 +119,6 @@ def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def form(user_id: int, overlay_id: int) -> Row | None:
-    """Return the members of the overlay that its form depends on, or None."""
     return row(
         """
         SELECT type, message

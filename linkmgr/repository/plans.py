@@ -21,7 +21,6 @@ def all_plans() -> list[Row]:
 
 
 def with_users() -> list[Row]:
-    """Return all plans with the number of users that have them: the first free one is that of users without another."""
     return rows(
         """
         SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits,
@@ -72,7 +71,6 @@ def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None =
 
 
 def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
-    """Store a plan with its `monthly`, `yearly` and `lifetime` prices and its `rate`, or 0 for none. Return the id."""
     added = run(
         """
         INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
@@ -140,7 +138,6 @@ def note_retention(after: int, limit: int) -> int | None:
 
 
 def require_exports(user_id: int) -> None:
-    """Raise `plan_feature` unless the plan of the user includes exports."""
     row(
         "SELECT refuse('plan_feature', 'exports') WHERE 'exports' = ANY (lacking_features(%(user_id)s))",
         user_id=user_id,

@@ -12,14 +12,12 @@ from linkmgr.settings import settings
 
 
 def _enabled(owned: Row | None) -> Row | None:
-    """Return the row without its member `disabled`, unless that is True."""
     if owned and owned.pop("disabled"):
         raise AppError("link_disabled")
     return owned
 
 
 def qr_code(host: str | None, code: str) -> Row:
-    """Return the QR code that was scanned. `target_branded` is True if its data is a URL on a branded domain."""
     code_row = row(
         """
         SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
@@ -102,7 +100,6 @@ def _page(link_id: int) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
-    """Return the bio page, or None. Branded domains have no bio pages."""
     page = row(
         """
         SELECT b.id, b.user_id, b.alias, name, bio, theme, links, u.suspended = 'all' AS disabled
@@ -149,7 +146,6 @@ def random_link(host: str | None, slug: str) -> Row:
 
 
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row:
-    """Return the public campaign, if all three parts of the URL of its list match."""
     shown = row(
         """
         SELECT c.id, c.name, u.username, u.suspended = 'all' AS disabled
@@ -197,7 +193,6 @@ def is_username(username: str) -> bool:
 
 
 def branded_domain(host: str) -> Row | None:
-    """Return the domain with this host, or None. `redirects_branded` is True if it redirects to a branded domain."""
     return row(
         """
         SELECT CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
@@ -214,7 +209,6 @@ def branded_domain(host: str) -> Row | None:
 
 
 def domain_logo(host: str) -> bytes | None:
-    """Return the logo of a branded domain, a PNG file, or None."""
     logo = row(
         "SELECT image FROM logos JOIN live_domains USING (user_id) WHERE host = %(host)s AND hash = logo_hash",
         host=host,
@@ -223,8 +217,6 @@ def domain_logo(host: str) -> bytes | None:
 
 
 def with_aliases(words: list[str]) -> list[Row]:
-    """Return the `alias` of links of all users that have one of these words, with the host of a branded domain or NULL,
-    and the name of their user."""
     return rows(
         """
         SELECT a.alias, d.host, u.username

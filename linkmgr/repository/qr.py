@@ -34,7 +34,6 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def read(user_id: int, qr_id: int) -> Row:
-    """Return the QR code and its `statistics`."""
     return _read(replica_row, user_id, qr_id)
 
 
@@ -63,14 +62,12 @@ def _link(code: str) -> str:
 
 
 def _to_record(code: Row) -> Row:
-    """Return the record of a row, which also has the columns of its totals."""
     statistics = visits.statistics({name: code.pop(name) for name in visits.TOTALS})
     first = {"version": code.pop("version"), "id": code.pop("id"), "link": _link(code.pop("code"))}
     return first | {"scans": statistics["clicks"]} | code | {"statistics": statistics}
 
 
 def batch(user_id: int, after: int) -> list[Row]:
-    """Return the next QR codes behind an id with the ids of their channels, oldest first."""
     codes = rows(
         """
         SELECT id, code, name, created AS date, type, data, background, foreground,
@@ -178,7 +175,6 @@ def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
 
 
 def logos(user_id: int, after: int) -> list[Row]:
-    """The images of the logos of QR codes, in base64."""
     return rows(
         """
         SELECT id, translate(encode(image, 'base64'), chr(10), '') AS image

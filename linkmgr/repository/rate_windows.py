@@ -19,7 +19,6 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
 
 
 def counts(buckets: list[str], *, window: int) -> list[Row]:
-    """Return the `bucket`, `count` and `seconds` of each counter whose window has not ended."""
     return rows(
         """
         SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds

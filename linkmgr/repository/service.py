@@ -4,12 +4,10 @@ from linkmgr.db.statements import Row, row, rows
 
 
 def check() -> None:
-    """Raise an error if the database does not respond."""
     row("SELECT 1 AS alive")
 
 
 def connections() -> Row:
-    """Return the number of connections that are open and that are in use by other statements than this one."""
     [counts] = rows(
         """
         SELECT count(*) AS open, count(*) FILTER (WHERE state <> 'idle' AND pid <> pg_backend_pid()) AS in_use
@@ -21,7 +19,6 @@ def connections() -> Row:
 
 
 def state() -> Row:
-    """Return the state of the database. `spools` are the stored positions of spool files by name."""
     [values] = rows(
         """
         SELECT (SELECT version FROM service) AS schema, current_setting('server_version') AS postgresql,

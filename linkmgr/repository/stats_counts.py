@@ -14,7 +14,6 @@ from linkmgr.repository.stats_scope import Owner
 
 
 def of_rollups(owner: Owner, **query: Any) -> list[Row]:
-    """Count the clicks by at most one dimension."""
     return replica_rows(
         """
         WITH owners AS (

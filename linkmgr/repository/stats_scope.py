@@ -91,7 +91,6 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
 
 
 def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
-    """Return the first `day` and the first `quarter` of an hour that have visits, or None without visits."""
     first = row(
         """
         WITH owned AS (
@@ -173,7 +172,6 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
 
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
-    """Return the local day of the first visit, or the current one without visits."""
     first = _first_visit(owner, scope.tracked_ids)
     days = [datetime.now(zone).date()]
     if first["quarter"]:

@@ -116,8 +116,6 @@ def lock_version(user_id: int, table: str, row_id: int) -> str | None:
 
 
 def try_lock(user_id: int, name: str) -> bool:
-    """Lock what a user does under a name until the transaction ends. Return False if another transaction has the
-    lock."""
     result = run(
         "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, %(user_id)s::bigint)) AS locked",
         user_id=user_id,

@@ -14,7 +14,6 @@ _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []
 
 
 def read(user_id: int, link_id: int) -> Row:
-    """Return the link and its `statistics`."""
     return _read(replica_row, user_id, link_id)
 
 
@@ -33,7 +32,6 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int) -> Row:
 
 
 def read_named(user_id: int, link_id: int) -> Row:
-    """Return the link as read_current does. Its campaign and channels are objects of `id` and `name`."""
     stored = row(
         """
         SELECT l.*,
@@ -53,7 +51,6 @@ def read_named(user_id: int, link_id: int) -> Row:
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
-    """Return the user's link with this short URL as `read` does, or None."""
     link = replica_row(
         """
         SELECT * FROM link_details
@@ -71,12 +68,10 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
 
 
 def to_record(link: Row) -> Row:
-    """Return the record of a row of `link_details`."""
     return _to_members(link) | {"statistics": visits.statistics({name: link[name] for name in visits.TOTALS})}
 
 
 def _to_members(link: Row) -> Row:
-    """Return all members of a body as they are sent, and what else is shown of a row of links with its `related`."""
     related = link["related"] or _UNRELATED
     domain = related["domain"] or settings().base_url
     return {

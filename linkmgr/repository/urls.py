@@ -27,14 +27,12 @@ _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink"
 
 
 def to_params(members: Row) -> Row:
-    """Return the parameters of the statements that store links."""
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
     defaults: Row = {"hosts": [], "targets": [], "reserved": []}
     return dict.fromkeys((*_MEMBERS, *_JSON)) | defaults | members | encoded
 
 
 def with_random_alias(store: Callable[[str], T]) -> T:
-    """Return the result of `store`, called with random aliases until one is free."""
     for _ in range(_TRIES - 1):
         try:
             with undoable():
@@ -88,7 +86,6 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
 
 
 def _find_plain(user_id: int, url: str) -> Row | None:
-    """Return the link that `add` did not store again."""
     return run(
         """
         SELECT * FROM link_details

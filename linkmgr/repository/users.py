@@ -17,7 +17,6 @@ def _to_record(user: Row) -> Row:
 
 
 def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
-    """Yield users in batches, newest first. `email` is a substring of the e-mail address, ignoring case."""
     before = MAX_BIGINT
     while batch := _next_batch(before=before, status=status, email=email):
         before = batch[-1]["id"]
@@ -25,7 +24,6 @@ def search(*, status: str | None = None, email: str | None = None) -> Iterator[l
 
 
 def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
-    """List the users whose name or e-mail address contains `q`, newest first."""
     return page(
         """
         SELECT id, username, email, status, plan, registered, suspended,
@@ -162,7 +160,6 @@ def has_administrator() -> bool:
 
 
 def summaries() -> Iterator[Row]:
-    """Yield all users without their API keys, newest first."""
     after: int | None = MAX_BIGINT
     while after:
         page = index(q=None, limit=BATCH_SIZE, number=1, after=after)

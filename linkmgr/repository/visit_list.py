@@ -66,7 +66,6 @@ def index(
 
 
 def answers(user_id: int) -> Iterator[list[Row]]:
-    """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
     for batch in in_batches(overlay.batch, user_id):
         for form in batch:
             after = 0
@@ -93,7 +92,6 @@ def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
 
 
 def all_visits(user_id: int) -> Iterator[list[Row]]:
-    """Yield the visits of all links of a user, then those of QR codes, in the order of the targets and of time."""
     for kind in ("link", "QR code"):
         for batch in in_batches(partial(_tracked, kind), user_id):
             for tracked in batch:
@@ -118,7 +116,6 @@ def _tracked(kind: str, user_id: int, after: int) -> list[Row]:
 
 
 def visits_of(tracked_id: int) -> Iterator[list[Row]]:
-    """Yield the visits of a target, oldest first. A position is a time and the number of visits at that time."""
     time, skip = "-infinity", 0
     while stored := _visits(tracked_id, time, skip):
         records = [{name: visit[name] for name in _EXPORTED} for visit in stored]

@@ -194,8 +194,6 @@ def parameters(spool: str, start: int, stop: int, visits: str) -> Row:
 
 
 def statistics(totals: Row) -> Row:
-    """Return the statistics object of the specification. `totals` has the columns TOTALS, which are None for a
-    link or QR code without visits."""
     if not totals["clicks"]:
         return NO_VISITS
     tops = totals["top_labels"] or {}
@@ -212,7 +210,6 @@ def statistics(totals: Row) -> Row:
 
 
 def stored_bytes(spool: str) -> int:
-    """Return the number of bytes of a spool file that are stored."""
     record = row("SELECT stored FROM visit_spools WHERE name = %(spool)s", spool=spool)
     return int(record["stored"]) if record else 0
 
@@ -222,12 +219,10 @@ def delete_spool(spool: str) -> None:
 
 
 def create_partitions() -> None:
-    """Create the partitions of `visits` for this month and the next two."""
     run("SELECT create_partition(now() + make_interval(months => n)) FROM generate_series(0, 2) n")
 
 
 def create_partitions_for(visits: str) -> None:
-    """Create the missing partitions for the visits, a JSON array as in `add`."""
     run(
         """
         SELECT create_partition(month)

@@ -186,7 +186,6 @@ def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def retry(user_id: int, delivery_id: int) -> None:
-    """Make a delivery due now, with all attempts left, even if its receiver was failing."""
     retried = run(
         """
         WITH webhook AS (
