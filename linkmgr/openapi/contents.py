@@ -16,7 +16,6 @@ Contents = list[tuple[Section, list[Route]]]
 
 
 def contents(app: Flask) -> Contents:
-    """Return the sections, each with its operations: those whose ids begin with its word."""
     sections, all_routes = (*(module.SECTION for module in api.MODULES), _DOCUMENT), routes(app)
     return [
         (section, [route for route in all_routes if route.operation.id.partition(".")[0] == section.word])
@@ -25,5 +24,4 @@ def contents(app: Flask) -> Contents:
 
 
 def records_of(contents: Contents) -> dict[str, JsonSchema]:
-    """Return the schemas of all records by name."""
     return shapes.RECORDS | {name: record for section, _ in contents for name, record in section.records().items()}

@@ -28,7 +28,6 @@ def _code(text: str) -> Markup:
 
 
 def _inline(text: str) -> str:
-    """Convert code and bold text, which may span lines."""
     with_code = re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", with_code, flags=re.DOTALL)
 
@@ -94,7 +93,6 @@ class Reader:
     # --- members and parameters
 
     def row(self, name: str, schema: JsonSchema, place: str = "body", needed: str = "") -> View:
-        """Return the row of a member of a body, or of a parameter of a path or a query."""
         examples, default = schema.get("examples"), schema.get("x-default", schema.get("default"))
         return {
             "name": name,
@@ -107,18 +105,15 @@ class Reader:
         }
 
     def _rows(self, schema: JsonSchema, prefix: str = "") -> list[View]:
-        """Return the rows of the members of an object."""
         members, required = schema.get("properties", {}).items(), schema.get("required", [])
         return [self.row(prefix + name, member, needed="required" * (name in required)) for name, member in members]
 
     def _inner_rows(self, name: str, schema: JsonSchema) -> list[View]:
-        """Return the rows of the members of an object, or of the objects in an array."""
         schema = self.resolve(schema)
         item = self.resolve(schema.get("items", schema))
         return self._rows(item, f"{name}[]." if "items" in schema else f"{name}.")
 
     def _bodies(self, routes: list[Route]) -> list[tuple[str, JsonSchema]]:
-        """Return the method and schema of each body of a resource, the create first."""
         schemas = self.document["components"]["schemas"]
         bodies = [(route.method, schemas[route.operation.body.__name__]) for route in routes if route.operation.body]
         return sorted(bodies, key=lambda body: body[0] != "POST")
@@ -186,7 +181,6 @@ class Reader:
         }
 
     def curl(self, route: Route, entry: JsonSchema) -> str:
-        """Return the request as a command for a shell, with the placeholder API_KEY."""
         stated = route.operation
         choices = {name: parameter.json["enum"][0] for name, parameter in stated.path.items()}
         path = re.sub(r"{(\w+)}", lambda match: choices.get(match[1], _ID), route.path)

@@ -94,7 +94,6 @@ def _with_formats(schema: Any) -> Any:
 
 
 def _payload_name(record_name: str) -> str:
-    """Return the name of the schema of what receivers of webhooks get."""
     return f"{record_name or 'Other'}Event"
 
 
@@ -108,7 +107,6 @@ def _payloads(events: dict[str, str]) -> JsonSchema:
 
 
 def _webhooks(events: dict[str, str]) -> JsonSchema:
-    """Return the section `webhooks`: what receivers get, by the type of the event."""
     return {
         event: {
             "post": {

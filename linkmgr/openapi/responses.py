@@ -71,7 +71,6 @@ Codes = dict[int, list[str]]  # by status
 
 
 def sentence_of(code: str) -> str:
-    """Return the message of an error, with examples of what varies."""
     return CATALOGUE[code][1].format(**_PLACEHOLDERS)
 
 
@@ -80,7 +79,6 @@ def _headers(*names: str) -> JsonSchema:
 
 
 def by_status(codes: Iterable[str]) -> Codes:
-    """Group the codes by status, in the order of the catalogue."""
     grouped: Codes = defaultdict(list)
     for code in sorted(set(codes), key=list(CATALOGUE).index):
         grouped[CATALOGUE[code][0]].append(code)
@@ -122,12 +120,10 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
 
 
 def is_conditional(route: Route) -> bool:
-    """Return True if an operation takes If-Match."""
     return route.method in conditional_writes.CHANGES and bool(route.operation.row)
 
 
 def is_cacheable(route: Route) -> bool:
-    """Return True if an operation takes If-None-Match."""
     return route.method == "GET" and route.operation.has_etag
 
 
@@ -151,7 +147,6 @@ def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
 
 
 def codes_of(route: Route) -> list[str]:
-    """Return the codes of the errors of an operation."""
     stated = route.operation
     codes = [*_ALWAYS, *stated.errors]
     codes += _KEYED if stated.scope != PUBLIC else ()
@@ -164,7 +159,6 @@ def codes_of(route: Route) -> list[str]:
 
 
 def of(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
-    """Return the responses by status."""
     errors = {
         str(status): ref(_NAMES[status, tuple(group)], "responses")
         if (status, tuple(group)) in _NAMES
@@ -186,7 +180,6 @@ def headers() -> JsonSchema:
 
 
 def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
-    """Return the schemas of errors."""
     codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown"}
     error = record(
         error=ref("Failure"),
@@ -205,7 +198,6 @@ def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
 
 
 def shared() -> dict[str, JsonSchema]:
-    """Return the responses that several operations have."""
     refusals = {name: _error_response(status, [*codes]) for (status, codes), name in sorted(_NAMES.items())}
     about = "Not modified: the client sent the ETag of the current version."
     return refusals | {"NotModified": {"description": about, "headers": _headers(*_LIMITS, *_ID, *_TAG)}}

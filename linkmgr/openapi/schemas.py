@@ -19,7 +19,6 @@ def _allow_null(schema: JsonSchema) -> JsonSchema:
 
 
 def _default(field: fields.Field[Any]) -> Any:
-    """Return what a create stores if the member is not sent, or None."""
     if not isinstance(field.parent, New) or getattr(field.parent, "sent_on", "") == "update":
         return None
     default = field.metadata["default"]
@@ -47,7 +46,6 @@ def body_of(schema: type[Schema]) -> JsonSchema:
 
 
 def with_nested(schema: type[Schema]) -> Iterator[type[Schema]]:
-    """Return a schema, and those that its fields refer to."""
     yield schema
     for field in schema().fields.values():
         for nested in getattr(field, "nested", ()):

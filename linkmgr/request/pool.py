@@ -22,7 +22,6 @@ _places = 2
 
 
 def resize(threads: int) -> None:
-    """Set the number of places for a process with this number of threads."""
     global _places  # noqa: PLW0603 - all applications of a process share its threads
     _places = max(1, threads // 2)
 
@@ -47,7 +46,6 @@ def take(busy: str, own_busy: str = "") -> None:
 
 
 def take_for(rows: int, busy: str) -> None:
-    """Take a place before many rows of a user are read."""
     if rows > MANY_ROWS:
         take(busy)
 

@@ -38,22 +38,18 @@ def window() -> int | None:
 
 
 def page_window() -> int | None:
-    """Return the window of PAGE_RATE_LIMIT in seconds, or None if PostgreSQL does not count."""
     return None if settings().rate_limit_storage else parse_rate(settings().page_rate_limit).get_expiry()
 
 
 def of_plan(rate: int | None) -> str:
-    """Return the rate of a plan, or RATE_LIMIT if it has none."""
     return f"{rate} per minute" if rate else settings().rate_limit
 
 
 def left(rate: int | None, window: Window) -> int:
-    """Return the number of requests that the window still allows."""
     return max(0, parse_rate(of_plan(rate)).amount - window.requests)
 
 
 def later(seconds: float) -> float:
-    """Return the time in some seconds."""
     return time.time() + seconds
 
 

@@ -32,7 +32,6 @@ _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*)
 
 
 def body_limit(path: str) -> tuple[int, str]:
-    """Return the maximum of bytes, and the error code of a larger body."""
     return BODY_LIMITS.get(path.rstrip("/"), (MAX_BODY, "too_large"))
 
 
@@ -55,12 +54,10 @@ class Key(NamedTuple):
 
     @property
     def is_restricted(self) -> bool:
-        """Return True if the key can use only some rows of its user."""
         return self.own_only or self.domains is not None
 
 
 def avatar_of(username: str | None) -> str:
-    """Return the URL of the avatar of a user."""
     return f"{settings().base_url}/avatar/{username}.png"
 
 
@@ -116,7 +113,6 @@ class Body:
     stopped sending."""
 
     def __init__(self, request: flask.Request, limit: int, code: str, source: IO[bytes] | None = None) -> None:
-        """`code` is that of the error if the body has more bytes than the limit."""
         self._source = source or request.environ["wsgi.input"]
         self._limit, self._code, self._size, self._length = limit, code, 0, request.content_length
         if self._length is None and not request.environ.get("wsgi.input_terminated"):
@@ -252,7 +248,6 @@ def network_of(address: str) -> str:
 
 
 def user_id() -> int | None:
-    """Return the id of the user who sent this request, or None without one."""
     if not flask.has_request_context():
         return None
     caller: Caller | None = getattr(current(), "caller", None)  # of the API; pages set g.user_id
@@ -268,7 +263,6 @@ def is_admin() -> bool:
 
 
 def set_log_user(user_id: int | None) -> None:
-    """Store the user id for the access log."""
     current().environ[_USER_ID] = user_id
 
 

@@ -18,12 +18,10 @@ READ, CREATE, WRITE = "read", "create", "write"
 
 
 def init_app(app: Flask, scopes: set[str]) -> None:
-    """Keep the scopes of all operations."""
     app.extensions["linkmgr_scopes"] = [ALL, *sorted(scopes - {ALL, ADMIN}), ADMIN]
 
 
 def names() -> list[str]:
-    """Return all scopes."""
     scopes: list[str] = this_app().extensions["linkmgr_scopes"]
     return scopes
 
@@ -38,7 +36,6 @@ def granted(scopes: list[str]) -> set[str]:
 
 
 def has(key: Key | None, scope: str) -> bool:
-    """Return True if a key, or the default key, has a scope."""
     if key is None:
         return True
     word = scope.partition(":")[0]
@@ -69,7 +66,6 @@ def _confined(key: Key, remedy: str = "Use another key.") -> AppError:
 
 
 def require_unrestricted(key: Key | None) -> None:
-    """Refuse a part of an operation that restricted keys may use."""
     if key is not None and key.is_restricted:
         raise _confined(key)
 
@@ -88,7 +84,6 @@ def grantable(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
 
 
 def is_unlimited(caller: Caller) -> bool:
-    """Return True if the key of a caller allows everything that its user can do."""
     key = caller.key
     return key is None or (
         ALL in key.scopes

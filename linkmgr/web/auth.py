@@ -37,7 +37,6 @@ def _check_origin() -> Response | None:
 
 
 def identify() -> None:
-    """Identify the caller and count the request, in one statement or none."""
     request = web_request.current()
     if request.is_api:
         caller, request.window = callers.get(_key(request) or "")
@@ -46,7 +45,6 @@ def identify() -> None:
 
 
 def authorize() -> None:
-    """Check the key, its plan and scope, and the administrator."""
     request, stated = web_request.current(), operation.current()
     if not request.is_api or (stated and stated.scope == operation.PUBLIC):
         return
@@ -89,7 +87,6 @@ def _refusal(caller: Caller) -> AppError:
 
 
 def _use(key: Key, stated: Operation | None) -> None:
-    """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     if key.is_first_use:
         stored_callers.record_use(key.id, web_request.address())
     if stated:
@@ -113,7 +110,6 @@ def caller() -> Caller:
 
 
 def user_id() -> int:
-    """Return the caller's user id, the first parameter of every API statement."""
     caller_id = caller().id
     assert caller_id is not None
     return caller_id

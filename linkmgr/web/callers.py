@@ -61,7 +61,6 @@ class Reservations(Background):
         self._adding = threading.Lock()
 
     def next(self, bucket: str) -> Window | None:
-        """Return the window with the number of a reserved request, or None if there is none."""
         reserved = self._buckets.get(bucket)
         try:
             if reserved and time.monotonic() < reserved.expires:
@@ -80,7 +79,6 @@ class Reservations(Background):
         return size if rate_limit.left(caller.rate, reserved.counted) >= size + MARGIN else 1
 
     def add(self, bucket: str, reserved: _Reserved) -> Window:
-        """Keep reserved requests, behind those of the same window that are left. Return the window with the first."""
         self.start()
         with self._adding:
             previous = self._buckets.get(bucket)
@@ -145,7 +143,6 @@ def get(key: str) -> tuple[Caller, Window | None]:
 
 
 def stored(key: str) -> Caller:
-    """Return the caller of a key as it is stored, for a request that has been counted."""
     statement, *arguments = _lookup(key)
     row = statement(*arguments, 0)
     return _caller({name: value for name, value in row.items() if name not in ("count", "until", "now")})
@@ -176,7 +173,6 @@ def _reservations() -> Reservations:
 
 
 def _lookup(key: str) -> tuple[Any, ...]:
-    """Return the statement that identifies the caller, and its arguments."""
     network = web_request.network()
     if not key.startswith(keys.SCOPED_PREFIX):
         return stored_callers.identify, keys.digest(key), network

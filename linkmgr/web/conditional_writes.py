@@ -60,7 +60,6 @@ def _check(accepted: list[str]) -> None:
 
 
 def _respond(view: View, arguments: dict[str, Any]) -> Response:
-    """Return the response of the view, or the error response to its exception."""
     try:
         result = view(**arguments)
     except Replay:

@@ -18,8 +18,6 @@ CONTENT_TYPE = f"{MIMETYPE}; charset=utf-8; header=present"
 
 
 def vary_by_accept() -> None:
-    """Let caches keep the response for requests with the same Accept header only."""
-
     @after_this_request
     def add(response: Response) -> Response:
         response.vary.add("Accept")
@@ -27,7 +25,6 @@ def vary_by_accept() -> None:
 
 
 def is_preferred() -> bool:
-    """Return True if the client prefers CSV. Without a preference it gets JSON."""
     vary_by_accept()
     if request.headers.get("Accept", "*/*") in _JSON:  # most clients; comparing takes a tenth of parsing
         return False
@@ -43,13 +40,11 @@ def _cell(value: Any) -> Any:
 
 
 def lines(rows: Iterable[Iterable[Any]]) -> bytes:
-    """Return lines of CSV. None is an empty cell."""
     text = StringIO(newline="")
     csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue().encode()
 
 
 def respond(columns: list[str], rows: Iterable[dict[str, Any]], **headers: str) -> Response:
-    """Return the rows as CSV, with a line of column names."""
     content = lines([columns, *([row[column] for column in columns] for row in rows)])
     return Response(content, content_type=CONTENT_TYPE, headers=headers)

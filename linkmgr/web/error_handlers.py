@@ -50,7 +50,6 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
 
 
 def _members() -> Container[str]:
-    """Return the members of the body of this operation."""
     stated = getattr(current_app.view_functions.get(request.endpoint or ""), "operation", None)
     return bodies.members_of(stated.body) if stated and stated.body else ()
 

@@ -49,7 +49,6 @@ def page(status: int, message: str, template: str = "error.html", **values: str)
 
 
 def unknown_host_page(message: str) -> tuple[str, str]:
-    """Return the page and its Content-Security-Policy, which allows the style that the page contains."""
     style, digest = _style(this_app().static_folder)
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
     return page(HTTPStatus.NOT_FOUND, message, "unknown_host.html", style=style), policy
@@ -57,6 +56,5 @@ def unknown_host_page(message: str) -> tuple[str, str]:
 
 @cache
 def _style(folder: str | None) -> tuple[str, str]:
-    """Return the style sheet of all pages and its digest."""
     style = Path(folder or "", "style.css").read_text()
     return style, base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

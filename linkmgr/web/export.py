@@ -25,13 +25,11 @@ _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
 
 
 def preferred() -> str:
-    """Return the format that the Accept header prefers. Without a preference it is JSON."""
     csv.vary_by_accept()
     return _ACCEPTED[request.accept_mimetypes.best_match(list(_ACCEPTED)) or "application/json"]
 
 
 def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]]) -> Generator[bytes]:
-    """Encode batches of rows. `columns` are those of a CSV, with their values."""
     if form == "csv":
         yield csv.lines([[*columns]])
         for batch in batches:
@@ -64,7 +62,6 @@ class _Sink(bytearray):
 
 
 def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
-    """Yield the bytes of a zip of these files."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=5) as archive:  # type: ignore[call-overload]
         for name, blocks in files:
@@ -83,7 +80,6 @@ def streamed(batches: Iterable[list[Row]]) -> Response:
 
 
 def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
-    """Stream chunks as a file."""
     response = _respond(chunks, csv.CONTENT_TYPE if mimetype == csv.MIMETYPE else mimetype)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

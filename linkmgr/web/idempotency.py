@@ -47,7 +47,6 @@ class IdempotencyKey:
         self.is_large = False
 
     def replay(self) -> None:
-        """Raise Replay if the request was answered before."""
         sealed = idempotency.find(user_id(), self.text)
         if sealed is None:
             return
@@ -59,7 +58,6 @@ class IdempotencyKey:
         raise Replay(Response(body, status, headers, content_type=content_type))
 
     def begin(self) -> None:
-        """Lock the key until the transaction ends, and check again that there is no answer."""
         if not try_lock(user_id(), self.text):
             raise AppError("idempotency_key_in_use")
         self.replay()

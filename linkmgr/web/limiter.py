@@ -98,7 +98,6 @@ def _parse(key: str) -> tuple[str, int]:
 
 
 def _counted(key: str) -> Window | None:
-    """Return the window of a key if a statement of this request has counted it."""
     request = current()
     return request.window if request.window and key.startswith(f"LIMITER/{request.limit.bucket}/") else None
 

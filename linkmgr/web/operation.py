@@ -56,7 +56,6 @@ class Operation:
     description: str = ""
 
     def __call__(self, view: View) -> View:
-        """Return the handler of a view."""
         summary, _, description = cleandoc(view.__doc__ or "").partition("\n\n")
         description = description.format(**self.values) if self.values else description
         stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
@@ -66,7 +65,6 @@ class Operation:
         return cast("View", declared)
 
     def _with_body(self, view: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a handler that passes the body to a view as its first argument."""
         schema = self.body
         assert schema
 
@@ -121,17 +119,14 @@ class Route:
 
     @property
     def path(self) -> str:
-        """The path as the document has it, such as /api/pixel/{pixel_id}."""
         return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", self.rule.rule)
 
     @property
     def arguments(self) -> list[str]:
-        """The names of the parameters in the path."""
         return re.findall(r"{(\w+)}", self.path)
 
 
 def routes(app: Flask) -> list[Route]:
-    """Return the operations of the API in the order of their declaration. A route without one fails."""
     views: dict[str, Any] = app.view_functions
     return [
         Route(method, rule, views[rule.endpoint].operation)
@@ -142,7 +137,6 @@ def routes(app: Flask) -> list[Route]:
 
 
 def current() -> Operation | None:
-    """Return the operation of the current request, or None: a 404, a 405 or a page."""
     view = this_app().view_functions.get(web_request.current().endpoint or "")
     return getattr(view, "operation", None)
 

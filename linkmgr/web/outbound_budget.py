@@ -10,7 +10,6 @@ _HOUR = 3600
 
 
 def spend(user_id: int | None) -> None:
-    """Count a request of a user, or none of the command line. Raise an error beyond the limit."""
     if user_id is not None:
         _spend(f"fetches:{user_id}", PER_HOUR)
 

@@ -56,7 +56,6 @@ def versioned(version: str, **members: Any) -> Response:
 
 
 def warn_fixed(record: Json, verb: str = "changed") -> None:
-    """Warn of members whose sent value differs from the record, because the write cannot change them."""
     for name, value in web_request.current().fixed:
         if name in record and record[name] != value:
             web_request.warn(f"The member '{name}' cannot be {verb} and was ignored.")
@@ -81,7 +80,6 @@ class Kind(Protocol):
 
 
 def shown(kind: Kind, row: Json) -> Response:
-    """Return a single read of a row."""
     return versioned(row["version"], **kind.as_read(row))
 
 
@@ -91,7 +89,6 @@ def created(kind: Kind, row: Json) -> Response:
 
 
 def changed(kind: Kind, row: Json) -> Response:
-    """Return a changed row as its read does."""
     message = f"{kind.subject()} has been updated successfully."
     return updated(message, row["version"], kind.extra_members(row, is_new=False), **kind.as_read(row))
 

@@ -22,7 +22,6 @@ _NONCE = "linkmgr.nonce"  # key of the WSGI environment
 
 
 def written(**changed: str) -> str:
-    """Return the Content-Security-Policy of our pages, with other sources for some directives, such as `img_src`."""
     sources = _SOURCES | {name.replace("_", "-"): text for name, text in changed.items()}
     return "; ".join(f"{name} {text}" for name, text in sources.items())
 
@@ -31,12 +30,10 @@ POLICY = written()
 
 
 def nonce() -> str:
-    """Return the nonce of this response. Browsers run only script elements that have it."""
     return str(request.environ.setdefault(_NONCE, secrets.token_urlsafe(16)))
 
 
 def fixed_headers() -> list[tuple[str, str]]:
-    """Return the headers of every response."""
     headers = [("X-Content-Type-Options", "nosniff")]
     if settings().is_https:
         headers.append(("Strict-Transport-Security", "max-age=31536000"))
@@ -44,7 +41,6 @@ def fixed_headers() -> list[tuple[str, str]]:
 
 
 def policy(environ: dict[str, Any]) -> tuple[str, str]:
-    """Return the default Content-Security-Policy header."""
     scripts = f"; script-src 'nonce-{environ[_NONCE]}'" if _NONCE in environ else ""
     return "Content-Security-Policy", POLICY + scripts
 
@@ -56,7 +52,6 @@ def prevent_caching(response: Response) -> Response:
 
 
 def keep_private(response: Response) -> Response:
-    """Disable caching and hide the URL from other sites. For pages of signed-in users."""
     response.headers["Cache-Control"] = "no-store"
     # With "no-referrer", browsers send `Origin: null` with our own forms. Over plain HTTP they send no
     # Sec-Fetch-Site either, so that the origin check would reject these forms.

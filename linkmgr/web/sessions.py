@@ -29,20 +29,17 @@ def init_app(app: Flask) -> None:
 
 
 def begin(token: str) -> None:
-    """Store a new session in the cookie and end its previous one."""
     end()
     session.permanent = True
     session[_TOKEN] = token
 
 
 def digest() -> bytes | None:
-    """Return the token digest from the session cookie, or None."""
     token = session.get(_TOKEN)
     return keys.digest(token) if isinstance(token, str) else None
 
 
 def current() -> Row | None:
-    """Return the session of the cookie as a row, or None if it has ended."""
     token_digest = digest()
     row = None if token_digest is None else login.find_session(token_digest)
     if row:
@@ -51,7 +48,6 @@ def current() -> Row | None:
 
 
 def window(current: Row) -> Window | None:
-    """Return the window in which the statement that found the session has counted the page, or None if Redis counts."""
     return None if current["count"] is None else Window(current["count"], rate_limit.later(current["seconds"]))
 
 

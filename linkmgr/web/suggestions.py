@@ -44,7 +44,6 @@ class _Route(NamedTuple):
         return f"{self.method} {path}"
 
     def is_without_number(self, words: list[str]) -> bool:
-        """Return True if the words are those of this route, except that an id is not a number."""
         pairs = [(word, own) for word, own in zip(words, self.words, strict=False) if own not in (word, _TEXT)]
         is_id = all(own == _ID and word not in _SYNONYMS.values() for word, own in pairs)
         return bool(pairs) and is_id and len(words) == len(self.words)
@@ -65,7 +64,6 @@ def _words(path: str) -> list[str]:
 
 
 def _routes(method: str, words: list[str]) -> list[_Route]:
-    """Return the routes whose first word resembles that of a path: those of the method, if there are any."""
     routes = [_Route(route.method, route.rule.rule, _words(route.rule.rule)) for route in operation.routes(this_app())]
     first = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
     routes = [route for route in routes if route.words[:1] == first]
@@ -73,7 +71,6 @@ def _routes(method: str, words: list[str]) -> list[_Route]:
 
 
 def _nearest(words: list[str], routes: list[_Route]) -> str:
-    """Name the most similar route. The order of the words does not matter."""
     route = max(routes, key=lambda route: SequenceMatcher(None, sorted(words), sorted(route.words)).ratio())
     return f"Did you mean {route}? {_LIST}"
 

@@ -93,7 +93,6 @@ def _receive() -> Upload:
 
 
 def _temporary(**_: object) -> IO[bytes]:
-    """Return a new file on the disk of the data folder. It is closed when the view has returned."""
     folder = settings().folder / "uploads"
     folder.mkdir(parents=True, exist_ok=True)
     file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed after the view
