@@ -91,7 +91,6 @@ class Domain(Stored):
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
-        """Check that the domain points to this service, and add it."""
         return cls.add_checked(user_id, members, is_checked=cls.prove(user_id, members))
 
     @classmethod
@@ -107,7 +106,6 @@ class Domain(Stored):
 
     @classmethod
     def add_checked(cls, user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
-        """Add a domain. `image` is its logo if it need not be fetched."""
         logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
         return cls.record(cls.rows.add(user_id, cls.complete(members) | {"logo": logo, "is_checked": is_checked}))
 

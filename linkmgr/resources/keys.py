@@ -41,7 +41,6 @@ class Items(Array):
         return {"type": "array", "items": self.item, "maxItems": MAX_ITEMS, **bounds}
 
     def parse(self, value: Any) -> Any:
-        """Return the value in canonical form, or raise ValueError."""
         raise NotImplementedError
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
@@ -174,7 +173,6 @@ class Key(Stored):
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
-        """Add a key, and return also the key itself, which is not shown again."""
         secret = keys.new_scoped_key()
         with transaction.in_transaction():
             added = api_keys.add(user_id, cls.complete(members) | {"secret": secret})

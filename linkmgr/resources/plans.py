@@ -159,7 +159,6 @@ setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
 
     @staticmethod
     def price_problem(members: Row) -> str:
-        """Return what is wrong with the prices of a plan, or ""."""
         has_price = any(members.get(name, "").strip("0.") for name in PRICES)
         return "A free plan has no prices." if members["free"] and has_price else ""
 

@@ -135,7 +135,6 @@ def _prepare(kind: str, members: Row, image: bytes | AppError | None) -> Row:
 
 
 def _logo(source: str, image: bytes | AppError | None) -> Row:
-    """Return the columns of a logo, or nothing but a warning if its URL cannot be fetched."""
     try:
         if isinstance(image, AppError):
             raise image
@@ -148,7 +147,6 @@ def _logo(source: str, image: bytes | AppError | None) -> Row:
 
 
 def _check_colors(code: Row) -> None:
-    """Refuse colors that no camera can scan, and warn of those that some cannot."""
     pair = code["foreground"], code["background"]
     too_close = AppError("colours_too_close", **colors.scan_advice(*pair))
     if colors.contrast(*pair) < colors.MIN_SCANNED:

@@ -37,7 +37,6 @@ def prose(module: str, **values: Any) -> str:
 
 
 def with_statistics(row: Row) -> Row:
-    """Return the members of a single read of a link or a QR code."""
     details = {name: value for name, value in row.items() if name not in HIDDEN}
     return {"data": row["statistics"], "details": details}
 
@@ -83,7 +82,6 @@ class Resource(New):
 
     @classmethod
     def subject(cls) -> str:
-        """Return the noun as it begins a sentence."""
         return cls.called or cls.noun[0].upper() + cls.noun[1:]
 
     @classmethod
@@ -93,19 +91,16 @@ class Resource(New):
     @classmethod
     @cache
     def creates(cls) -> type[New]:
-        """Return the schema of the body of a create."""
         return type(f"{cls.__name__}Create", (cls,), {"sent_on": "create"})
 
     @classmethod
     @cache
     def updates(cls) -> type[New]:
-        """Return the schema of the body of an update."""
         return type(f"{cls.__name__}Update", (cls,), {"sent_on": "update", "unsent": (None,)})
 
     @classmethod
     @cache
     def defaults(cls) -> Row:
-        """Return the values that members have if a create does not send them."""
         fields = cls.creates()().fields.items()
         return {
             name: field.load_default
@@ -116,7 +111,6 @@ class Resource(New):
     @classmethod
     @cache
     def controls(cls) -> dict[str, fields.Field[Any]]:
-        """Return the members of forms: those that have a label."""
         return {name: field for name, field in cls.creates()().fields.items() if field.metadata["label"]}
 
     @classmethod
@@ -126,12 +120,10 @@ class Resource(New):
     @classmethod
     @cache
     def shown(cls, place: str = "record") -> tuple[str, ...]:
-        """Return the names of the members of a record, or of one in a list or an export."""
         return tuple(name for name, field in cls().fields.items() if place in field.metadata["shown"])
 
     @classmethod
     def record(cls, row: Row) -> Row:
-        """Return what is shown of a row, and its version."""
         return {name: row[name] for name in (*cls.shown(), "version")}
 
     @classmethod
@@ -141,7 +133,6 @@ class Resource(New):
 
     @classmethod
     def extra_members(cls, row: Row, *, is_new: bool) -> Row:
-        """Return the members that the response to a create or an update has beside the record."""
         return {name: row[name] for name in cls.create_extras} if is_new else {}
 
     @classmethod
@@ -151,7 +142,6 @@ class Resource(New):
 
     @classmethod
     def complete(cls, members: Row) -> Row:
-        """Return the members with NULL for those that were not sent."""
         return cls._unsent() | members
 
 
@@ -178,7 +168,6 @@ class Stored(Resource):
 
     @classmethod
     def add(cls, user_id: int, body: Row) -> int:
-        """Check the body of a create, store it, and return the id."""
         return int(cls.create(user_id, load(cls.creates(), body))["id"])
 
     @classmethod
@@ -195,6 +184,5 @@ class Stored(Resource):
 
     @classmethod
     def batch(cls, user_id: int, after: int) -> list[Row]:
-        """Return the records behind an id, oldest first, for exports."""
         names = cls.shown("export")
         return [{name: row[name] for name in names} for row in cls.rows.batch(user_id, after)]

@@ -34,7 +34,6 @@ def schema_of(shape: Shape) -> JsonSchema:
 
 
 def record(**members: Shape) -> JsonSchema:
-    """Return the schema of an object with these members. Later versions may add some."""
     properties = {name: schema_of(shape) for name, shape in members.items()}
     return {"type": "object", "properties": properties, "required": list(members)}
 
@@ -109,7 +108,6 @@ ERRORS = array_of(ref("Problem")) | {
 
 
 def with_warnings(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of a success with the optional member `warnings`. A named one has it."""
     return schema | {"properties": schema["properties"] | {"warnings": WARNINGS}} if "properties" in schema else schema
 
 
@@ -134,7 +132,6 @@ RECORDS: dict[str, JsonSchema] = {
 
 
 def json_of(field: fields.Field[Any]) -> JsonSchema:
-    """Return the schema of what a field accepts, besides null."""
     schema: JsonSchema = field.json  # type: ignore[attr-defined]
     return _allow_empty(schema) if getattr(field, "allow_empty", False) else schema
 
@@ -159,12 +156,10 @@ def _shown(field: fields.Field[Any]) -> JsonSchema:
 
 
 def member(kind: Kind, name: str) -> JsonSchema:
-    """Return the schema of a member of a record."""
     return _shown(kind().fields[name])
 
 
 def members(kind: Kind, place: str = "record") -> dict[str, JsonSchema]:
-    """Return the schemas of the members of a record, or of one in a list or an export."""
     declared = kind().fields
     return {name: _shown(declared[name]) for name in kind.shown(place)}
 
@@ -175,7 +170,6 @@ def record_of(kind: Kind, place: str = "record") -> JsonSchema:
 
 
 def records_of(kind: Kind) -> dict[str, JsonSchema]:
-    """Return the schemas of the record, and of those in lists and exports if they differ, by name."""
     return {name_of(kind, place): record_of(kind, place) for place in ("list", "export", "record")}
 
 
@@ -196,7 +190,6 @@ def done(message: str) -> JsonSchema:
 
 
 def _ref_of(rows: Kind | str, place: str = "record") -> JsonSchema:
-    """Return the reference to the schema of the records of a resource, or to a named one."""
     return ref(rows if isinstance(rows, str) else name_of(rows, place))
 
 
@@ -210,12 +203,10 @@ def reading(kind: Kind | str) -> JsonSchema:
 
 
 def changed(message: str, kind: Kind | str) -> JsonSchema:
-    """Return the schema of the response to an update: the message, and the record as it is read."""
     return success(message=text(message), data=_ref_of(kind))
 
 
 def created(kind: Kind | str, **members: Shape) -> JsonSchema:
-    """Return the schema of the response to a create: the members that the specification names, and the record."""
     return success(**({"id": ID} | members), data=_ref_of(kind))
 
 
@@ -224,7 +215,6 @@ def all_of(kind: Kind | str) -> JsonSchema:
 
 
 def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
-    """Compose the example of a JSON Schema from the examples of its members."""
     if "examples" in schema:
         return schema["examples"][0]
     if "$ref" in schema:

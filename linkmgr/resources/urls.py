@@ -259,7 +259,6 @@ class Link(Resource):
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
-        """Store a link, or return the existing one."""
         return urls.add(user_id, **cls.to_row(members))
 
     @classmethod
@@ -273,12 +272,10 @@ class Link(Resource):
 
     @staticmethod
     def to_row(new: Row) -> Row:
-        """Return the arguments of `urls.add` for the body of a create."""
         return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
 
     @staticmethod
     def to_changes(changes: Row) -> Row:
-        """Return the arguments of `urls.update` for the body of an update."""
         changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
         moved = {"reserved": [*own_words()]} if changes.keys() & {"custom", "domain"} else {}
         return {"changed": changed, "targets": targets_of(changes), **moved, **_to_columns(changes)}
@@ -289,7 +286,6 @@ def _without_defaults(loaded: Row) -> Row:
 
 
 def _to_columns(loaded: Row) -> Row:
-    """Return the keyword arguments of the repository."""
     columns: Row = loaded | loaded.get("type", {})
     if "status" in columns:
         columns["public"] = columns.pop("status") == "public"

@@ -41,12 +41,10 @@ def matches(patterns: Iterable[str], name: str) -> bool:
 
 
 def match_users(patterns: Iterable[str]) -> bool:
-    """Return True if the patterns include events of users."""
     return any(pattern == "*" or pattern.startswith(OF_USERS) for pattern in patterns)
 
 
 def users_problem(patterns: Iterable[str]) -> str | None:
-    """Return the problem of patterns that match only events of users, for those who do not receive them."""
     refused = next((name for name in patterns if name.startswith(OF_USERS)), None)
     return refused and f"must not contain {refused!r}, which only administrators receive. Remove it"
 
@@ -124,6 +122,5 @@ class Webhook(Stored):
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
-        """Add a webhook, and return its secret too, which is not shown again."""
         secret = new_secret()
         return super().create(user_id, members | {"secret": secret}) | {"secret": secret}
