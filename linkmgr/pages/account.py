@@ -59,7 +59,6 @@ def confirm_password() -> None:
 
 
 def password_problem() -> dict[str, str]:
-    """Return the message about the current password, by the name of its control, or nothing if it is right."""
     error = errors.refusal(confirm_password)
     return {"current_password": error.message} if error else {}
 
@@ -129,7 +128,6 @@ def _change(form: str, store: Callable[[], str | None]) -> ResponseReturnValue:
 
 
 def _return_to_page(anchor: str) -> Response:
-    """Redirect browsers that reload the URL of a form."""
     return redirect(url_for("account_page.show", _anchor=anchor), code=303)
 
 

@@ -58,7 +58,6 @@ def by_account(bucket: str) -> Limit:
 
 
 def by_browser(user_id: int, password_hash: str) -> Limit | None:
-    """Return the limit of this browser, or None if it never signed in to the account with the current password."""
     with suppress(BadSignature):
         name = _signer(user_id, password_hash).unsign(request.cookies.get(_cookie(), ""))
         return Limit(f"browser:{name.decode()}")
@@ -97,7 +96,6 @@ def _signer(user_id: int, password_hash: str) -> Signer:
 
 
 def remember_browser(user_id: int, password_hash: str) -> None:
-    """Send the cookie with the response to this request."""
     value = _signer(user_id, password_hash).sign(keys.new_token()).decode()
 
     @after_this_request

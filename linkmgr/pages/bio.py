@@ -28,13 +28,11 @@ def render(bio: Row) -> str:
 
 
 def _avatar_name(name: str) -> str | None:
-    """Return the name reduced to the characters that avatars accept, or None if too few are left."""
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.sub("[^A-Za-z0-9]+", "-", ascii_only).strip("-")[:50]
     return words if len(words) >= 3 else None  # noqa: PLR2004
 
 
 def _host(url: str) -> str:
-    """Return the host to display for a URL, or an empty string for our own short links, whose host says nothing."""
     host = urlsplit(url).netloc
     return "" if host == urlsplit(settings().base_url).netloc else host.removeprefix("www.")

@@ -59,7 +59,6 @@ def init_app(app: Flask) -> None:
 
 
 def init_routes(app: Flask) -> None:
-    """Call this after all routes are registered."""
     rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in PAGES]
     routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
     app.extensions["linkmgr_branded_routes"] = routes
@@ -87,7 +86,6 @@ def host_of(environ: dict[str, Any]) -> str | None:
 
 
 def requested_domain() -> Row | None:
-    """Return the branded domain of the request, read at most once."""
     if "domain" not in g:
         name = host() or ""
         g.domain = public.branded_domain(name) if can_be_branded(name) else None
@@ -166,7 +164,6 @@ _LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 
 def _url(name: str, version: str) -> str:
-    """Return the URL of a file. Browsers notice a change by its version."""
     return f"{bp.url_prefix}/{name}?v={version}"
 
 
@@ -175,7 +172,6 @@ def _digest(content: bytes) -> str:
 
 
 def _read_logo(name: str) -> tuple[bytes, str]:
-    """Return the logo of the operator and its type."""
     path = settings().folder / name
     try:
         content = path.read_bytes() if path.name == name and path.stat().st_size <= _MAX_LOGO else b""
@@ -219,7 +215,6 @@ def current_brand() -> Row | None:
 
 
 def own_logo() -> Response | None:
-    """Return the logo of the operator or of the branded domain, or None if there is none."""
     name, (logo, _) = host(), this_app().extensions["linkmgr_brand_files"]
     if name is not None:
         domain = requested_domain()

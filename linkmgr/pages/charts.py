@@ -41,7 +41,6 @@ class Bucket(NamedTuple):
 
 
 def y_ticks(maximum: int) -> list[int]:
-    """Return at most five round numbers, from 0 to at least the maximum."""
     step = next(step for step in _STEPS if maximum <= _MAX_STEPS * step)
     return list(range(0, max(1, maximum) + step, step))
 
@@ -53,7 +52,6 @@ def tick_label(at: datetime, unit: str) -> str:
 
 
 def x_ticks(starts: list[datetime], unit: str) -> list[tuple[int, str]]:
-    """Return the numbers of the buckets with a tick, at most eight, and their labels."""
     for has_tick in _X_TICKS[unit]:
         ticks = [(number, tick_label(at, unit)) for number, at in enumerate(starts) if has_tick(at)]
         if len(ticks) <= MAX_X_TICKS:
@@ -73,7 +71,6 @@ def count(number: int, noun: str = "click") -> str:
 
 
 def title(buckets: list[Bucket], period: str, noun: str = "click") -> str:
-    """Return the sentence that a chart shows. Few clicks have no percentage."""
     total, before = sum(bucket.clicks for bucket in buckets), sum(bucket.previous for bucket in buckets)
     sentence = f"{count(total, noun)} in {period}"
     if not before:
@@ -137,7 +134,6 @@ def chart(
 
 
 def sparkline(clicks: list[int]) -> str:
-    """Return the path of a sparkline, or "" without clicks."""
     top, step = max(clicks, default=0), SPARK_WIDTH / max(1, len(clicks) - 1)
     if not top:
         return ""
@@ -146,14 +142,11 @@ def sparkline(clicks: list[int]) -> str:
 
 
 def spark_days(zone: ZoneInfo) -> dict[str, str]:
-    """Return the days of a sparkline in a time zone as the parameters of a statement."""
     today = datetime.now(zone).date()
     edges = [start_of_day(today - timedelta(days=number), zone) for number in range(SPARK_DAYS - 1, -2, -1)]
     return as_rollups(Range(zone, edges[0], edges.pop(), None), edges, date.min)
 
 
 def add_spark(row: Row, counts: dict[str, int]) -> None:
-    """Add the number of recent visits and the path of the sparkline to a row of a list. `counts` has the visits by the
-    number of the day, from 1."""
     row["recent"] = sum(counts.values())
     row["spark"] = sparkline([counts.get(str(number), 0) for number in range(1, SPARK_DAYS + 1)])

@@ -32,7 +32,6 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNO
 
 
 def respond(link: Row, target: str) -> ResponseReturnValue:
-    """Render the page of a link that is more than a redirect, or redirect if its page cannot be shown."""
     if urlsplit(target).scheme not in ("http", "https"):
         raise AppError("no_such_page")
     match link["type"]:
@@ -72,7 +71,6 @@ def _overlay(link: Row, target: str, overlay: Row) -> Response:
 
 
 def _page(template: str, link: Row, target: str, images: Sequence[str] = (), **members: object) -> Response:
-    """Render a page under the usual policy, extended by its images and frames."""
     host = urlsplit(target).hostname
     is_preview = "preview" in link
     framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target) and not is_preview

@@ -47,7 +47,6 @@ def _authenticate(email: str, password: str) -> int | None:
 
 
 def _browser() -> dict[str, str]:
-    """Return the `browser` and the `system` that the list of sessions shows, each empty if it is unknown."""
     parsed = ua_parser.parse(request.headers.get("User-Agent", "")[: record.MAX_AGENT])
     return {
         "browser": parsed.user_agent.family[:_MAX_NAME] if parsed.user_agent else "",

@@ -26,7 +26,6 @@ HOPS: dict[str, Callable[..., str | None]] = {}
 
 
 def is_on_our_hosts(url: str, *, branded: bool) -> bool:
-    """Return True if the URL is on one of our hosts. `branded` tells whether it is on a branded domain."""
     return branded or is_own_host(urlsplit(url).hostname or "")
 
 
@@ -59,7 +58,6 @@ def _page(url: str) -> tuple[str, str]:
 
 
 def _location(host: str, path: str) -> str | None:
-    """Return the URL that our response redirects to, or None if it is no redirect or the host is not ours."""
     domain = None if is_own_host(host) else public.branded_domain(host)
     if not (domain or is_own_host(host)):
         return None

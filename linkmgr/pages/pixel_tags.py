@@ -51,5 +51,4 @@ def _origin(url: str) -> str:
 
 
 def sources(directive: str, loaded: list[Pixel]) -> str:
-    """Return the hosts that a directive of the policy of a page with these pixels must allow."""
     return " ".join(dict.fromkeys(source for pixel in loaded for source in pixel.sources[directive]))

@@ -45,14 +45,12 @@ def usage(account: Row) -> list[Usage]:
 
 
 def use_of(account: Row, kind: str) -> Usage:
-    """Return how much of a kind an account uses. Others, such as webhooks, have no limit."""
     label, member = USAGE_KINDS.get(kind, ("", None))
     limit = None if account["admin"] else _limit(account["limits"], member)
     return Usage(label, account["used"].get(kind, 0), limit)
 
 
 def is_included(account: Row, feature: str) -> bool:
-    """Return True if the plan has a feature. Administrators have all."""
     return bool(account["admin"] or account["limits"].get(feature, {}).get("enabled") == "1")
 
 

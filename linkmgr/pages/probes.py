@@ -19,21 +19,18 @@ bp = Blueprint("probes", __name__)
 
 @bp.get("/healthz")
 def healthz() -> Json:
-    """Respond with 200 and the version if the database responds."""
     service.check()
     return ok(version=RELEASE)
 
 
 @bp.get(f"{CHALLENGE_PATH}<token>")
 def prove(token: str) -> Response:
-    """Return the response that proves that a host name points to this service."""
     host = request.host.partition(":")[0].lower().removesuffix(".")
     return Response(challenge_response(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"})
 
 
 @bp.get("/metrics")
 def scrape() -> Response:
-    """Return the metrics for Prometheus, protected by a token."""
     counters = metrics()
     if counters is None:
         raise AppError("no_such_page")

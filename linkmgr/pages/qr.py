@@ -41,7 +41,6 @@ def image(code: str) -> Response:
 
 
 def of_url(url: str, size: str | None) -> Response:
-    """Return a black and white QR code of a short URL, in the format and the size of the request."""
     form, max_pixels = requested_format(), requested_size(size)
     spec = qr_image.image_spec(url, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels)
     return _respond(spec, lambda: (spec, None))
@@ -63,7 +62,6 @@ def _respond(spec: ImageSpec, read: Callable[[], tuple[ImageSpec, bytes | None]]
 
 
 def _render(spec: ImageSpec, logo: bytes | None) -> bytes:
-    """Render and keep an image."""
     pool.take("image_busy")
     content = qr_image.render(spec, logo)
     if len(_kept) >= _MAX_KEPT:
@@ -100,7 +98,6 @@ def thumbnail(code: str, row: Row) -> str:
 
 
 def preview(code: str, row: Row, logo: bytes | None) -> str:
-    """Return the image of a code that is not stored as a data URI. Raise an error if it cannot be drawn."""
     spec = _spec(code, row | {"logo_hash": b"" if logo else None}, "svg", qr_image.DEFAULT_SIZE)
     return _data_uri(qr_image.render(spec, logo), "svg")
 

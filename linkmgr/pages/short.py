@@ -51,7 +51,6 @@ class FastRedirects:
         return ()
 
     def _visit(self, environ: dict[str, Any]) -> str | None:
-        """Record the visit of a link and return its URL. Return None for a request that Flask answers."""
         path = self._path.fullmatch(environ["PATH_INFO"])
         if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._words:
             return None
@@ -75,7 +74,6 @@ def init_app(app: Flask) -> None:
 
 
 def _is_fast(link: Row, agent: str) -> bool:
-    """Return True if a GET request of this user agent is redirected to the URL of the link, as most are."""
     return not (
         any(link[member] for member in _REFINEMENTS)
         or link["type"] != "direct"
@@ -203,7 +201,6 @@ def _form(error: str | None = None) -> Response:
 
 @bp.get("/<alias:alias>/pixels")
 def pixels(alias: str) -> ResponseReturnValue:
-    """Render the frame that runs the pixel scripts of a link."""
     link = public.short_link(branded.host(), alias)
     if link is None or link["expired"] or not link["pixels"]:
         raise NotFound

@@ -15,7 +15,6 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def require_session() -> Response | None:
-    """Set the members of `g` that describe the user, or redirect to the sign-in page without a session."""
     current = sessions.current()
     if current is None:
         return redirect(url_for("login.form"), code=303)
@@ -31,7 +30,6 @@ def require_session() -> Response | None:
 
 
 def require_password() -> Response | None:
-    """Redirect to the account page until a user who was given a link has set a password."""
     return redirect(url_for("account_page.show"), code=303) if g.lacks_password else None
 
 
@@ -40,7 +38,6 @@ def parse_utc(text: str) -> datetime:
 
 
 def _local(text: str) -> datetime:
-    """Return a UTC time in the time zone of the user, or in UTC where the calendar ends."""
     at = parse_utc(text)
     try:
         return at.astimezone(g.zone)
@@ -49,7 +46,6 @@ def _local(text: str) -> datetime:
 
 
 def when(text: str) -> str:
-    """Return a time within the last day relative to now, and any other one as a date."""
     seconds = int((datetime.now(UTC) - parse_utc(text)).total_seconds())
     if not 0 <= seconds < _DAY:
         at = _local(text)
@@ -66,7 +62,6 @@ def exact(text: str) -> str:
 
 
 def to_control(text: str) -> str:
-    """Return a UTC time as the value of a control for local times. Keep text that is no time."""
     with suppress(ValueError):
         at = _local(text).replace(tzinfo=None)
         return at.isoformat("T", "seconds" if at.second else "minutes")

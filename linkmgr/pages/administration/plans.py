@@ -43,7 +43,6 @@ class PlanForm(Form):
         return {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit}
 
     def from_form(self, form: FormData) -> Row:
-        """Return the record of what was typed. An empty number means no limit."""
         typed = MultiDict(form)
         for name in NUMBERS if form else ():
             typed[name] = form.get(name, "").strip() or "0"

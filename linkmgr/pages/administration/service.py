@@ -24,7 +24,6 @@ _SECRET = ("url", "secret", "token", "storage")  # parts of the names of setting
 
 @cache
 def _meanings() -> dict[str, str]:
-    """Return the meaning of each setting, which the README alone describes. An installation may lack it."""
     with suppress(OSError):
         return dict(re.findall(r"^\| `(LINKMGR_[A-Z_]+)` \| .*? \| (.+) \|$", _README.read_text(), re.MULTILINE))
     return {}
@@ -37,7 +36,6 @@ def _text(value: Any) -> str:
 
 
 def _settings() -> Iterator[tuple[str, str, str, str]]:
-    """Yield the name of each setting, its value, its meaning and its default."""
     for field in fields(settings()):
         name, value = PREFIX + field.name.upper(), _text(getattr(settings(), field.name))
         is_secret = field.name != "base_url" and any(part in field.name for part in _SECRET)
@@ -46,7 +44,6 @@ def _settings() -> Iterator[tuple[str, str, str, str]]:
 
 @bp.get("")
 def service() -> str:
-    """Show the state of the service. Statements: the state, and the clicks of the last minutes."""
     state = repository.state()
     minutes = stats.live(Owner(g.user_id, everyone=True), "exclude").rows
     starts = [signed_in.parse_utc(row["time"][:19]).astimezone(g.zone) for row in minutes]

@@ -88,7 +88,6 @@ class UserForm(Form):
         return accounts.overview(row_id) | {"id": row_id}
 
     def add(self, _user_id: int, members: Row) -> Row:
-        """Add a user. One without a password gets a sign-in link, which is shown once."""
         admin = members.pop("admin")
         has_password = "password" in members
         row = User.register(members, admin=admin)

@@ -31,7 +31,6 @@ class BioForm(Form):
         return {"themes": THEMES, "preview": _preview, "base_url": settings().base_url}
 
     def from_form(self, form: FormData) -> Row:
-        """Return what was typed, with a link that a button moves or removes."""
         record = super().from_form(form)
         links: list[Row] = record["links"]
         action = re.fullmatch(r"(up|down|remove)-([0-9]{1,3})", form.get(AGAIN, ""))
@@ -43,7 +42,6 @@ class BioForm(Form):
 
 
 def _preview(record: Row) -> str:
-    """Return the page of what was typed, without the links that are not valid yet."""
     links = [link for link in record["links"] if not problems(BioLink, link)]
     texts = {"name": record["name"].strip() or "Your name", "alias": record["alias"] or "preview"}
     return bio_page.render(record | texts | {"links": links})

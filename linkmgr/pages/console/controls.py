@@ -47,7 +47,6 @@ class Control(NamedTuple):
 
 
 def control(field: Any) -> Control:
-    """Return the control of a field. The macro `control` of templates/console/controls.html draws it."""
     kind, label, about = "text", field.metadata["label"], field.metadata["description"].replace("`", "")
     attributes: dict[str, Any] = {}
     options: dict[str, str] = field.metadata["options"] or {}
@@ -88,7 +87,6 @@ def to_number(text: str) -> int | str:
 
 
 def _pairs(form: FormData, name: str, parts: tuple[str, str]) -> list[Row]:
-    """Return the rows in which something was typed. Titles and values may begin and end with spaces."""
     columns = [
         [lines(text) if part in ("title", "value") else lines(text).strip() for text in form.getlist(f"{name}.{part}")]
         for part in parts

@@ -59,16 +59,13 @@ class Form:
 
     @property
     def stored(self) -> type[Stored]:
-        """The kind, if its rows are stored in the usual way. Forms of others override the methods that ask it."""
         assert issubclass(self.kind, Stored)
         return self.kind
 
     def read(self, user_id: int, row_id: int) -> Row:
-        """Return the stored row with its version."""
         return self.stored.read(user_id, row_id)
 
     def add(self, user_id: int, members: Row) -> Row:
-        """Store a new row, and return it with its id."""
         return self.stored.create(user_id, members)
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
@@ -78,7 +75,6 @@ class Form:
         self.stored.delete(user_id, row_id)
 
     def values_of_new(self) -> Row:
-        """Return the values of an empty form."""
         return self.kind.defaults()
 
     def check(self, _members: Row) -> dict[str, str]:
@@ -86,11 +82,9 @@ class Form:
         return {}
 
     def choices(self) -> Row:
-        """Return further values for the templates."""
         return {}
 
     def options(self) -> dict[str, dict[str, str]]:
-        """Return the labels of the values of a member, by member."""
         return {}
 
     def show_secret(self, row: Row) -> ResponseReturnValue:
@@ -137,19 +131,15 @@ class Form:
             frame.framing.add(f"console.{self.name}")
 
     def from_form(self, form: FormData) -> Row:
-        """Return the record of what was typed."""
         return {
             name: controls.read(field, name, form, self.defaults.get(name, ""))
             for name, field in self.kind.controls().items()
         }
 
     def from_row(self, row: Row) -> Row:
-        """Return the record of a stored row."""
         return {name: controls.shown(field, row.get(name)) for name, field in self.kind.controls().items()}
 
     def changes(self, record: Row, stored: Row) -> Row:
-        """Return what an update sends: the members that differ, those that checkboxes remove, and those that it
-        needs."""
         fields = self.kind.updates()().fields
         changes = {name: record[name] for name in fields if record[name] != stored[name]}
         changes |= {name: "" for name in fields if fields[name].load_only and f"{name}.remove" in request.form}
@@ -173,23 +163,19 @@ class Form:
         return url_for(f"{self.bp.name}.{endpoint}", **({"row_id": row["id"]} if row else {}))
 
     def title(self, row: Row) -> str:
-        """Return the name of a row."""
         return str(row.get("title") or row.get("name") or row.get("host") or row.get("alias") or row["username"])
 
     @property
     def use(self) -> Usage | None:
-        """Use of the plan, or None if it sets no limit."""
         use = plan_use.use_of(g.account, self.counted or self.plural)
         return use if use.limit is not None else None
 
     def question(self, row: Row) -> str:
-        """Return what a delete does."""
         return f"{self.consequence.format_map(row)} This cannot be undone."
 
     def _render(
         self, record: Row, *, row: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
     ) -> str:
-        """Render the form. `stored` is what is stored now, if it has changed since the form was opened."""
         return render_template(
             [f"console/{self.name}_form.html", "console/form.html"],
             form=self,
@@ -203,7 +189,6 @@ class Form:
         )
 
     def _new(self) -> str:
-        """Show the form: empty, filled in from the query, or with the members of the row `from`."""
         record = self.from_form(request.args)
         if original := int(query_id("from") or 0):
             copied = self.from_row(self.read(g.user_id, original))
@@ -255,7 +240,6 @@ class Form:
         return redirect(self.url("page", row), code=303)
 
     def _typed(self, stored: Row) -> Row:
-        """Return the record of what was typed, with the stored values of the controls that were left as they were."""
         record = {name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
         for name, member in self.kind.creates()().fields.items():
             if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.shown_time(stored[name]):
@@ -276,7 +260,6 @@ class Form:
         return redirect(self.url(""), code=303)
 
     def _store(self, row_id: int, version: str | None, members: Row) -> None:
-        """Change the row if it still has the version that the form was opened with, as If-Match does."""
         if version is None:  # users and plans have none
             self.change(g.user_id, row_id, members)
             return
@@ -290,7 +273,6 @@ class Form:
             writes.commit()
 
     def _submit(self, schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> dict[str, str]:
-        """Check the members and store them. Return the messages by field; without any, the members are stored."""
         refused = problems(schema, members).items()
         messages = {name: f"{self.controls[name].label} {problem}." for name, problem in refused}
         messages |= self.check(members)
@@ -299,7 +281,6 @@ class Form:
         return self._refusal(lambda: store(load(schema, members)))
 
     def _refusal(self, write: Callable[[], Any]) -> dict[str, str]:
-        """Write, and return the message of an error by its field, or nothing."""
         error = errors.refusal(write)
         if error and error.status not in _REFUSED:
             raise error
@@ -312,5 +293,4 @@ class Form:
         return {self.control_of(problems[0]["field"]) if problems else GENERAL: worded}
 
     def control_of(self, field: str) -> str:
-        """Return the name of the control of a member that an error is about."""
         return field if field in self.controls else GENERAL

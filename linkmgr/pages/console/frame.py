@@ -26,7 +26,6 @@ def _allow_previews(response: Response) -> Response:
 
 
 def blueprint(name: str, url_prefix: str) -> Blueprint:
-    """Return a blueprint of pages for signed-in users."""
     bp = Blueprint(name, __name__, url_prefix=url_prefix)
     bp.before_request(signed_in.require_session)
     bp.before_request(signed_in.require_password)
@@ -113,7 +112,6 @@ def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
 
 
 def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
-    """Show a sentence on the next page, and the warnings of the API with the words of the form."""
     flash(sentence, "success")
     for warning in web_request.current().warnings:
         worded = re.sub("^The member '([a-z]+)'", lambda member: labels.get(member[1], member[0]), warning)
@@ -123,7 +121,6 @@ def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
 
 @bp.app_template_filter("counted")
 def _counted(number: int) -> str:
-    """Return a number that is counted up to MANY."""
     many = console_queries.MANY
     return f"{many:,}+" if number > many else f"{number:,}"
 

@@ -28,18 +28,15 @@ class GroupForm(Form):
         self.bp.add_url_rule(f"/{self.plural}/<id:row_id>", f"{self.name}_assign", self._assign, methods=["POST"])
 
     def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
-        """List what is in a group."""
         raise NotImplementedError
 
     def assign(self, user_id: int, row_id: int, item: Row) -> None:
-        """Add an item, which has its `id` and its `type`, to a group."""
         raise NotImplementedError
 
     def page(self, row_id: int) -> ResponseReturnValue:
         return self._show(row_id)
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
-        """Show a group. Statements: the row with proposals, its members, and their numbers."""
         row = console_queries.group(g.user_id, self.name, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
         return render_template(
@@ -55,7 +52,6 @@ class GroupForm(Form):
         )
 
     def _assign(self, row_id: int) -> ResponseReturnValue:
-        """Add the item with the URL that was typed."""
         typed = lines(request.form.get("item", "")).strip()[:_MAX_URL]
         item = channels.find_item(g.user_id, **parse_item_url(typed))
         if item is None or item["type"] not in self.types:

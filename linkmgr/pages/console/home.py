@@ -37,7 +37,6 @@ def _shorten(line: str, links: list[Row]) -> None:
 
 
 def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
-    """Return the links, new or not, and the lines that were refused with their messages."""
     links: list[Row] = []
     refused = []
     lines = list(dict.fromkeys(line.strip() for line in text.replace("\0", "").splitlines() if line.strip()))
@@ -49,7 +48,6 @@ def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
 
 
 def _numbers(targets: int) -> Row:
-    """Return the chart and the tables of the account, which has this number of links and QR codes."""
     period = periods.named(f"{DAYS}d", datetime.now(UTC))
     rows, chart, labels = periods.count(period, dimensions=["country", "referrer"], limit=_TOP)
     is_large = min(chart["total"], targets * DAYS) > _MAX_COMPARED

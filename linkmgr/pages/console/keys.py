@@ -35,7 +35,6 @@ def key_default() -> Response:
 
 
 def _scope_table() -> list[tuple[str, list[str]]]:
-    """Return the words with their scopes, by action; "" if an action has none. Links come first."""
     names = scopes.names()
     words = sorted({name.partition(":")[0] for name in names if ":" in name}, key=lambda word: (word != "links", word))
     table = [(_LABELS.get(word, word.capitalize()), [f"{word}:{action}" for action in ACTIONS]) for word in words]

@@ -60,7 +60,6 @@ def _filters() -> Filters:
 
 
 def _conditions(query: dict[str, Any]) -> Row:
-    """Return the values of all filters, which are None by default."""
     return {name: query.get(name) for name in ("q", *_ROWS, *_FIXED)}
 
 
@@ -78,7 +77,6 @@ def _take_place() -> None:
 
 
 def _query(filters: Filters) -> dict[str, Any]:
-    """Return the filters and the order, which are None by default."""
     query: dict[str, Any] = (
         values_of({"q": SEARCH})
         | {name: query_id(name) for name in _ROWS}
@@ -89,7 +87,6 @@ def _query(filters: Filters) -> dict[str, Any]:
         query["order"] = None
 
     def take(match: re.Match[str]) -> str:
-        """Set the filter that a word of the search names. Keep other words."""
         name, value = match[1], (match[2] or match[3] or "").lower()
         ids = {text.lower(): row_id for row_id, text in filters[name][1].items()} if name in filters else {}
         choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
@@ -110,8 +107,6 @@ def _chips(query: dict[str, Any], filters: Filters) -> list[Chip]:
 
 
 def show(form: Form) -> str:
-    """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
-    what they can belong to."""
     if any(request.args.get(name) for name in ("q", *_ROWS, *_FIXED)):
         _take_place()  # before any other statement
     filters = _filters()
@@ -165,7 +160,6 @@ _POSITION = ("below", "number", "done")  # fields that say how far a change of a
 
 
 def _list_query() -> dict[str, Any]:
-    """Return the query of the list, which the URL of the form has."""
     return {name: request.args[name] for name in _NAMES if name in request.args}
 
 
@@ -176,7 +170,6 @@ def _back(message: str = "", category: str = "error") -> Response:
 
 
 def _batches(user_id: int, ids: list[int], filters: Row, below: int = MAX_BIGINT) -> Iterator[list[int]]:
-    """Yield the ids of the selected links, or in batches those of the links that match the filters."""
     if ids:
         yield ids
     while not ids and below:
@@ -200,7 +193,6 @@ def links_selected() -> Response:
 
 @bp.post("/links/selected")
 def links_change() -> ResponseReturnValue:
-    """Export or change the links that are selected, or all that match the filters."""
     action, is_all = request.form.get("action", ""), bool(request.form.get("all"))
     numbers = map(to_number, [] if is_all else request.form.getlist("id")[:MAX_SELECTED])
     ids = [number for number in numbers if isinstance(number, int)]

@@ -22,7 +22,6 @@ _PAIRS = {name: field.parts for name, field in Link.controls().items() if hasatt
 
 
 def _page(row_id: int) -> str:
-    """Show a link. Statements: the link, its numbers, and its latest visits."""
     record = url_records.read_named(g.user_id, row_id)
     visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
     return render_template(
@@ -51,7 +50,6 @@ def link_qr(row_id: int) -> Response:
 
 
 def _check(record: Row) -> dict[str, str]:
-    """Return the messages about rows that lack something, which the API ignores, and mark the rows that are wrong."""
     wrong = {
         (member, number)
         for member in _PAIRS
@@ -73,7 +71,6 @@ def _lacks(member: str, row: Row) -> bool:
 
 
 def _choices() -> Row:
-    """Return what the form offers: names for targets, presets of the expiry, and what the plan lacks."""
     today = datetime.now(g.zone).replace(hour=23, minute=59)
     presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
     return {
@@ -89,7 +86,6 @@ def _choices() -> Row:
 
 
 def _options() -> dict[str, dict[str, str]]:
-    """Return the rows that a link can refer to, and fixed values, by member."""
     named, own = console_queries.choices(g.user_id), settings().base_url
     return {
         "domain": {own: own} | {name: name for name in named["domain"].values()},

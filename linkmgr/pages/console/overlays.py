@@ -28,7 +28,6 @@ class OverlayForm(Form):
         return super().values_of_new() | {"type": "message"}
 
     def changes(self, record: Row, stored: Row) -> Row:
-        """Return the members that differ, and the type with a new text or the text with a new type."""
         changes, together = super().changes(record, stored), {name: record[name] for name in ("type", "message")}
         return changes | together if changes.keys() & together.keys() else changes
 
@@ -46,7 +45,6 @@ def overlay_answers(row_id: int) -> str:
 
 @bp.get("/overlays/<id:row_id>/answers.csv")
 def overlay_answers_csv(row_id: int) -> Response:
-    """Return the newest answers as a file."""
     plans.require_exports(g.user_id)
     rows = overlay.answers(g.user_id, row_id, limit=MAX_ROWS, number=1, after=None).rows
     columns = answer_columns([row["answer"] for row in rows])

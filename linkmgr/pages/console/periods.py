@@ -66,7 +66,6 @@ class Period(NamedTuple):
         return self.now.astimezone(g.zone).date().isoformat()
 
     def chart(self, buckets: list[charts.Bucket], noun: str, **others: str) -> Row:
-        """Return the chart of the buckets that have begun."""
         return charts.chart(
             [bucket for bucket in buckets if bucket.start <= self.now],
             unit=self.unit,
@@ -86,7 +85,6 @@ def _parse_date(name: str) -> date | None:
 
 
 def _custom(now: datetime) -> Period | None:
-    """Return the period from the day `from` up to and including the day `to`, in either order, or None."""
     begin, end, today = _parse_date("from"), _parse_date("to"), now.astimezone(g.zone).date()
     if not (begin or end):
         return None
@@ -111,7 +109,6 @@ def _shown(span: Range, name: str, query: dict[str, str], now: datetime) -> Peri
 
 
 def requested() -> Period:
-    """Return the period of the query."""
     now, unit = datetime.now(UTC), query_choice("by", UNITS)
     period = _custom(now) or named(query_choice("period", tuple(PERIODS)) or DEFAULT, now)
     return period._replace(unit=unit) if unit in period.units else period
@@ -148,7 +145,6 @@ def count(
 
 
 def numbers(kind: str, row_id: int) -> Row:
-    """Count the visits of a link, a QR code, a campaign or a channel in the period of the query."""
     period = requested()
     selected: Row = {kind: row_id} | period.query
     rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
@@ -180,12 +176,10 @@ def noun_of(kind: str) -> str:
 
 
 def label(dimension: str, text: str) -> str:
-    """Return a label as pages show it."""
     return BY_NAME[dimension].labels.shown(text) if dimension in BY_NAME else text or UNKNOWN
 
 
 def labeled(query: Row, row: Row) -> Row:
-    """Return the label of a row, and the URL of the statistics that are filtered by it."""
     name, text = row["dimension"], row["label"]
     return {"label": label(name, text), "url": statistics_url({"dimension": name, name: text} | query) if text else ""}
 

@@ -33,7 +33,6 @@ TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", 
 
 
 def _show_list() -> str:
-    """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
     page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
     days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
     codes = {row["id"]: row for row in console_queries.of_codes(g.user_id, ids, days=days)} if ids else {}
@@ -46,7 +45,6 @@ def _show_list() -> str:
 
 
 def _page(row_id: int) -> str:
-    """Show a code. Statements: the code, its numbers, and its latest scans."""
     row = qr.read_current(g.user_id, row_id)
     visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
     return render_template(
@@ -151,7 +149,6 @@ def _upload() -> bytes:
 
 
 def _image(logo: str = "") -> bytes:
-    """Return the uploaded logo, or that of a URL or a file name. One that cannot be fetched is an error in a form."""
     return logos.reencode(_upload()) if _upload() else logos.load(logo)
 
 
@@ -164,7 +161,6 @@ def _check(members: Row) -> dict[str, str]:
 
 
 def _preview(record: Row, row: Row | None) -> Row:
-    """Return the image of what was typed, and the contrast of its colors."""
     wrong = problems(QrCode.creates(), record) | _check(record)
     if {"foreground", "background"} & wrong.keys():
         return {"image": "", "contrast": 0}

@@ -41,7 +41,6 @@ class PageQuery(NamedTuple):
 
     @property
     def members(self) -> Row:
-        """The members of a URL that asks the same in another period."""
         selected = {self.kind: self.row_id} if self.kind else {}
         return selected | self.filters | dict(zip(("dimension", "second"), self.dimensions, strict=False))
 
@@ -58,7 +57,6 @@ class PageQuery(NamedTuple):
         return url_for("console.statistics", **(kept | added))
 
     def with_name(self, row: Row, names: dict[str, Row]) -> Row:
-        """Return a row of the table with the name of its link or QR code, and the URL of its statistics."""
         if "target" not in row:
             return row
         target = names.get(str(row["target"]))
@@ -113,7 +111,6 @@ def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
 
 @bp.get("/statistics")
 def statistics() -> ResponseReturnValue:
-    """Show the numbers. Statements: what is selected, the numbers over time, and those of the labels."""
     selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
     shown: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
     shown |= {"dimensions": TITLES | _TARGETS, "label_of": periods.label}
@@ -146,7 +143,6 @@ def statistics() -> ResponseReturnValue:
 
 
 def _chips(selection: PageQuery, name: str) -> list[Chip]:
-    """Return what is selected and the filters, each with the URL of the page without it."""
     selected = [Chip(name, selection.without(selection.kind))] if selection.kind else []
     return selected + [
         Chip(f"{TITLES[key]}: {periods.label(key, text)}", selection.without(key))

@@ -34,7 +34,6 @@ def imports() -> str:
 
 @bp.post("/imports/new")
 def import_add() -> Response:
-    """Store a file as a draft, or begin to read a service."""
     try:
         if request.mimetype == "multipart/form-data":
             upload = uploads.receive()
@@ -53,7 +52,6 @@ def import_add() -> Response:
 
 @bp.get("/imports/<id:row_id>")
 def import_page(row_id: int) -> str:
-    """Show a draft with its first rows, or the progress and the failures of an import."""
     row = repository.read(g.user_id, row_id)
     if row["state"] == "draft":
         mapping = {name: column for name, column in request.args.items() if name in MEMBERS}

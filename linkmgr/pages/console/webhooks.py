@@ -23,7 +23,6 @@ _HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
 
 
 def _groups() -> dict[str, list[str]]:
-    """Return the patterns that the user can use, by the heading of their kind."""
     groups: dict[str, list[str]] = {}
     for name in PATTERNS:
         if g.admin or not name.startswith(OF_USERS):
@@ -32,7 +31,6 @@ def _groups() -> dict[str, list[str]]:
 
 
 def _label(pattern: str) -> str:
-    """Return the name of a type or a prefix on pages."""
     return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
 
 
@@ -41,7 +39,6 @@ def _indented(value: Any) -> str:
 
 
 def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
-    """Show a webhook. Statements: the webhook and its deliveries."""
     stored = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
@@ -98,7 +95,6 @@ FORM = WebhookForm(Webhook)
 
 @bp.post("/webhooks/<id:row_id>/secret")
 def webhook_secret(row_id: int) -> ResponseReturnValue:
-    """Replace the secret and show the new one once."""
     secret, version = new_secret(), request.form.get("version")
     try:
         webhooks.rotate(g.user_id, row_id, secret=secret, overlap=api.DEFAULT_OVERLAP, version=version)
@@ -110,7 +106,6 @@ def webhook_secret(row_id: int) -> ResponseReturnValue:
 
 
 def _send(row_id: int, send: Callable[[], str | None]) -> ResponseReturnValue:
-    """Show the sentence that `send` returns, if any. A webhook may have changed since its page was opened."""
     try:
         flash(send() or "The delivery will be sent again within seconds.", "success")
     except AppError as error:
