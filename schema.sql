@@ -229,8 +229,9 @@ END $$;
 
 -- The number of rows that each user owns in each table, in parts: a statement changes the part of its connection, so
 -- that the requests of a user do not wait for each other. `kind` is the table, or 'visits YYYY-MM' for the recorded
--- visits of a month, which have one part. The foreign key rejects new rows of a deleted user. `last_added` is the
--- number of visits that the last statement added: fewer than it received once the plan's limit is reached.
+-- visits of a month, which have one part, or 'imported visits YYYY-MM' for those that imports added in it. The foreign
+-- key rejects new rows of a deleted user. `last_added` is the number of visits that the last statement added: fewer than
+-- it received once the plan's limit is reached.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
     kind       text    NOT NULL,

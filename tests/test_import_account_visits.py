@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from flask import Flask
 
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import NAMES as LANGUAGES
@@ -15,7 +16,9 @@ from tests.conftest import Client
 from tests.support.archives import export, normalized, zipped
 from tests.support.factories import Sql
 from tests.support.imported import Import, details, import_of, send, yourls
+from tests.support.pages import signed_in, words
 from tests.support.reports import rows
+from tests.support.targets import Target
 
 NOW = datetime.now(UTC)
 Visit = dict[str, Any]
@@ -119,6 +122,17 @@ def test_visits_beyond_the_clicks_of_the_plan_stay_imported_clicks(
     assert (found["state"], found["visits"]) == ("done", 50)
     assert tiny.get("/api/imports").get_json()["data"]["imports"][0]["visits"] == 50
     assert clicks_of(tiny, "sale") == (50, max(clicks - 50, 0) or None)
+
+
+def test_imported_visits_leave_the_clicks_of_the_month_to_those_that_happen_now(
+    app: Flask, tiny: Client, run_import: Import, sql: Sql
+) -> None:
+    run_import(tiny, account(*[{}] * 50, clicks=50))
+    target = Target(app, sql, tiny.id)
+    target.visit()
+    assert target.clicks == 1
+    page = words(signed_in(app, "carol@example.com").get("/account").text)
+    assert "1 <small>of 50</small>" in page
 
 
 def test_refused_bots_of_an_account_are_no_clicks(tiny: Client, run_import: Import) -> None:

@@ -49,8 +49,7 @@ def purge() -> Purged:
     run_unsynced(
         """
         DELETE FROM usage_parts
-         WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')
-            OR kind LIKE 'bots %%' AND kind < 'bots ' || to_char(now(), 'YYYY-MM')
+         WHERE kind ~ '(visits|bots) ' AND right(kind, 7) < to_char(now(), 'YYYY-MM')
         """
     )
     for delete_expired in _KINDS:

@@ -39,7 +39,9 @@ ADD = """
     -- NULL as the limit means unlimited: least() and greatest() ignore it.
     month AS (
         INSERT INTO usage_parts AS u (user_id, kind, total, last_added)
-        SELECT user_id, CASE WHEN bot THEN 'bots ' ELSE 'visits ' END || to_char(now(), 'YYYY-MM') AS kind,
+        SELECT user_id,
+               CASE WHEN %(imported)s THEN 'imported ' ELSE '' END || CASE WHEN bot THEN 'bots ' ELSE 'visits ' END
+                   || to_char(now(), 'YYYY-MM') AS kind,
                least(count(*), max_clicks), least(count(*), max_clicks)
           FROM batch
           JOIN plan USING (user_id)
@@ -51,7 +53,7 @@ ADD = """
                  FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
                          FROM plan
                         WHERE user_id = u.user_id) remaining)
-        RETURNING user_id, kind LIKE 'bots %%' AS bot, last_added),
+        RETURNING user_id, kind LIKE '%%bots %%' AS bot, last_added),
     counted AS (
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
     visits_added AS (
@@ -179,17 +181,18 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
 
 
 def add_imported(user_id: int, visits: str) -> list[Row]:
-    """Store visits as `add` does, in a transaction that stores them once. Return the numbers of those beyond the
-    monthly limit, as `visits` by `tracked_id` and `bot`."""
+    """Store visits as `add` does, in a transaction that stores them once. They have counters of their own with the same
+    limit, so that old visits leave the month to those that happen in it. Return the numbers of those beyond the limit,
+    as `visits` by `tracked_id` and `bot`."""
     spool = f"import-{user_id}"
     run("SELECT set_config('enable_seqscan', 'off', true)")
-    result = run(ADD, **parameters(spool, 0, 1, visits))
+    result = run(ADD, **parameters(spool, 0, 1, visits, imported=True))
     delete_spool(spool)
     return (result and result["refused"]) or []
 
 
-def parameters(spool: str, start: int, stop: int, visits: str) -> Row:
-    batch: Row = {"spool": spool, "start": start, "stop": stop, "visits": visits}
+def parameters(spool: str, start: int, stop: int, visits: str, *, imported: bool = False) -> Row:
+    batch: Row = {"spool": spool, "start": start, "stop": stop, "visits": visits, "imported": imported}
     return batch | _LABELS | {"max_labels": MAX_LABELS}
 
 
