@@ -24,7 +24,7 @@ METHODS = ["GET", "POST", "PUT", "DELETE"]
 # Rows are deleted last, and their owner after them. The generator leaves out the operations that return only files.
 CALLS = sorted(
     (call for call in KEYED if not call.operation.file),
-    key=lambda call: (METHODS.index(call.method), call.rows == ["user"]),
+    key=lambda call: (METHODS.index(call.method), call.rows == ["user"], call.path.endswith("/delete")),
 )
 READS = {call.path: call for call in CALLS if call.method == "GET"}
 

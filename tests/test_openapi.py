@@ -141,9 +141,12 @@ def test_a_member_of_a_body_has_one_type() -> None:
 def test_responses_may_have_further_values_and_members() -> None:
     bodies = [id(schema) for schema in schemas_of_bodies()]
     responses = [operation.values[2]["responses"] for operation in OPERATIONS_OF_DOCUMENT]  # type: ignore[index]
-    records = [schema for schema in document()["components"]["schemas"].values() if id(schema) not in bodies]
+    schemas = document()["components"]["schemas"]
+    closed = {name for name, schema in schemas.items() if kinds(schema) == ["string"]}
+    records = [schema for name, schema in schemas.items() if id(schema) not in bodies and name not in closed]
     for schema in parts([responses, records]):
         assert not ("enum" in schema and "string" in kinds(schema)), schema
+        assert schema.get("$ref", "").rpartition("/")[2] not in closed, schema
 
 
 def test_integers_have_64_bits_unless_they_are_clamped() -> None:
@@ -159,6 +162,18 @@ def test_generators_read_each_schema_whole() -> None:
         assert schema.get("maximum", 0) <= 2**53, schema
         assert schema.get("additionalProperties") is not False, schema
         assert not (schema.get("in") == "header" and "pattern" in schema["schema"]), schema
+
+
+def test_an_enumeration_is_a_component_once_and_has_the_values_that_are_declared() -> None:
+    schemas = document()["components"]["schemas"]
+    components = [schema for schema in schemas.values() if "enum" in schema]
+    everywhere = [schema for schema in parts(document()) if "enum" in schema]
+    assert len(everywhere) == len(components) == len({str(schema["enum"]) for schema in everywhere})
+    for route in operations():
+        for parameter in document()["paths"][route.path][route.method.lower()].get("parameters", []):
+            declared = (route.operation.query | route.operation.path).get(parameter.get("name"))
+            if declared and "enum" in declared.json:
+                assert schemas[parameter["schema"]["$ref"].rpartition("/")[2]]["enum"] == declared.json["enum"]
 
 
 def test_the_description_is_a_paragraph_with_a_link_to_the_reference() -> None:

@@ -93,6 +93,7 @@ class Reader:
     # --- members and parameters
 
     def row(self, name: str, schema: JsonSchema, place: str = "body", needed: str = "") -> View:
+        schema = self.resolve(schema) | schema
         examples, default = schema.get("examples"), schema.get("x-default", schema.get("default"))
         return {
             "name": name,

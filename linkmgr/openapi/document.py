@@ -9,7 +9,7 @@ from flask import Flask
 from linkmgr.fields.dimensions import OTHER
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
-from linkmgr.openapi import responses
+from linkmgr.openapi import enumerations, responses
 from linkmgr.openapi.contents import Contents, records_of
 from linkmgr.openapi.contents import contents as contents_of
 from linkmgr.openapi.responses import is_cacheable, is_conditional
@@ -193,4 +193,5 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             },
         }
     )
+    enumerations.extract(document)
     return document

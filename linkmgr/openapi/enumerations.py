@@ -1,0 +1,44 @@
+"""Enumerations of requests as components of the document, because generators make a type of each that they find."""
+
+import re
+from collections.abc import Iterator
+
+from linkmgr.fields.member import JsonSchema
+from linkmgr.resources.shapes import ref
+
+_KEPT = ("default", "x-default", "examples")
+
+
+def _places(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]:
+    """Yield each schema of a parameter or a member: a name for its enumeration, the object that has it, and its key."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            word = operation["operationId"].partition(".")[0]
+            for parameter in operation.get("parameters", []):
+                if "schema" in parameter:
+                    yield f"{word}_{parameter['name']}", parameter, "schema"
+    for name, schema in document["components"]["schemas"].items():
+        for member in schema.get("properties", {}):
+            yield f"{re.sub('(Create|Update)$', '', name)}_{member}", schema["properties"], member
+
+
+def _enumerations(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]:
+    for place, holder, key in _places(document):
+        is_array = "items" in holder[key]
+        inner, inner_key = (holder[key], "items") if is_array else (holder, key)
+        if "string" in inner[inner_key].get("type", ()) and "enum" in inner[inner_key]:
+            yield re.sub("(?:^|_)[a-z]", lambda start: start[0][-1].upper(), place), inner, inner_key
+
+
+def extract(document: JsonSchema) -> None:
+    """Move the enumerations of parameters and bodies to the components. Equal ones have the first one's name."""
+    components: dict[str, JsonSchema] = {}
+    names: dict[tuple[str, ...], str] = {}
+    for place, holder, key in _enumerations(document):
+        schema = holder[key]
+        values = [value for value in schema["enum"] if value is not None]  # in a body, null means not sent
+        name = names.setdefault(tuple(values), place)
+        kept = {name: schema[name] for name in _KEPT if name in schema}
+        components.setdefault(name, {"type": "string", "enum": values, **kept})
+        holder[key] = ref(name) | ({"description": schema["description"]} if "description" in schema else {})
+    document["components"]["schemas"] |= components
