@@ -44,6 +44,21 @@ def test_rows_have_a_budget(app: Flask, app_with: Callable[..., Flask], alice: C
     assert other.post(BULK, {"urls": [{"url": PAGE}]}).headers["X-RateLimit-Rows-Remaining"] == "9"
 
 
+def test_large_rows_count_as_several(app_with: Callable[..., Flask], alice: Client) -> None:
+    own = Client(app_with(bulk_rows="100 per minute").test_client(), alice.key)
+    codes = ("de", "fr", "it", "es", "pt", "nl", "pl", "sv", "da", "fi", "cs", "hu", "ro")
+    large = {"languagetarget": [{"language": code, "link": f"{PAGE}/{'x' * 1900}"} for code in codes]}  # 25 KiB
+    added = own.post(BULK, {"urls": [{"url": f"{PAGE}/{n}"} for n in range(9)] + [{"url": PAGE} | large]})
+    assert (added.get_json()["created"], added.headers["X-RateLimit-Rows-Remaining"]) == (10, "87")
+    ids = [row["id"] for row in added.get_json()["results"]]
+    changed = own.put(BULK, {"ids": ids, "data": large})
+    assert (changed.get_json()["updated"], changed.headers["X-RateLimit-Rows-Remaining"]) == (10, "47")
+    refused = own.put(BULK, {"ids": [*ids, ids[0], ids[1]], "data": large})
+    assert (refused.status_code, refused.get_json()["code"]) == (429, "rows_limited")
+    added = own.post("/api/qr/bulk", {"qrs": [{"type": "text", "data": "Hello", "logo": "x" * (9 << 10)}]})
+    assert added.headers["X-RateLimit-Rows-Remaining"] == "45"
+
+
 def test_the_budget_is_exact_under_concurrency(app_with: Callable[..., Flask], alice: Client) -> None:
     thrifty = app_with(bulk_rows="50 per minute")
     links = {"urls": [{"url": f"{PAGE}/{n}"} for n in range(3)]}

@@ -44,7 +44,7 @@ def test_a_link_does_not_grow_beyond_the_size_of_a_record_by_several_updates(ali
 
 
 def test_refused_updates_of_many_links_write_nothing(alice: Client, sql: Sql) -> None:
-    urls = [{"url": f"https://example.com/{n}"} for n in range(200)]
+    urls = [{"url": f"https://example.com/{n}"} for n in range(100)]
     ids = [row["id"] for row in alice.post("/api/urls/bulk", {"urls": urls}).get_json()["results"]]
     before = sql(SIZE)[0]["size"]
     for _ in range(3):

@@ -91,6 +91,7 @@ SECTION = Section(
     prose(
         __file__,
         rows=MAX_ELEMENTS,
+        row_kib=row_budget.ROW_BYTES >> 10,
         MAX_PASSWORDS=MAX_PASSWORDS,
         MAX_LOGOS=MAX_LOGOS,
         MAX_LOGO_URLS=MAX_LOGO_URLS,
@@ -122,7 +123,7 @@ def _results(done: str, **members: JsonSchema) -> JsonSchema:
 )
 def add_links(sent: Row) -> Answer:
     """Shorten many URLs."""
-    row_budget.spend(len(sent["urls"]))
+    row_budget.spend(sum(map(row_budget.rows_of, sent["urls"])))
     loaded = _load_all("urls", sent["urls"], _load_link)
     _check_assigned(_assigned(link) for link in loaded if not isinstance(link, AppError))
     links = _to_rows(loaded)
@@ -144,7 +145,7 @@ def update_links(sent: Row) -> Answer:
     if current_request.headers.get("If-Match", "*") != "*":
         raise AppError("invalid", problems="If-Match is the version of one link: send it with /api/url/{id}/update")
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
-    row_budget.spend(len(ids))
+    row_budget.spend(len(ids) * row_budget.rows_of(changes))
     if changes.get("custom") and len(set(ids)) > 1:
         raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
@@ -181,7 +182,7 @@ def delete_links(sent: Row) -> Answer:
 )
 def add_qrs(sent: Row) -> Answer:
     """Create many QR codes."""
-    row_budget.spend(len(sent["qrs"]))
+    row_budget.spend(sum(map(row_budget.rows_of, sent["qrs"])))
     loaded = _load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element))
     images = _load_logos(loaded)
     codes = _load_all("qrs", loaded, lambda code: _prepare_code(code, images))

@@ -1,4 +1,9 @@
-"""The budget of rows that a user may send in bulk requests, besides the limit of requests."""
+"""The budget of rows that a user may send in bulk requests, besides the limit of requests.
+
+It bounds the bytes as well: a large row counts as several.
+"""
+
+import json
 
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
@@ -8,6 +13,13 @@ from linkmgr.request import request as web_request
 from linkmgr.request.request import Rows
 from linkmgr.settings import settings
 from linkmgr.web.auth import user_id
+
+ROW_BYTES = 8 << 10
+
+
+def rows_of(element: object) -> int:
+    """Return the number of rows that an element counts as."""
+    return 1 + len(json.dumps(element)) // ROW_BYTES
 
 
 def spend(rows: int) -> None:
