@@ -49,8 +49,8 @@ class Background:
                 try:
                     self.work()
                 except psycopg2.Error as error:
-                    kind = type(error).__name__
-                    self._app.logger.warning("database unavailable, %s will be retried: %s", self.name, kind)
+                    error_name = type(error).__name__
+                    self._app.logger.warning("database unavailable, %s will be retried: %s", self.name, error_name)
                     self.stopping.wait(_RETRY_SECONDS)
                 except Exception as error:  # a bug must not end the thread, which nothing restarts
                     self._app.logger.error("%s failed and will be retried", self.name, exc_info=error)

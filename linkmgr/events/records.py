@@ -31,7 +31,7 @@ _READ: dict[str, Callable[[int, int], Row]] = {
     "link": Link.read,
     "qr": QrCode.read,
     "import": imports.read,
-    **{kind.path: kind.read for kind in KINDS},
+    **{resource.path: resource.read for resource in KINDS},
 }
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
@@ -61,8 +61,8 @@ def _repeated(pending: list[Row]) -> set[int]:
     """Return the ids of updates that follow another change of the same row. Records are read now, so they are equal."""
     repeated, changed = set(), set()
     for event in sorted(pending, key=itemgetter("id")):
-        kind, _, change = event["type"].partition(".")
-        row = (event["user_id"], kind, event["object_id"])
+        path, _, change = event["type"].partition(".")
+        row = (event["user_id"], path, event["object_id"])
         if change == "updated" and row in changed:
             repeated.add(event["id"])
         elif change in ("created", "updated"):
@@ -104,25 +104,25 @@ def _received(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
 
 
 def _record(event: Row) -> tuple[Any, list[Row]]:
-    kind, _, change = event["type"].partition(".")
+    path, _, change = event["type"].partition(".")
     if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
     if change == "deleted":
         stored = event["data"]
-        ids = {name: stored.get(f"{name}_id") for name in _FILTERS} | {kind: event["object_id"]}
-        return _deleted(kind, stored), [ids]
+        ids = {name: stored.get(f"{name}_id") for name in _FILTERS} | {path: event["object_id"]}
+        return _deleted(path, stored), [ids]
     try:
-        record = _READ[kind](event["user_id"], event["object_id"])
+        record = _READ[path](event["user_id"], event["object_id"])
     except AppError:  # deleted since
-        return {"id": event["object_id"]}, [{kind: event["object_id"]}]
+        return {"id": event["object_id"]}, [{path: event["object_id"]}]
     record = {name: value for name, value in record.items() if name not in HIDDEN}
-    targets = outbox.targets(event["user_id"], [event["object_id"]]) if kind in ("link", "qr") else []
-    return record, targets or [{kind: event["object_id"]}]
+    targets = outbox.targets(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
+    return record, targets or [{path: event["object_id"]}]
 
 
-def _deleted(kind: str, stored: Row) -> Row:
+def _deleted(path: str, stored: Row) -> Row:
     record = {name: stored[name] for name in _STORED if name in stored}
-    if kind == "link":
+    if path == "link":
         domain = stored.get("domain") or settings().base_url
         record |= {"shorturl": f"{domain}/{stored['alias']}", "domain": domain}
     return record

@@ -38,11 +38,11 @@ def pack(details: Row, rows: list[ImportRow]) -> list[Row]:
 def _packed(details: Row, rows: list[ImportRow]) -> Row:
     """Return a stored row. Links that remain on our host come before those of other hosts, which may move there."""
     first = rows[0]
-    comes_later = details["source"] != SOURCE and first.kind == "links" and first.foreign_host
+    comes_later = details["source"] != SOURCE and first.file == "links" and first.foreign_host
     return {
         "number": first.number,
-        "place": 2 * FILES.index(first.kind) + bool(comes_later),
-        "kind": first.kind,
+        "place": 2 * FILES.index(first.file) + bool(comes_later),
+        "kind": first.file,
         "name": first.name,
         "lines": len(rows),
         "content": keys.seal(details["user_id"], json.dumps(rows)),
@@ -57,7 +57,7 @@ def _unpack(user_id: int, records: list[Row]) -> Iterator[ImportRow]:
 
 
 class Batch:
-    """Rows of a file or a service that wait, all of the same kind, and what has become of them."""
+    """Rows of a file or a service that wait, all of the same file, and what has become of them."""
 
     def __init__(self, details: Row, waiting: list[Row]) -> None:
         self.user_id, self.details, self.waiting = details["user_id"], details, waiting
@@ -100,7 +100,7 @@ class Batch:
     def store_links(self, rows: list[ImportRow], sent: list[Sent]) -> None:
         links.store(self.user_id, sent, self.details)
         self.outcomes += [(row, link.outcome) for row, link in zip(rows, sent, strict=True) if link.outcome]
-        self.cut = sum(link.is_cut and link.outcome.kind in ("made", "updated") for link in sent if link.outcome)
+        self.cut = sum(link.is_cut and link.outcome.result in ("made", "updated") for link in sent if link.outcome)
 
     def store_visits(self) -> None:
         if self.visits:
@@ -113,7 +113,7 @@ class Batch:
 
     @property
     def counts(self) -> Counter[str]:
-        return Counter(outcome.kind for _, outcome in self.outcomes)
+        return Counter(outcome.result for _, outcome in self.outcomes)
 
     def kept(self, *, failed: int, skipped: int, max_bytes: int) -> list[Row]:
         """Return what is kept of the rows: those to which others may refer, and some of those that failed and of those
@@ -121,13 +121,13 @@ class Batch:
         kept, left = list[Row](), {"failed": failed, "skipped": skipped}
         self.kept_bytes = 0
         for row, outcome in self.outcomes:
-            record: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"}
-            if outcome.code and left[outcome.kind] > 0:
+            record: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.result == "made"}
+            if outcome.code and left[outcome.result] > 0:
                 raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
                 report = {"raw": raw, "code": outcome.code, "message": outcome.message}
                 size = len(orjson.dumps(report))
                 if self.kept_bytes + size <= max_bytes:
-                    left[outcome.kind] -= 1
+                    left[outcome.result] -= 1
                     self.kept_bytes += size
                     record |= report
             if "code" in record or outcome.id is not None:

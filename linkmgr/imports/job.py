@@ -253,10 +253,10 @@ def _store_some(details: Row, waiting: list[Row]) -> None:
 
 
 def _prepare(details: Row, waiting: list[Row]) -> Batch:
-    kind = waiting[0]["kind"]
-    if kind in _ALONE:
+    file = waiting[0]["kind"]
+    if file in _ALONE:
         waiting = waiting[:1]
-    elif kind not in ("links", "visits", "answers") or details["on_conflict"] == "update":
+    elif file not in ("links", "visits", "answers") or details["on_conflict"] == "update":
         waiting = waiting[:MAX_SUBTRANSACTIONS]
     return (Lines if details["source"] == reading.SOURCE else Batch)(details, waiting)
 

@@ -28,7 +28,7 @@ _SMALL, _MAX_SUFFIX = 10, 999
 
 
 class Outcome(NamedTuple):
-    kind: str  # made, updated, skipped or failed
+    result: str  # made, updated, skipped or failed
     id: int | None = None
     code: str = ""
     message: str = ""

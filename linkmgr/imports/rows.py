@@ -46,12 +46,12 @@ class ImportRow(NamedTuple):
     raw: dict[str, str] = {}  # columns of the source, without passwords
     problem: str | None = None  # a sentence, if the row could not be read
     code: str = "invalid"  # of the problem
-    kind: str = "links"  # or visits, or another file of an account
+    file: str = "links"  # or visits, or another file of an account
     is_mended: bool = False  # a line whose ids are those of the account
 
     @property
     def is_visits(self) -> bool:
-        return self.kind == "visits" and not self.problem
+        return self.file == "visits" and not self.problem
 
     @property
     def host(self) -> str:

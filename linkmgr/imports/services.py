@@ -68,10 +68,10 @@ class Service(ABC):
         except AppError as error:
             if error.code == "fetch_busy":
                 raise
-            kind = _TooLarge if error.code == "fetch_too_large" else ReadError
+            error_class = _TooLarge if error.code == "fetch_too_large" else ReadError
             setting = " An administrator can allow its network with LINKMGR_PRIVATE_NETWORKS."
             message = error.message + (setting if error.code == "fetch_refused" else "")
-            raise kind(message, is_temporary=error.code in _TEMPORARY) from None
+            raise error_class(message, is_temporary=error.code in _TEMPORARY) from None
         if response.status != _OK:
             raise _refusal(response, self._base, path)
         try:
@@ -235,7 +235,7 @@ class _Shlink(Service):
         readable = [raw for member in members if (raw := _visit(member))]
         waiting = [[code, domain, number + 1], *others] if more and readable else [*others]
         record = {"custom": code} | ({"domain": domain} if domain else {})
-        rows = [ImportRow(0, record, visits=readable, kind="visits")] if readable else []
+        rows = [ImportRow(0, record, visits=readable, file="visits")] if readable else []
         return self._page(rows, next_links, began, expected, waiting)
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool, int]:

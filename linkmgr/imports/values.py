@@ -240,4 +240,4 @@ def visit_row(number: int, record: Record) -> ImportRow:
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
         return ImportRow(number, raw=cells.report(cells.columns(values)), problem=f"Row {number} {problem}")
-    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], kind="visits")
+    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], file="visits")

@@ -25,7 +25,7 @@ from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
 from linkmgr.visits.queue import VisitQueue
-from linkmgr.visits.targets import device_kind, preferred_languages
+from linkmgr.visits.targets import device_type, preferred_languages
 
 DIRECT = "Direct, email and other"
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
@@ -131,7 +131,7 @@ def _client(agent: str) -> dict[str, Any]:
     parsed = ua_parser.parse(agent)
     system = parsed.os.family if parsed.os else ""
     browser = _label(parsed.user_agent.family if parsed.user_agent else None)
-    return {"browser": browser, "os": _label(system), "device": _label(device_kind(agent, system))}
+    return {"browser": browser, "os": _label(system), "device": _label(device_type(agent, system))}
 
 
 def _language(accepted: str) -> str:

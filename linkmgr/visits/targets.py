@@ -30,12 +30,12 @@ _SYSTEMS = {
     "blackberry os": ("blackberry",),
     "chrome os": ("chromeos", "chromebook"),
 }
-_DEVICE_KINDS = {
+_DEVICE_TYPES = {
     "tablet": ("tablet", "mobile"),
     "phone": ("phone", "smartphone", "mobile"),
     "desktop": ("desktop", "computer"),
 }
-DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_KINDS.values()) for word in words}
+DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_TYPES.values()) for word in words}
 
 _MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
@@ -61,13 +61,13 @@ def device_names(agent: str) -> Iterator[str]:
     yield from _system_names(agent, system, version)
 
 
-def device_kind(agent: str, system: str) -> str:
+def device_type(agent: str, system: str) -> str:
     return "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
 
 
 def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]:
-    kind = device_kind(agent, system)
-    words = _DEVICE_KINDS.get(kind, ())
+    type_ = device_type(agent, system)
+    words = _DEVICE_TYPES.get(type_, ())
     for name in (system, *_SYSTEMS.get(system, ())):
         yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
     if "linux" in agent.lower() and system not in ("linux", "android", "windows phone"):

@@ -39,7 +39,7 @@ from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 
 FORMAT = 1
-RESOURCES = {kind.file_name(): kind for kind in KINDS}
+RESOURCES = {resource.file_name(): resource for resource in KINDS}
 FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits")
 # Members that follow from others
 _DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}

@@ -73,29 +73,29 @@ def check(file: IO[bytes]) -> zipfile.ZipFile:
     return archive
 
 
-def read(stream: IO[bytes], kinds: Iterable[str] = FILES) -> Iterator[ImportRow | None]:
+def read(stream: IO[bytes], files: Iterable[str] = FILES) -> Iterator[ImportRow | None]:
     """Read the lines of a zip or of the CSV, and return None after parts without one. Of a zip, read these files."""
     start = stream.read(text.HEAD)
     stream.seek(0)
-    return _read_zip(check(stream), kinds) if is_zip(start) else _read_csv(stream)
+    return _read_zip(check(stream), files) if is_zip(start) else _read_csv(stream)
 
 
 def first_rows(stream: IO[bytes], limit: int) -> list[ImportRow]:
     return [_shown(row) for row in islice(read(stream, ["links"]), 10 * limit) if row][:limit]
 
 
-def _read_zip(archive: zipfile.ZipFile, kinds: Iterable[str]) -> Iterator[ImportRow | None]:
+def _read_zip(archive: zipfile.ZipFile, files: Iterable[str]) -> Iterator[ImportRow | None]:
     names, number = set(archive.namelist()), 0
-    for kind in kinds:
-        name, place = f"{kind}.jsonl", 0
+    for file in files:
+        name, place = f"{file}.jsonl", 0
         if name not in names:
             continue
         try:
-            with archive.open(name) as file:
-                for line in text.lines(text.decoded(file)):
+            with archive.open(name) as content:
+                for line in text.lines(text.decoded(content)):
                     if line.strip():
                         number, place = number + 1, place + 1
-                        yield _row(line, number, kind, f"Line {place} of {name}")
+                        yield _row(line, number, file, f"Line {place} of {name}")
                     else:
                         yield None
         except _UNREADABLE as error:
@@ -113,23 +113,23 @@ def _read_csv(stream: IO[bytes]) -> Iterator[ImportRow | None]:
         raise ReadError(f"Row {number + 1} {problem}") from None
 
 
-def _row(line: str, number: int, kind: str, where: str) -> ImportRow:
+def _row(line: str, number: int, file: str, where: str) -> ImportRow:
     try:
-        return ImportRow(number, strict_json.parse(line.encode() or b"[]"), kind=kind)
+        return ImportRow(number, strict_json.parse(line.encode() or b"[]"), file=file)
     except (strict_json.NotJson, AppError):
         problem = f"{where} is not a valid JSON object."
-        return ImportRow(number, raw=_raw(f"{kind}.jsonl", line.strip()), problem=problem, kind=kind)
+        return ImportRow(number, raw=_raw(f"{file}.jsonl", line.strip()), problem=problem, file=file)
 
 
 def _mended(number: int, record: text.Record) -> ImportRow:
     values = {normalize(name): value for name, value in record.values.items()}
-    file, line = values.get("file", ""), values.get("line", "")
-    kind, problem = file.strip().removesuffix(".jsonl"), record.problem and f"Row {number} {record.problem}"
-    if kind not in _MENDED:
+    name, line = values.get("file", ""), values.get("line", "")
+    file, problem = name.strip().removesuffix(".jsonl"), record.problem and f"Row {number} {record.problem}"
+    if file not in _MENDED:
         problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
     if problem:
-        return ImportRow(number, raw=_raw(file, line), problem=problem)
-    return _row(line, number, kind, f"The line of row {number}")._replace(is_mended=True)
+        return ImportRow(number, raw=_raw(name, line), problem=problem)
+    return _row(line, number, file, f"The line of row {number}")._replace(is_mended=True)
 
 
 def _raw(file: str, line: str) -> dict[str, str]:
@@ -141,7 +141,7 @@ def report(row: ImportRow) -> dict[str, str]:
     line = json.dumps(record, ensure_ascii=False)
     if len(line) > _MAX_LINE and "image" in record:  # a logo, which can be added later
         line = json.dumps(record | {"image": None}, ensure_ascii=False)
-    return row.raw or {"file": f"{row.kind}.jsonl", "line": line[:_MAX_LINE]}
+    return row.raw or {"file": f"{row.file}.jsonl", "line": line[:_MAX_LINE]}
 
 
 def _shown(row: ImportRow) -> ImportRow:

@@ -42,9 +42,9 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
 }
-_TABLES = {file: kind.table for file, kind in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
+_TABLES = {file: resource.table for file, resource in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
-# A row is reused if the user has one in which this member is the same; of other kinds, if all are.
+# A row is reused if the user has one in which this member is the same; of other files, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _CODE = re.compile("(?!(?:ico|pixels|qr)$)[A-Za-z0-9_-]{1,64}")  # of URLs
 _LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
@@ -57,7 +57,7 @@ class Lines(Batch):
         """Check a domain that the user does not have yet. Its host may be slow."""
         self._check: bool | AppError | None = False  # false if checks are off
         row = self.rows[0]
-        if row.kind != "domains" or row.problem:
+        if row.file != "domains" or row.problem:
             return
         try:
             if links.own_hosts(self.user_id, [row]):
@@ -73,23 +73,23 @@ class Lines(Batch):
     def store(self) -> None:
         if not try_lock(self.user_id, _LOCK):  # so that no other import of an account makes the same row
             raise jobs.Later(LOCKED_SECONDS)
-        kind, good = self.rows[0].kind, [row for row in self.rows if not row.problem]
+        file, good = self.rows[0].file, [row for row in self.rows if not row.problem]
         special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits}
         self.outcomes += [(row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem]
         if good:
             self._refer(good)
-            special.get(kind, self._rows)(good)
+            special.get(file, self._rows)(good)
         self.store_visits()
 
     def _refer(self, rows: list[ImportRow]) -> None:
         """Write the ids of the account in place of those of the source, or 0, so that a line that fails can be mended
         and sent again."""
-        file = rows[0].kind
-        for member, kinds in _REFERENCES.get(file, {}).items():
+        file = rows[0].file
+        for member, targets in _REFERENCES.get(file, {}).items():
             sent = [row.record.get(member) for row in rows]
             lists = [value if isinstance(value, list) else [value] for value in sent]
             names = [name for names in lists for name in names]
-            ids = {name: n for kind in kinds for name, n in self._ids(kind, names, made=file in _OF_MADE).items()}
+            ids = {name: n for target in targets for name, n in self._ids(target, names, made=file in _OF_MADE).items()}
             for row, values in zip(rows, lists, strict=True):
                 own = [ids[str(name)] for name in values if str(name) in ids]
                 if member in row.record:
@@ -102,39 +102,39 @@ class Lines(Batch):
                 if "type" in row.record:
                     row.record["type"] = _type(row.record["type"], splash, overlays)
 
-    def _ids(self, kind: str, names: list[Any], *, made: bool = False) -> dict[str, int]:
+    def _ids(self, file: str, names: list[Any], *, made: bool = False) -> dict[str, int]:
         """Return the ids of rows by their ids in the source. With `made`, only of those that this import made."""
         texts = list({str(name) for name in names if isinstance(name, int | str)})
         if any(row.is_mended for row in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
-            return imported.own_ids(self.user_id, _TABLES[kind], "id", numbers)
-        return import_rows.references(self.user_id, self.details["id"], kind, texts, made=made) if texts else {}
+            return imported.own_ids(self.user_id, _TABLES[file], "id", numbers)
+        return import_rows.references(self.user_id, self.details["id"], file, texts, made=made) if texts else {}
 
-    # --- rows of most kinds
+    # --- rows of most files
 
     def _rows(self, rows: list[ImportRow]) -> None:
-        kind = self.rows[0].kind
+        file = self.rows[0].file
         special = {"domains": self._create_domain, "qr": self._create_code, "bio": _create_bio}
-        create = special.get(kind) or RESOURCES[kind].add
-        members = (_KEYS[kind],) if kind in _KEYS else tuple(RESOURCES[kind].creates()().fields)
+        create = special.get(file) or RESOURCES[file].add
+        members = (_KEYS[file],) if file in _KEYS else tuple(RESOURCES[file].creates()().fields)
         keys = [tuple(str(row.record.get(member)) for member in members) for row in rows]
-        existing = self._existing(kind, members, keys)
+        existing = self._existing(file, members, keys)
         for row, key in zip(rows, keys, strict=True):
             outcome = skipped(existing[key]) if key in existing else self._add(row, create)
-            if kind == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.record.get("custom"):
+            if file == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.record.get("custom"):
                 outcome = self._add(row, create, alias=None)
-            if outcome.kind == "made" and outcome.id:
+            if outcome.result == "made" and outcome.id:
                 existing[key] = outcome.id
             self.outcomes.append((row, outcome))
 
-    def _existing(self, kind: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-        """Return the ids of the user's rows by these members: those with the key of a row, or of other kinds all."""
-        if kind in _KEYS:
-            ids = imported.own_ids(self.user_id, _TABLES[kind], _KEYS[kind], [key for (key,) in keys])
+    def _existing(self, file: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
+        """Return the ids of the user's rows by these members: those with the key of a row, or of other files all."""
+        if file in _KEYS:
+            ids = imported.own_ids(self.user_id, _TABLES[file], _KEYS[file], [key for (key,) in keys])
             return {(key,): n for key, n in ids.items()}
         return {
             tuple(str(row[member]) for member in members): row["id"]
-            for rows in in_batches(RESOURCES[kind].batch, self.user_id)
+            for rows in in_batches(RESOURCES[file].batch, self.user_id)
             for row in rows
         }
 
@@ -144,9 +144,9 @@ class Lines(Batch):
             with undoable():
                 row_id = create(self.user_id, record)
                 if created := _time_of(row.record):
-                    imported.set_created(self.user_id, _TABLES[row.kind], row_id, created)
+                    imported.set_created(self.user_id, _TABLES[row.file], row_id, created)
                 for channel_id in record.get("channel", ()):
-                    channels.assign(self.user_id, channel_id, row_id, type=row.kind)
+                    channels.assign(self.user_id, channel_id, row_id, type=row.file)
         except (AppError, psycopg2.IntegrityError) as error:
             return failure(error)
         return Outcome("made", row_id)
