@@ -60,7 +60,7 @@ class Reservations(Background):
         self._buckets: dict[str, _Reserved] = {}  # of limits that are larger than MARGIN
         self._adding = threading.Lock()
 
-    def next(self, bucket: str) -> Window | None:
+    def next_reserved(self, bucket: str) -> Window | None:
         reserved = self._buckets.get(bucket)
         try:
             if reserved and time.monotonic() < reserved.expires:
@@ -124,7 +124,7 @@ def get(key: str) -> tuple[Caller, Window | None]:
         caller = cached.caller
         if rate_limit.window() is None:
             return caller, None
-        if window := _reservations().next(caller.bucket):
+        if window := _reservations().next_reserved(caller.bucket):
             return caller, window
         size = _reservations().size(caller)
     row = statement(*arguments, size)
