@@ -49,10 +49,8 @@ def authorize() -> None:
     if not request.is_api or (stated and stated.scope == operation.PUBLIC):
         return
     caller = request.caller
-    if _key(request) is None:
-        raise AppError("key_missing")
     if caller.id is None:
-        raise _refusal(caller)
+        raise _refusal(caller) if _key(request) else AppError("key_missing")
     if not (caller.api or caller.admin):
         raise AppError("plan_feature", detail="the API")
     if caller.key is not None:

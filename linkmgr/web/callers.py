@@ -64,7 +64,7 @@ class Reservations(Background):
         reserved = self._buckets.get(bucket)
         try:
             if reserved and time.monotonic() < reserved.expires:
-                return reserved.counted._replace(requests=reserved.numbers.popleft())
+                return Window(reserved.numbers.popleft(), reserved.counted.until)
         except IndexError:
             pass
         return None

@@ -116,7 +116,7 @@ class _Api:
         self._app.after_request(lambda response: hook(response) if current().is_api else response)
 
     def teardown_request(self, hook: Callable[[BaseException | None], None]) -> None:
-        self._app.teardown_request(lambda error: hook(error) if current().is_api else None)
+        """It clears what the context of the request drops anyway."""
 
 
 def _nothing() -> None:
@@ -168,19 +168,28 @@ def refusal(error: RateLimitExceeded) -> AppError:
     return AppError(error.description, limit=amount, per=period, seconds=seconds)
 
 
+def _window_of_process() -> Window | None:
+    """Return the window that this process has counted because Redis is unavailable, or None if nothing is counted."""
+    limiter: Limiter = this_app().extensions["linkmgr_limiter"]
+    limit = limiter.current_limit
+    if limit is None:
+        return None
+    storage = limiter.limiter.storage
+    return Window(storage.get(limit.key), storage.get_expiry(limit.key))
+
+
 def _report(response: Response) -> Response:
     """Add the headers of draft-ietf-httpapi-ratelimit-headers-11 to those of Flask-Limiter."""
     request = current()
     if not request.is_api:
         return response
-    limiter: Limiter = this_app().extensions["linkmgr_limiter"]
-    limit = limiter.current_limit
-    if limit is None:
+    window = request.window or _window_of_process()
+    if window is None:
         response.headers.extend(rate_limit.headers_of_uncounted(settings().rate_limit))
         return response
-    until = request.window.until if request.window else limiter.limiter.storage.get_expiry(limit.key)
-    seconds = rate_limit.seconds_left(until, limit.limit)
-    policy, state = rate_limit.draft("default", limit.limit, limit.remaining, seconds)
+    limit = rate_limit.parse_rate(request.limit.rate)
+    remaining, seconds = max(0, limit.amount - window.requests), rate_limit.seconds_left(window.until, limit)
+    policy, state = rate_limit.draft("default", limit, remaining, seconds)
     if rows := request.rows:
         reset = rate_limit.later(rows.seconds)
         response.headers.extend(rate_limit.documented("X-RateLimit-Rows", rows.limit, rows.remaining, reset))
