@@ -205,7 +205,7 @@ def test_an_import_with_wrong_rows_is_mended(
     person.click("Import all rows")
     person.browser.wait_for_text("Rows that failed")
     assert faults(person.browser, "best-practice") == []
-    person.click("Download all failed rows as CSV")
+    person.click("Download these rows as CSV")
     failed = downloaded(person.browser, downloads, "*.csv")
     failed.write_text(failed.read_text().replace("ftp:", "https:"))
     person.fill("#file", str(failed))
