@@ -235,10 +235,13 @@ class AppError(Exception):
         super().__init__(self.message)
 
     def problems(self, members: Container[str]) -> list[dict[str, str]]:
-        if self.errors:
-            return list(self.errors)
-        names = [name for name in FIELDS.get(self.code, ()) if name in members]
-        return [{"field": name, "code": self.code, "message": self.message} for name in names[:1]]
+        return list(self.errors) if self.errors else problems_of_code(self.code, self.message, members)
+
+
+def problems_of_code(code: str, message: str, members: Container[str]) -> list[dict[str, str]]:
+    """Return the problem of the first of these members that the catalogue names for the code, or none."""
+    names = [name for name in FIELDS.get(code, ()) if name in members]
+    return [{"field": name, "code": code, "message": message} for name in names[:1]]
 
 
 def not_found(what: str) -> AppError:

@@ -39,6 +39,22 @@ def test_results_have_the_order_of_the_request(alice: Client) -> None:
     assert second["id"] > first["id"]
 
 
+def test_a_refused_element_names_the_member_that_the_single_operation_names(alice: Client) -> None:
+    taken = alice.add("/api/url/add", {"url": PAGE, "custom": "taken"})
+    other = alice.add("/api/url/add", {"url": f"{PAGE}/other"})
+    wrong: list[dict[str, Any]] = [{"custom": "taken"}, {"campaign": 99}, {"domain": "go.example.net"}]
+    single = [alice.post("/api/url/add", {"url": f"{PAGE}/2"} | body).get_json()["errors"] for body in wrong]
+    many = send(alice, *({"url": f"{PAGE}/2"} | body for body in wrong))["results"]
+    assert [result["errors"] for result in many] == single
+    assert [errors[0]["field"] for errors in single] == ["custom", "campaign", "domain"]
+    changed = alice.put(BULK, {"ids": [other], "data": {"custom": "taken"}}).get_json()["results"]
+    assert changed[0]["errors"][0]["field"] == "custom"
+    code = alice.post("/api/qr/bulk", {"qrs": [{"type": "link", "data": "http://127.0.0.1:5000/nothing"}]}).get_json()
+    assert code["results"][0]["errors"][0]["field"] == "data"
+    missing = alice.post(f"{BULK}/delete", {"ids": [taken, 99999]}).get_json()["results"]
+    assert missing[1] == {"index": 1, "error": 1, "code": "missing", "message": "There is no link with this id."}
+
+
 def test_a_link_has_the_members_that_a_single_create_stores(alice: Client, sql: Sql) -> None:
     members = everything(alice, sql)
     many = send(alice, members | {"custom": "many"})["results"][0]["id"]

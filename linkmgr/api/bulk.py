@@ -4,7 +4,7 @@ An element that fails does not stop the others, unless `atomic` is true. Request
 limited, because each takes longer than storing hundreds of rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from flask import Blueprint
@@ -13,7 +13,7 @@ from marshmallow import ValidationError
 
 from linkmgr.api import row_budget
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError, as_json
+from linkmgr.errors import AppError, as_json, problems_of_code
 from linkmgr.fields.base import Boolean, Target
 from linkmgr.fields.bodies import New
 from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
@@ -127,7 +127,8 @@ def add_links(sent: Row) -> Answer:
     loaded = _load_all("urls", sent["urls"], _load_link)
     _check_assigned(_assigned(link) for link in loaded if not isinstance(link, AppError))
     links = _to_rows(loaded)
-    return _store(links, sent["atomic"], lambda rows: bulk.add_links(user_id(), rows, atomic=sent["atomic"]))
+    atomic = sent["atomic"]
+    return _store(links, atomic, Link.creates(), lambda rows: bulk.add_links(user_id(), rows, atomic=atomic))
 
 
 @bp.put("/urls/bulk")
@@ -149,9 +150,8 @@ def update_links(sent: Row) -> Answer:
     if changes.get("custom") and len(set(ids)) > 1:
         raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
-    return _answer(
-        "updated", bulk_changes.update_links(user_id(), ids, atomic=atomic, **Link.to_changes(changes)), atomic
-    )
+    results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **Link.to_changes(changes))
+    return _answer("updated", results, atomic, Link.updates())
 
 
 @bp.post("/urls/bulk/delete")
@@ -167,7 +167,7 @@ def update_links(sent: Row) -> Answer:
 def delete_links(sent: Row) -> Answer:
     """Delete many links."""
     row_budget.spend(len(sent["ids"]))
-    return _answer("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"])
+    return _answer("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"], LinkIds)
 
 
 @bp.post("/qr/bulk")
@@ -186,7 +186,8 @@ def add_qrs(sent: Row) -> Answer:
     loaded = _load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element))
     images = _load_logos(loaded)
     codes = _load_all("qrs", loaded, lambda code: _prepare_code(code, images))
-    return _store(codes, sent["atomic"], lambda rows: qr.add_many(user_id(), rows, atomic=sent["atomic"]))
+    atomic = sent["atomic"]
+    return _store(codes, atomic, QrCode.creates(), lambda rows: qr.add_many(user_id(), rows, atomic=atomic))
 
 
 def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> list[Row | AppError]:
@@ -264,19 +265,24 @@ def _prepare_code(code: Row | AppError, images: dict[str, bytes | AppError]) -> 
     return QrCode.to_row(code, images.get(code["logo"]))
 
 
-def _store(loaded: list[Row | AppError], atomic: bool, store: Callable[[list[Row]], list[Row]]) -> Answer:
+def _store(
+    loaded: list[Row | AppError], atomic: bool, element: type[New], store: Callable[[list[Row]], list[Row]]
+) -> Answer:
     """Store the valid elements. With `atomic`, store nothing if one is invalid."""
     rows = [row for row in loaded if not isinstance(row, AppError)]
     refused = atomic and len(rows) < len(loaded)
     stored = iter([{} for _ in rows] if refused or not rows else store(rows))
     failures = (bulk.failure(row) if isinstance(row, AppError) else None for row in loaded)
-    return _answer("created", [failure or next(stored) for failure in failures], atomic)
+    return _answer("created", [failure or next(stored) for failure in failures], atomic, element)
 
 
-def _answer(done: str, results: list[Row], atomic: bool) -> Answer:
-    """Return the numbered results. A failure of an atomic request is a 400 with the results of the failed elements."""
+def _answer(done: str, results: list[Row], atomic: bool, element: type[New]) -> Answer:
+    """Return the numbered results. A failure of an atomic request is a 400 with the results of the failed elements.
+    `element` is the schema of what an element sends."""
+    members = element().fields
     numbered = [
-        {"index": index} | ({"error": 1} if "code" in result else {}) | result for index, result in enumerate(results)
+        {"index": index} | (_with_problems(result, members) if "code" in result else result)
+        for index, result in enumerate(results)
     ]
     failed = [result for result in numbered if "code" in result]
     if atomic and failed:
@@ -284,3 +290,9 @@ def _answer(done: str, results: list[Row], atomic: bool) -> Answer:
         return as_json(error.code, error.message) | {"results": failed}, error.status
     numbers: Json = {done: len(results) - len(failed), "failed": len(failed)}
     return ok(**numbers, results=numbered)
+
+
+def _with_problems(failure: Row, members: Container[str]) -> Row:
+    """Return a failure with the member that it is about, if the catalogue names one."""
+    problems = problems_of_code(failure["code"], failure["message"], members)
+    return {"error": 1} | ({"errors": problems} if problems else {}) | failure
