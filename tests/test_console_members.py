@@ -25,11 +25,11 @@ def names(page: str) -> set[str]:
     return {name.split(".")[0] for name in re.findall(r'<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"', page)}
 
 
-@pytest.mark.parametrize("form", forms(), ids=lambda form: form.plural)
+@pytest.mark.parametrize("form", forms(), ids=lambda form: form.path[1:])
 def test_a_form_has_the_members_of_the_body(app: Flask, alice: Client, sql: Sql, form: Form) -> None:
     for make in (factories.pixel, factories.channel, factories.campaign, factories.domain):
         make(sql, alice.id)
     browser, body = signed_in(app), form.kind.creates()
-    shown = set().union(*(names(get(browser, f"/console/{form.plural}/new?type={name}")) for name in types(body)))
+    shown = set().union(*(names(get(browser, f"/console{form.path}/new?type={name}")) for name in types(body)))
     assert set(body().fields) - {"active"} <= shown  # a new webhook is on
     assert set(form.kind.updates()().fields) <= set(body().fields) | {"version"}

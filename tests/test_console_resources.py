@@ -76,7 +76,7 @@ KINDS = (
         {"redirect404": f"{URL}/other"}, {"brandname": "Theirs"}, "Domain",
     ),
 )  # fmt: skip
-USED = {form.plural: form.used for form in forms()}
+USED = {form.path[1:]: form.used for form in forms()}
 EACH = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.path)
 
 

@@ -6,7 +6,7 @@ from werkzeug.datastructures import MultiDict
 from linkmgr.db.statements import Row
 from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import FormData
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, LIST, Form
 from linkmgr.repository import plans as stored_plans
 from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, UNLIMITED, Plan
 from linkmgr.settings import settings
@@ -15,8 +15,10 @@ _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
 
 
 class PlanForm(Form):
+    path = "/plans"
+    template = "console/plan_form.html"
+    after = LIST
     bp = bp
-    after = "plans"
 
     def show_list(self) -> str:
         return render_template(
@@ -57,3 +59,6 @@ class PlanForm(Form):
 
 
 FORM = PlanForm(Plan)
+bp.add_url_rule("/plans", "plans", FORM.show_list)
+bp.add_url_rule("/plans/new", "plan_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/plans/<id:row_id>/edit", "plan_edit", FORM.edit_page, methods=BOTH)

@@ -15,7 +15,7 @@ from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import lines, to_number
-from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
 from linkmgr.pages.console.frame import flash_with_warnings
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
@@ -68,6 +68,9 @@ def _user_page(row_id: int, **values: Any) -> str:
 
 
 class UserForm(Form):
+    path = "/users"
+    template = "console/user_form.html"
+    after = PAGE
     bp = bp
     typed = "username"
     can_duplicate = False
@@ -111,6 +114,11 @@ class UserForm(Form):
 
 
 FORM = UserForm(ManagedUser)
+bp.add_url_rule("/users", "users", FORM.show_list)
+bp.add_url_rule("/users/new", "user_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/users/<id:row_id>", "user", FORM.page)
+bp.add_url_rule("/users/<id:row_id>/edit", "user_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/users/<id:row_id>/delete", "user_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/users/<id:row_id>/plan")

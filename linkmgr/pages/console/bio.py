@@ -8,13 +8,17 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.pages import bio as bio_page
 from linkmgr.pages.console.controls import FormData
-from linkmgr.pages.console.forms import AGAIN, Form
+from linkmgr.pages.console.forms import AGAIN, BOTH, PAGE, Form
+from linkmgr.pages.console.frame import bp
 from linkmgr.resources.bio import THEMES, BioLink, BioPage
 from linkmgr.settings import settings
 
 
 class BioForm(Form):
-    plural = "bios"
+    path = "/bios"
+    list_template = "console/bios.html"
+    template = "console/bio_form.html"
+    after = PAGE
     used = "link"
     unique = ("alias",)
     example = (
@@ -48,3 +52,8 @@ def _preview(record: Row) -> str:
 
 
 FORM = BioForm(BioPage)
+bp.add_url_rule("/bios", "bios", FORM.show_list)
+bp.add_url_rule("/bios/new", "bio_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/bios/<id:row_id>", "bio", FORM.page)
+bp.add_url_rule("/bios/<id:row_id>/edit", "bio_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/bios/<id:row_id>/delete", "bio_delete", FORM.delete_page, methods=BOTH)

@@ -7,6 +7,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.pages import charts
+from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm
 from linkmgr.repository import campaigns as repository
@@ -15,6 +16,10 @@ from linkmgr.resources.campaigns import Campaign
 
 
 class CampaignForm(GroupForm):
+    path = "/campaigns"
+    list_template = "console/campaigns.html"
+    after = PAGE
+    page_template = "console/campaign.html"
     used = "link"
     unique = ("slug",)
     example = (
@@ -37,6 +42,11 @@ class CampaignForm(GroupForm):
 
 
 FORM = CampaignForm(Campaign)
+bp.add_url_rule("/campaigns", "campaigns", FORM.show_list)
+bp.add_url_rule("/campaigns/new", "campaign_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/campaigns/<id:row_id>", "campaign", FORM.page, methods=BOTH)
+bp.add_url_rule("/campaigns/<id:row_id>/edit", "campaign_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/campaigns/<id:row_id>/delete", "campaign_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/campaigns/<id:row_id>/remove/<id:link_id>")

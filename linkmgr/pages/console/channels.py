@@ -6,6 +6,7 @@ from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Paging, Row
+from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm
 from linkmgr.repository import channels
@@ -13,6 +14,10 @@ from linkmgr.resources.channels import Channel
 
 
 class ChannelForm(GroupForm):
+    path = "/channels"
+    list_template = "console/channels.html"
+    after = PAGE
+    page_template = "console/channel.html"
     used = "item"
     example = (
         "A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for each "
@@ -30,6 +35,11 @@ class ChannelForm(GroupForm):
 
 
 FORM = ChannelForm(Channel)
+bp.add_url_rule("/channels", "channels", FORM.show_list)
+bp.add_url_rule("/channels/new", "channel_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/channels/<id:row_id>", "channel", FORM.page, methods=BOTH)
+bp.add_url_rule("/channels/<id:row_id>/edit", "channel_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/channels/<id:row_id>/delete", "channel_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post(f"/channels/<id:row_id>/remove/<any({', '.join(channels.ITEMS)}):type>/<id:item_id>")

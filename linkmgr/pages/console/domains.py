@@ -5,7 +5,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries
 from linkmgr.resources.domains import Domain
@@ -13,6 +13,9 @@ from linkmgr.settings import settings
 
 
 class DomainForm(Form):
+    path = "/domains"
+    list_template = "console/domains.html"
+    template = "console/domain_form.html"
     noun = "domain"
     used = "link"
     typed = "host"
@@ -40,6 +43,10 @@ class DomainForm(Form):
 
 
 FORM = DomainForm(Domain)
+bp.add_url_rule("/domains", "domains", FORM.show_list)
+bp.add_url_rule("/domains/new", "domain_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/domains/<id:row_id>/edit", "domain_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/domains/<id:row_id>/delete", "domain_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/domains/<id:row_id>/check")

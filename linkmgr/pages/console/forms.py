@@ -11,7 +11,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, flash, g, redirect, render_template, request, url_for
+from flask import Blueprint, flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 from werkzeug.wrappers import Response
@@ -34,26 +34,26 @@ from linkmgr.resources.resource import Resource, Stored
 PER_PAGE = 15  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
+PAGE, EDIT, LIST = "page", "edit", ""  # what shows a stored row
+BOTH = ("GET", "POST")  # the methods of pages with a form
 AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
 class Form:
-    """The list, the form and the page of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`,
-    `<name>_save`, `<name>_delete` and `<name>_delete_now`; `<plural>` is that of the list, and `<name>` that of a page.
-    Its template is `console/<name>_form.html`, or else that of all forms, which shows all controls. Each resource is a
-    subclass, which states its sentences and overrides the methods that differ."""
+    """The list, the form and the page of a resource, at the URLs that its module states. Each resource is a subclass,
+    which states its sentences and overrides the methods that differ."""
 
     bp: Blueprint = frame.bp
-    name = plural = noun = ""  # those of the kind by default
-    page: Callable[[int], ResponseReturnValue] | None = None  # shows a row, which by default its form does
-    after = ""  # the endpoint that shows a stored row: that of its page, of its form by default, or of the list
+    path: str  # of the list, below that of the blueprint. All URLs of the form begin with it.
+    list_template, template = "console/list.html", "console/form.html"
+    after = EDIT  # shows a stored row: its PAGE, its form, or the LIST
+    noun = ""  # that of the kind by default
     shown_once = "secret"  # the member of a new row that `show_secret` shows
     consequence = ""  # what a delete does to others; `{name}` is that member of the row
     typed = ""  # the member of the row that must be typed before a delete
     unique: tuple[str, ...] = ()  # members that a duplicate leaves out
     example = ""  # what the resource is for, shown while there is none
     used = ""  # the noun of what uses a row
-    counted = ""  # a kind of `plan_use`, if it is not `plural`
     can_duplicate = True
     preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
 
@@ -101,34 +101,27 @@ class Form:
 
     def __init__(self, kind: type[Resource]) -> None:
         self.kind = kind
-        self.name, self.plural = self.name or kind.path, self.plural or kind.plural
         self.noun = self.noun or kind.noun
         self.defaults = self.values_of_new()
         self.called = f"{self.noun[0].upper()}{self.noun[1:]}"  # as it begins a sentence
         self.heading = f"{self.called}s"
         self.controls = {name: controls.control(field) for name, field in kind.controls().items()}
         self.fixed = kind.creates()().fields.keys() - kind.updates()().fields.keys()  # members that are not changed
-        row = f"/{self.plural}/<id:row_id>"
-        self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
-        if self.page:
-            self.after = self.name
-            self.bp.add_url_rule(row, self.name, self.page)
-        for rule, action, method, view in (
-            (f"/{self.plural}/new", "new", "GET", self._new),
-            (f"/{self.plural}/new", "add", "POST", self._add),
-            (f"{row}/edit", "edit", "GET", self._edit),
-            (f"{row}/edit", "save", "POST", self._save),
-            (f"{row}/delete", "delete", "GET", self._delete),
-            (f"{row}/delete", "delete_now", "POST", self._delete_now),
-        ):
-            if self.consequence or not action.startswith("delete"):
-                self.bp.add_url_rule(rule, f"{self.name}_{action}", view, methods=[method])
-        if self.preview:
-            self.bp.add_url_rule(f"{row}/preview", f"{self.name}_preview", self._preview_stored)
-            self.bp.add_url_rule(
-                f"/{self.plural}/preview", f"{self.name}_typed", self._preview_typed, methods=["GET", "POST"]
-            )
-            frame.framing.add(f"console.{self.name}")
+
+    def new_page(self) -> ResponseReturnValue:
+        return self._add() if request.method == "POST" else self._new()
+
+    def edit_page(self, row_id: int) -> ResponseReturnValue:
+        return self._save(row_id) if request.method == "POST" else self._edit(row_id)
+
+    def delete_page(self, row_id: int) -> ResponseReturnValue:
+        return self._delete(row_id) if request.method == "POST" else self._ask(row_id)
+
+    def preview_row(self, row_id: int) -> Response:
+        return interstitial.preview(self.preview, self.read(g.user_id, row_id))
+
+    def preview_typed(self) -> Response:
+        return interstitial.preview(self.preview, self.from_form(request.values))
 
     def from_form(self, form: FormData) -> Row:
         return {
@@ -146,28 +139,20 @@ class Form:
         return changes and {name: record[name] for name in fields if fields[name].required} | changes
 
     def render_list(self, page: Page, **values: Any) -> str:
-        own, usual = f"console/{self.plural}.html", "console/list.html"
-        return render_template([own, usual], page=page, form=self, **(values | self.choices()))
-
-    def _preview_typed(self) -> Response:
-        return interstitial.preview(self.preview, self.from_form(request.values))
-
-    def _preview_stored(self, row_id: int) -> Response:
-        return interstitial.preview(self.preview, self.read(g.user_id, row_id))
+        return render_template(self.list_template, page=page, form=self, **(values | self.choices()))
 
     def url(self, action: str, row: Row | None = None) -> str:
-        """Return the URL of an action, of the page of a row for "page", or of the list for ""."""
-        if not action:
-            return url_for(f"{self.bp.name}.{self.plural}")
-        endpoint = self.after if action == "page" and self.after else f"{self.name}_{action.replace('page', 'edit')}"
-        return url_for(f"{self.bp.name}.{endpoint}", **({"row_id": row["id"]} if row else {}))
+        """Return the URL of an action, of what shows a row for "page", or of the list for ""."""
+        action = self.after if action == PAGE else action
+        of_row = f"/{row['id']}" if row and action else ""
+        return f"{self.bp.url_prefix}{self.path}{of_row}" + (f"/{action}" if action and action != PAGE else "")
 
     def title(self, row: Row) -> str:
         return str(row.get("title") or row.get("name") or row.get("host") or row.get("alias") or row["username"])
 
     @property
     def use(self) -> Usage | None:
-        use = plan_use.use_of(g.account, self.counted or self.plural)
+        use = plan_use.use_of(g.account, self.kind.table)
         return use if use.limit is not None else None
 
     def question(self, row: Row) -> str:
@@ -176,8 +161,9 @@ class Form:
     def _render(
         self, record: Row, *, row: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
     ) -> str:
+        g.has_frame = bool(self.preview)
         return render_template(
-            [f"console/{self.name}_form.html", "console/form.html"],
+            self.template,
             form=self,
             noun=self.noun,
             row=row,
@@ -246,16 +232,16 @@ class Form:
                 record[name] = stored[name]
         return record
 
-    def _delete(self, row_id: int, problem: str = "") -> str:
+    def _ask(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
         return render_template("console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem)
 
-    def _delete_now(self, row_id: int) -> ResponseReturnValue:
+    def _delete(self, row_id: int) -> ResponseReturnValue:
         if self.typed and request.form.get("typed", "").strip() != (name := self.read(g.user_id, row_id)[self.typed]):
-            return self._delete(row_id, f"Type {name} to delete this {self.noun}."), 400
+            return self._ask(row_id, f"Type {name} to delete this {self.noun}."), 400
         messages = self._refusal(lambda: self.delete(g.user_id, row_id))
         if messages:
-            return self._delete(row_id, *messages.values()), 400
+            return self._ask(row_id, *messages.values()), 400
         flash(f"{self.called} deleted.", "success")
         return redirect(self.url(""), code=303)
 

@@ -14,13 +14,11 @@ from linkmgr.repository import console_queries
 from linkmgr.request import request as web_request
 from linkmgr.web import error_handlers, security_headers
 
-framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
-
 
 def _allow_previews(response: Response) -> Response:
     """Let scripts fetch pages of the console, and forms frame them, which the policy of other pages forbids."""
     name, policy = security_headers.policy(request.environ)
-    frames = "; frame-src 'self'" if (request.endpoint or "").rpartition("_")[0] in framing else ""
+    frames = "; frame-src 'self'" if g.get("has_frame") else ""
     response.headers.setdefault(name, f"{policy}; connect-src 'self'{frames}")
     return response
 
@@ -53,12 +51,11 @@ def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
 
 
 class Entry(NamedTuple):
-    """An entry of the navigation. It is current on all pages whose endpoints begin with its prefix. `icon` is the path
-    of an SVG of 24 by 24."""
+    """An entry of the navigation. It is current on all pages below its path. `icon` is the path of an SVG of 24 by
+    24."""
 
     label: str
-    endpoint: str
-    prefix: str
+    path: str
     icon: str
 
 
@@ -72,40 +69,41 @@ class Chip(NamedTuple):
 # By heading. A page that has its own entry adds it here.
 NAVIGATION = {
     "": (
-        Entry("Home", "console.home", "console.home", "M4 11l8-7 8 7v9h-5v-6H9v6H4z"),
-        Entry("Links", "console.links", "console.link", "M9 12h6M10 8H7a4 4 0 0 0 0 8h3M14 8h3a4 4 0 0 1 0 8h-3"),
-        Entry("Statistics", "console.statistics", "console.statistics", "M4 20h16M7 16v-4M12 16V6M17 16V9"),
-        Entry("QR codes", "console.qrs", "console.qr", "M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h3v3M20 14v6h-6"),
-        Entry("Bio pages", "console.bios", "console.bio", "M7 3h10v18H7zM10 8h4M10 12h4M10 16h4"),
-        Entry("Campaigns", "console.campaigns", "console.campaign", "M5 21V4h14l-3 4 3 4H5"),
-        Entry("Channels", "console.channels", "console.channel", "M9 4L7 20M17 4l-2 16M4 9h16M4 15h16"),
+        Entry("Home", "/console", "M4 11l8-7 8 7v9h-5v-6H9v6H4z"),
+        Entry("Links", "/console/links", "M9 12h6M10 8H7a4 4 0 0 0 0 8h3M14 8h3a4 4 0 0 1 0 8h-3"),
+        Entry("Statistics", "/console/statistics", "M4 20h16M7 16v-4M12 16V6M17 16V9"),
+        Entry("QR codes", "/console/qrs", "M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h3v3M20 14v6h-6"),
+        Entry("Bio pages", "/console/bios", "M7 3h10v18H7zM10 8h4M10 12h4M10 16h4"),
+        Entry("Campaigns", "/console/campaigns", "M5 21V4h14l-3 4 3 4H5"),
+        Entry("Channels", "/console/channels", "M9 4L7 20M17 4l-2 16M4 9h16M4 15h16"),
     ),
     "Show and track": (
-        Entry("Splash pages", "console.splash", "console.splash", "M4 5h16v14H4zM4 9h16"),
-        Entry("Overlays", "console.overlays", "console.overlay", "M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4"),
-        Entry("Pixels", "console.pixels", "console.pixel", "M5 5h14v14H5zM12 2v6M12 16v6M2 12h6M16 12h6"),
+        Entry("Splash pages", "/console/splash", "M4 5h16v14H4zM4 9h16"),
+        Entry("Overlays", "/console/overlays", "M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4"),
+        Entry("Pixels", "/console/pixels", "M5 5h14v14H5zM12 2v6M12 16v6M2 12h6M16 12h6"),
     ),
     "Set up": (
-        Entry("Domains", "console.domains", "console.domain", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M4 12h16M12 4v16"),
-        Entry("API keys", "console.keys", "console.key", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l8-8M16 7l3 3"),
-        Entry("Webhooks", "console.webhooks", "console.webhook", "M13 3L5 14h6l-1 7 8-11h-6z"),
-        Entry("Import and export", "console.imports", "console.import", "M8 4v14M4 14l4 4 4-4M16 20V6M12 10l4-4 4 4"),
-        Entry("Account", "account_page.show", "account_page.", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21c1-8 15-8 16 0"),
-        Entry("API documentation", "docs.page", "docs.", "M9 7l-5 5 5 5M15 7l5 5-5 5"),
+        Entry("Domains", "/console/domains", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M4 12h16M12 4v16"),
+        Entry("API keys", "/console/keys", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l8-8M16 7l3 3"),
+        Entry("Webhooks", "/console/webhooks", "M13 3L5 14h6l-1 7 8-11h-6z"),
+        Entry("Import and export", "/console/imports", "M8 4v14M4 14l4 4 4-4M16 20V6M12 10l4-4 4 4"),
+        Entry("Account", "/account", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21c1-8 15-8 16 0"),
+        Entry("API documentation", "/api/docs", "M9 7l-5 5 5 5M15 7l5 5-5 5"),
     ),
     "Administration": (
-        Entry("Service", "administration.service", "administration.service", "M3 12h4l3-7 4 14 3-7h4"),
-        Entry("Users", "administration.users", "administration.user", "M9 5a4 4 0 1 0 1 0M3 20c1-8 12-8 13 0M20 7v9"),
-        Entry("Plans", "administration.plans", "administration.plan", "M3 6h18v12H3zM3 10h18M7 15h4"),
+        Entry("Service", "/console/administration", "M3 12h4l3-7 4 14 3-7h4"),
+        Entry("Users", "/console/administration/users", "M9 5a4 4 0 1 0 1 0M3 20c1-8 12-8 13 0M20 7v9"),
+        Entry("Plans", "/console/administration/plans", "M3 6h18v12H3zM3 10h18M7 15h4"),
     ),
 }
 
 
 @bp.app_template_global("navigation")
 def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
-    endpoint = request.endpoint or ""
+    paths = [entry.path for entries in NAVIGATION.values() for entry in entries] if request.url_rule else []
+    above = [path for path in paths if f"{request.path}/".startswith(f"{path}/")]
     return {
-        heading: [(entry, endpoint.startswith(entry.prefix)) for entry in entries]
+        heading: [(entry, entry.path == max(above, key=len, default="")) for entry in entries]
         for heading, entries in NAVIGATION.items()
         if heading != "Administration" or g.admin
     }

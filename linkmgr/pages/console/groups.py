@@ -13,19 +13,15 @@ from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import lines
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.repository import channels, console_queries
-from linkmgr.resources.resource import Resource
 
 _PROPOSED = 30  # of each kind
 _MAX_URL = 2048
 
 
 class GroupForm(Form):
+    page_template: str
     types: Container[str]  # of what can be added, see `channels.ITEMS`
     unknown: str  # the message for other URLs
-
-    def __init__(self, kind: type[Resource]) -> None:
-        super().__init__(kind)
-        self.bp.add_url_rule(f"/{self.plural}/<id:row_id>", f"{self.name}_assign", self._assign, methods=["POST"])
 
     def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
         raise NotImplementedError
@@ -34,19 +30,19 @@ class GroupForm(Form):
         raise NotImplementedError
 
     def page(self, row_id: int) -> ResponseReturnValue:
-        return self._show(row_id)
+        return self._assign(row_id) if request.method == "POST" else self._show(row_id)
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
-        row = console_queries.group(g.user_id, self.name, row_id, limit=_PROPOSED)
+        row = console_queries.group(g.user_id, self.kind.path, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
         return render_template(
-            f"console/{self.name}.html",
+            self.page_template,
             form=self,
             row=row,
-            page=page._replace(total=min(page.total, console_queries.MANY)) if self.name == "campaign" else page,
+            page=page._replace(total=min(page.total, console_queries.MANY)) if self.kind.path == "campaign" else page,
             number=page.total,
             many=console_queries.MANY,
-            numbers_of=periods.numbers(self.name, row_id),
+            numbers_of=periods.numbers(self.kind.path, row_id),
             typed=typed,
             problem=problem,
         )

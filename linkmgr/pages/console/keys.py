@@ -8,7 +8,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.pages.account import confirm_password, password_problem
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, LIST, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, console_queries
 from linkmgr.request import scopes
@@ -42,6 +42,10 @@ def _scope_table() -> list[tuple[str, list[str]]]:
 
 
 class KeyForm(Form):
+    path = "/keys"
+    list_template = "console/keys.html"
+    template = "console/key_form.html"
+    after = LIST
     can_duplicate = False
     example = (
         "Give each program its own key, which allows only what the program needs. For example, a key can create links "
@@ -49,7 +53,6 @@ class KeyForm(Form):
     )
     consequence = "Programs that use it stop working at once."
     shown_once = "key"
-    after = "keys"
 
     def check(self, _members: Row) -> dict[str, str]:
         return password_problem()  # a key gives lasting access
@@ -65,6 +68,10 @@ class KeyForm(Form):
 
 
 FORM = KeyForm(Key)
+bp.add_url_rule("/keys", "keys", FORM.show_list)
+bp.add_url_rule("/keys/new", "key_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/keys/<id:row_id>/edit", "key_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/keys/<id:row_id>/delete", "key_delete", FORM.delete_page, methods=BOTH)
 
 
 # --- rotation

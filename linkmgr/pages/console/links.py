@@ -10,7 +10,7 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_list, periods
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, url_records, visit_list
 from linkmgr.resources.urls import Link
@@ -19,20 +19,6 @@ from linkmgr.settings import settings
 _LATEST = 10
 # Members with rows of two controls, and the names of these
 _PAIRS = {name: field.parts for name, field in Link.controls().items() if hasattr(field, "parts")}
-
-
-def _page(row_id: int) -> str:
-    record = url_records.read_named(g.user_id, row_id)
-    visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
-    return render_template(
-        "console/link.html",
-        form=FORM,
-        base_url=settings().base_url,
-        row=record,
-        is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
-        visits=visits.rows,
-        numbers_of=periods.numbers("link", row_id),
-    )
 
 
 @bp.get("/links/<id:row_id>/qr")
@@ -49,58 +35,16 @@ def link_qr(row_id: int) -> Response:
 # --- the form
 
 
-def _check(record: Row) -> dict[str, str]:
-    wrong = {
-        (member, number)
-        for member in _PAIRS
-        for number, row in enumerate(record.get(member, ()))
-        if _lacks(member, row) or problems(Link.updates(), {member: [row]})
-    }
-    g.wrong_rows = wrong
-    return {
-        member: "Fill in the name of each parameter, or clear its value." if member == "parameters"
-        else f"Fill in both {names[0]} and {names[1]}, or neither."
-        for member, names in _PAIRS.items()
-        if any(_lacks(member, row) for row in record.get(member, ()))
-    }  # fmt: skip
-
-
 def _lacks(member: str, row: Row) -> bool:
     first, second = _PAIRS[member]
     return not (row[first] and (row[second] or member == "parameters"))
 
 
-def _choices() -> Row:
-    today = datetime.now(g.zone).replace(hour=23, minute=59)
-    presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
-    return {
-        "pairs": _PAIRS,
-        "base_url": settings().base_url,
-        "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
-        "lacks": {
-            name: "" if plan_use.is_included(g.account, name) else "not in your plan"
-            for name in ("alias", "geo", "device", "parameters")
-        },
-        "wrong_rows": g.get("wrong_rows", ()),
-    }
-
-
-def _options() -> dict[str, dict[str, str]]:
-    named, own = console_queries.choices(g.user_id), settings().base_url
-    return {
-        "domain": {own: own} | {name: name for name in named["domain"].values()},
-        "campaign": {"": "None"} | named["campaign"],
-        "channel": named["channel"],
-        "pixels": named["pixel"],
-        "type": {"direct": "Directly", "frame": "In a frame", "splash": "After a plain splash page"}
-        | {row_id: f"After the splash page {name}" for row_id, name in named["splash"].items()}
-        | {f"overlay-{row_id}": f"Below the overlay {name}" for row_id, name in named["overlay"].items()},
-    }
-
-
 class LinkForm(Form):
-    name = "link"
-    plural = "links"
+    path = "/links"
+    list_template = "console/links.html"
+    template = "console/link_form.html"
+    after = PAGE
     unique = ("custom", "password")
     consequence = "Visitors of {shorturl} will see a page that says it does not exist."
 
@@ -108,7 +52,17 @@ class LinkForm(Form):
         return link_list.show(self)
 
     def page(self, row_id: int) -> str:
-        return _page(row_id)
+        record = url_records.read_named(g.user_id, row_id)
+        visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
+        return render_template(
+            "console/link.html",
+            form=self,
+            base_url=settings().base_url,
+            row=record,
+            is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
+            visits=visits.rows,
+            numbers_of=periods.numbers("link", row_id),
+        )
 
     def read(self, user_id: int, row_id: int) -> Row:
         return Link.read(user_id, row_id)
@@ -123,13 +77,50 @@ class LinkForm(Form):
         Link.delete(user_id, row_id)
 
     def check(self, members: Row) -> dict[str, str]:
-        return _check(members)
+        wrong = {
+            (member, number)
+            for member in _PAIRS
+            for number, row in enumerate(members.get(member, ()))
+            if _lacks(member, row) or problems(Link.updates(), {member: [row]})
+        }
+        g.wrong_rows = wrong
+        return {
+            member: "Fill in the name of each parameter, or clear its value." if member == "parameters"
+            else f"Fill in both {names[0]} and {names[1]}, or neither."
+            for member, names in _PAIRS.items()
+            if any(_lacks(member, row) for row in members.get(member, ()))
+        }  # fmt: skip
 
     def options(self) -> dict[str, dict[str, str]]:
-        return _options()
+        named, own = console_queries.choices(g.user_id), settings().base_url
+        return {
+            "domain": {own: own} | {name: name for name in named["domain"].values()},
+            "campaign": {"": "None"} | named["campaign"],
+            "channel": named["channel"],
+            "pixels": named["pixel"],
+            "type": {"direct": "Directly", "frame": "In a frame", "splash": "After a plain splash page"}
+            | {row_id: f"After the splash page {name}" for row_id, name in named["splash"].items()}
+            | {f"overlay-{row_id}": f"Below the overlay {name}" for row_id, name in named["overlay"].items()},
+        }
 
     def choices(self) -> Row:
-        return _choices()
+        today = datetime.now(g.zone).replace(hour=23, minute=59)
+        presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
+        return {
+            "pairs": _PAIRS,
+            "base_url": settings().base_url,
+            "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
+            "lacks": {
+                name: "" if plan_use.is_included(g.account, name) else "not in your plan"
+                for name in ("alias", "geo", "device", "parameters")
+            },
+            "wrong_rows": g.get("wrong_rows", ()),
+        }
 
 
 FORM = LinkForm(Link)
+bp.add_url_rule("/links", "links", FORM.show_list)
+bp.add_url_rule("/links/new", "link_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)
+bp.add_url_rule("/links/<id:row_id>/edit", "link_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/links/<id:row_id>/delete", "link_delete", FORM.delete_page, methods=BOTH)

@@ -4,7 +4,7 @@ from flask import Response, g, render_template
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import page_number
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overlay, plans
 from linkmgr.resources.overlay import Overlay, answer_columns
@@ -14,7 +14,9 @@ PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
 
 
 class OverlayForm(Form):
-    plural = "overlays"
+    path = "/overlays"
+    list_template = "console/overlays.html"
+    template = "console/overlay_form.html"
     noun = "overlay"
     used = "link"
     example = (
@@ -33,6 +35,12 @@ class OverlayForm(Form):
 
 
 FORM = OverlayForm(Overlay)
+bp.add_url_rule("/overlays", "overlays", FORM.show_list)
+bp.add_url_rule("/overlays/new", "overlay_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/overlays/<id:row_id>/edit", "overlay_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/overlays/<id:row_id>/delete", "overlay_delete", FORM.delete_page, methods=BOTH)
+bp.add_url_rule("/overlays/<id:row_id>/preview", "overlay_preview", FORM.preview_row)
+bp.add_url_rule("/overlays/preview", "overlay_preview_typed", FORM.preview_typed, methods=BOTH)
 
 
 @bp.get("/overlays/<id:row_id>/answers")

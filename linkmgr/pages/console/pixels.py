@@ -1,10 +1,13 @@
 """Pixels."""
 
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, Form
+from linkmgr.pages.console.frame import bp
 from linkmgr.resources.pixels import Pixel
 
 
 class PixelForm(Form):
+    path = "/pixels"
+    list_template = "console/pixels.html"
     used = "link"
     example = (
         "A pixel reports the visitors of your links to an advertising or analytics service. For example, Google "
@@ -14,3 +17,7 @@ class PixelForm(Form):
 
 
 FORM = PixelForm(Pixel)
+bp.add_url_rule("/pixels", "pixels", FORM.show_list)
+bp.add_url_rule("/pixels/new", "pixel_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/pixels/<id:row_id>/edit", "pixel_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/pixels/<id:row_id>/delete", "pixel_delete", FORM.delete_page, methods=BOTH)

@@ -16,7 +16,7 @@ from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import FormData, lines
-from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
@@ -30,35 +30,6 @@ _GRAY_PIXEL = base64.b64decode(
 )
 TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", "phone": "Phone", "sms": "SMS",
          "wifi": "Wi-Fi"}  # fmt: skip
-
-
-def _show_list() -> str:
-    page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
-    codes = {row["id"]: row for row in console_queries.of_codes(g.user_id, ids, days=days)} if ids else {}
-    for row in page.rows:
-        if code := codes.get(row["id"]):  # else it was deleted since
-            content = qr_data.default_name(code["type"], code["data"])
-            row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
-            charts.add_spark(row, code["days"])
-    return FORM.render_list(page)
-
-
-def _page(row_id: int) -> str:
-    row = qr.read_current(g.user_id, row_id)
-    visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
-    return render_template(
-        "console/qr.html",
-        form=FORM,
-        row=row,
-        path=url_for("qr_image.image", code=_code(row)),  # on the host of the console, whatever the base URL is
-        content=qr_data.default_name(row["type"], row["data"]),
-        types=TYPES,
-        formats=qr_image.FORMATS,
-        sizes=(qr_image.MIN_SIZE, qr_image.MAX_SIZE),
-        visits=visits.rows,
-        numbers_of=periods.numbers("qr", row_id),
-    )
 
 
 @bp.get("/qrs/<id:row_id>/image")
@@ -77,7 +48,10 @@ def _code(row: Row) -> str:
 
 
 class QrForm(Form):
-    plural = "qrs"
+    path = "/qrs"
+    list_template = "console/qrs.html"
+    template = "console/qr_form.html"
+    after = PAGE
     example = (
         "A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
         "change the content after the code is printed, and see how often it is scanned."
@@ -88,10 +62,31 @@ class QrForm(Form):
     )
 
     def show_list(self) -> str:
-        return _show_list()
+        page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+        days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
+        codes = {row["id"]: row for row in console_queries.of_codes(g.user_id, ids, days=days)} if ids else {}
+        for row in page.rows:
+            if code := codes.get(row["id"]):  # else it was deleted since
+                content = qr_data.default_name(code["type"], code["data"])
+                row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
+                charts.add_spark(row, code["days"])
+        return self.render_list(page)
 
     def page(self, row_id: int) -> str:
-        return _page(row_id)
+        row = qr.read_current(g.user_id, row_id)
+        visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
+        return render_template(
+            "console/qr.html",
+            form=self,
+            row=row,
+            path=url_for("qr_image.image", code=_code(row)),  # on the host of the console, whatever the base URL is
+            content=qr_data.default_name(row["type"], row["data"]),
+            types=TYPES,
+            formats=qr_image.FORMATS,
+            sizes=(qr_image.MIN_SIZE, qr_image.MAX_SIZE),
+            visits=visits.rows,
+            numbers_of=periods.numbers("qr", row_id),
+        )
 
     def add(self, user_id: int, members: Row) -> Row:
         return QrCode.create(user_id, members, _image(members.get("logo", "")))
@@ -103,10 +98,16 @@ class QrForm(Form):
         qr.delete(user_id, row_id)
 
     def check(self, members: Row) -> dict[str, str]:
-        return _check(members)
+        kind = members["type"]
+        messages = qr_data.sentences(kind, members["data"]) if kind in TYPES else {}
+        named = {f"data.{kind}.{member}": text for member, text in messages.items()}
+        too_large = f"Logo must be at most {MAX_LOGO >> 10} KiB. Choose a smaller image, or enter its URL."
+        return named | ({"logo": too_large} if len(_upload()) > MAX_LOGO else {})
 
     def choices(self) -> Row:
-        return _choices()
+        kept = base64.b64encode(_upload()).decode() if len(_upload()) <= MAX_LOGO else ""
+        shared = {"types": TYPES, "data": qr_data.LABELS, "hex": colors.to_hex, "upload": logos.UPLOAD}
+        return shared | {"preview": _preview, "kept_logo": kept}
 
     def from_form(self, form: FormData) -> Row:
         kind = form.get("type") or "link"
@@ -152,16 +153,8 @@ def _image(logo: str = "") -> bytes:
     return logos.reencode(_upload()) if _upload() else logos.load(logo)
 
 
-def _check(members: Row) -> dict[str, str]:
-    kind = members["type"]
-    messages = qr_data.sentences(kind, members["data"]) if kind in TYPES else {}
-    named = {f"data.{kind}.{member}": text for member, text in messages.items()}
-    too_large = f"Logo must be at most {MAX_LOGO >> 10} KiB. Choose a smaller image, or enter its URL."
-    return named | ({"logo": too_large} if len(_upload()) > MAX_LOGO else {})
-
-
 def _preview(record: Row, row: Row | None) -> Row:
-    wrong = problems(QrCode.creates(), record) | _check(record)
+    wrong = problems(QrCode.creates(), record) | FORM.check(record)
     if {"foreground", "background"} & wrong.keys():
         return {"image": "", "contrast": 0}
     code = _code(row) if row else "x" * qr_data.CODE_LENGTH
@@ -182,10 +175,9 @@ def _preview_logo(record: Row, code: str | None) -> bytes | None:
     return _image() or (_GRAY_PIXEL if record["logo"] else None)
 
 
-def _choices() -> Row:
-    kept = base64.b64encode(_upload()).decode() if len(_upload()) <= MAX_LOGO else ""
-    shared = {"types": TYPES, "data": qr_data.LABELS, "hex": colors.to_hex, "upload": logos.UPLOAD}
-    return shared | {"preview": _preview, "kept_logo": kept}
-
-
 FORM = QrForm(QrCode)
+bp.add_url_rule("/qrs", "qrs", FORM.show_list)
+bp.add_url_rule("/qrs/new", "qr_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/qrs/<id:row_id>", "qr", FORM.page)
+bp.add_url_rule("/qrs/<id:row_id>/edit", "qr_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/qrs/<id:row_id>/delete", "qr_delete", FORM.delete_page, methods=BOTH)

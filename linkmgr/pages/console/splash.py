@@ -1,13 +1,14 @@
 """Splash pages."""
 
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.forms import BOTH, Form
+from linkmgr.pages.console.frame import bp
 from linkmgr.resources.splash import Splash
 
 
 class SplashForm(Form):
+    path = "/splash"
     preview = "splash"
     used = "link"
-    counted = "splash_pages"
     example = (
         "A splash page appears for some seconds before the target of a link. For example, it announces a sale, or "
         "thanks a sponsor."
@@ -16,3 +17,9 @@ class SplashForm(Form):
 
 
 FORM = SplashForm(Splash)
+bp.add_url_rule("/splash", "splash", FORM.show_list)
+bp.add_url_rule("/splash/new", "splash_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/splash/<id:row_id>/edit", "splash_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/splash/<id:row_id>/delete", "splash_delete", FORM.delete_page, methods=BOTH)
+bp.add_url_rule("/splash/<id:row_id>/preview", "splash_preview", FORM.preview_row)
+bp.add_url_rule("/splash/preview", "splash_preview_typed", FORM.preview_typed, methods=BOTH)

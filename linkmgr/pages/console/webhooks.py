@@ -14,7 +14,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.controls import to_number
-from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, Webhook, users_problem
@@ -38,7 +38,7 @@ def _indented(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
+def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: bool = False) -> str:
     stored = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
@@ -50,7 +50,7 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
         secret_version=stored["secret_version"],
         has_changed=has_changed,
         failing_since=stored["failing_since"],
-        is_new=request.endpoint == "console.webhook_add",
+        is_new=is_new,
         is_waiting=request.method == "GET"
         and any(row["state"] == "waiting" and not row["attempts"] for row in page.rows),
         iso=iso,
@@ -60,6 +60,10 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
 
 
 class WebhookForm(Form):
+    path = "/webhooks"
+    list_template = "console/webhooks.html"
+    template = "console/webhook_form.html"
+    after = PAGE
     can_duplicate = False
     example = (
         "A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay is "
@@ -87,10 +91,15 @@ class WebhookForm(Form):
         return _page(row_id)
 
     def show_secret(self, row: Row) -> str:
-        return _page(row["id"], row["secret"])
+        return _page(row["id"], row["secret"], is_new=True)
 
 
 FORM = WebhookForm(Webhook)
+bp.add_url_rule("/webhooks", "webhooks", FORM.show_list)
+bp.add_url_rule("/webhooks/new", "webhook_new", FORM.new_page, methods=BOTH)
+bp.add_url_rule("/webhooks/<id:row_id>", "webhook", FORM.page)
+bp.add_url_rule("/webhooks/<id:row_id>/edit", "webhook_edit", FORM.edit_page, methods=BOTH)
+bp.add_url_rule("/webhooks/<id:row_id>/delete", "webhook_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
