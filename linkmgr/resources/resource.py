@@ -102,11 +102,9 @@ class Resource(New):
     @cache
     def defaults(cls) -> Row:
         fields = cls.creates()().fields.items()
-        return {
-            name: field.load_default
-            for name, field in fields
-            if not (field.load_default is missing or callable(field.load_default))
-        }
+        loaded = {name: field.load_default for name, field in fields if field.load_default is not missing}
+        stored = {name: field.metadata["default"] for name, field in fields if field.metadata["default"]}
+        return stored | {name: value for name, value in loaded.items() if not callable(value)}
 
     @classmethod
     @cache

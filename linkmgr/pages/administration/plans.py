@@ -8,7 +8,7 @@ from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import BOTH, LIST, Form
 from linkmgr.repository import plans as stored_plans
-from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, UNLIMITED, Plan
+from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, Plan
 from linkmgr.settings import settings
 
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
@@ -33,9 +33,6 @@ class PlanForm(Form):
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
         Plan.change(user_id, row_id, members)
-
-    def values_of_new(self) -> Row:
-        return super().values_of_new() | UNLIMITED
 
     def check(self, members: Row) -> dict[str, str]:
         problem = Plan.price_problem(members)
