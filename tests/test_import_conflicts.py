@@ -102,6 +102,23 @@ def test_an_update_from_our_own_export_counts_no_clicks_twice(
         assert details(alice, "sale")["imported_clicks"] == 100
 
 
+def test_an_exported_account_keeps_from_where_a_link_was_imported(
+    alice: Client, bob: Client, run_import: Import, sql: Sql
+) -> None:
+    first, later = (shlink(sale("sale", clicks=clicks)) for clicks in (5, 7))
+    run_import(alice, first)
+    exported = alice.get("/api/account/export").data
+    assert counts(run_import(alice, exported, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
+    alice.delete(f"/api/url/{details(alice, 'sale')['id']}/delete")
+    for _ in range(2):
+        run_import(bob, exported)
+    [link] = sql("SELECT source_host, source_clicks, imported_clicks FROM links")
+    assert link == {"source_host": "s.example.com", "source_clicks": 5, "imported_clicks": 5}
+    for _ in range(2):
+        assert counts(run_import(bob, later, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
+        assert details(bob, "sale")["imported_clicks"] == 7
+
+
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
 def test_a_generated_alias_of_our_own_export_is_kept_and_is_still_none_that_was_chosen(
     alice: Client, run_import: Import, form: str

@@ -285,6 +285,14 @@ def test_a_file_of_mysql_batch_has_no_quoting(newline: str) -> None:
     assert titles(content[: content.index(b"mc4")]) == ['"Unclosed']
 
 
+def test_backslashes_of_mysql_batch_are_read_as_what_they_stand_for() -> None:
+    texts = [rb"C:\\new", rb"two\nlines", rb"a\ttab", rb"open \"mark", rb"\N", rb"\x"]
+    content = b"keyword\turl\ttitle\tclicks\n" + b"".join(
+        b"a\thttps://example.com\t" + text + b"\t1\n" for text in texts
+    )
+    assert titles(content) == [r"C:\new", "two\nlines", "a\ttab", r"open \"mark", None, r"\x"]
+
+
 def test_a_tab_separated_file_of_a_spreadsheet_is_quoted() -> None:
     rows = [
         b'a\thttps://example.com\t"Big ""sale"""\t1', b'b\thttps://example.com\t"two\nlines"\t2',
@@ -311,3 +319,5 @@ def test_each_short_url_of_bitly_becomes_a_link() -> None:
                      (3, "go.example.org", "3AbCdEf"), (4, None, None)]  # fmt: skip
     assert {row.record["url"] for row in rows[:3]} == {"https://example.com/bitly2"}
     assert (rows[3].problem or "").startswith("Row 2 is deleted")
+    reported = [{row.raw[name] for name in ("id", "link", "custom_bitlinks")} for row in rows[:3]]
+    assert reported == [{f"https://go.example.org/{alias}"} for alias in ("SummerB", "SummerB2", "3AbCdEf")]

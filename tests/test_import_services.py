@@ -17,7 +17,18 @@ from linkmgr.outbound import fetch, service_api
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign import server
-from tests.support.foreign_services import HOST, KEY, LINKS, VISITS, Start, parameters, service, shlink
+from tests.support.foreign_services import (
+    HOST,
+    KEY,
+    LINKS,
+    VISITS,
+    Start,
+    page_of,
+    parameters,
+    service,
+    shlink,
+    shlink_link,
+)
 from tests.support.imported import import_of
 from tests.support.pages import signed_in
 
@@ -155,6 +166,28 @@ def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_report
     assert (found["state"], found["made"], found["skipped"], found["failed"]) == ("done", total, 0, 0)
     said = "Links that the service counts and did not send: 2. Import them again, or from a file."
     assert found["message"] == (said if unsent else "")
+
+
+def test_links_that_shlink_counts_and_does_not_send_are_reported(
+    start_service: Start, alice: Client, run_jobs: Callable[[], None]
+) -> None:
+    """Two links of the first page are deleted after it was read. Two others move to it."""
+    numbers = [*range(LINKS)]
+
+    def respond(path: str, query: dict[str, str], request: Any) -> Any:
+        if path.endswith("/visits"):
+            return shlink(path, query, request)
+        page = page_of([shlink_link(number) for number in numbers], query)
+        if len(numbers) == LINKS:
+            del numbers[:2]
+        return {"shortUrls": page}
+
+    start_service(respond)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    run_jobs()
+    found = import_of(alice, import_id)
+    assert (found["state"], found["made"]) == ("done", LINKS - 2)
+    assert found["message"] == ("Links that the service counts and did not send: 2. Import them again, or from a file.")
 
 
 def test_links_that_yourls_sends_twice_and_that_cannot_be_read_fail_once(

@@ -131,8 +131,9 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
         if row.channels:
             row.body["channel"] = row.link["channel"] = [channels[name] for name in row.channels]
         if row.name["alias"]:
-            source_clicks = None if details["source"] in _OWN_SOURCES else row.clicks
-            row.link |= {"source_host": row.moved_from or None, "source_clicks": source_clicks}
+            row.link["source_host"] = row.moved_from or None
+            if details["source"] not in _OWN_SOURCES:
+                row.link["source_clicks"] = row.clicks
     _add(user_id, sent, [row.link for row in sent], last_id)
     _resolve(user_id, [row for row in sent if _is_conflict(row)], details, last_id)
 

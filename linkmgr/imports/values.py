@@ -74,13 +74,26 @@ class Converter:
 
     def rows(self, number: int, record: Record) -> list[ImportRow]:
         """Return a link, and one for each other short URL that the source has for it. Their clicks are those of the
-        first."""
+        first. The report of each names its own short URL only."""
         row = self.row(number, record)
         if row.problem or not self._short_urls:
             return [row]
         own = {name: row.record.get(name) for name in ("domain", "custom")}
-        others = [members for members in self._names(record.values) if members != own]
-        return [row, *(row._replace(record=row.record | members, clicks=None) for members in others[:_MAX_NAMES])]
+        others = [members for members in self._names(record.values) if members != own][:_MAX_NAMES]
+        if not others:
+            return [row]
+        first = row._replace(raw=self._named(row.raw, own)) if own["domain"] else row
+        return [
+            first,
+            *(
+                row._replace(record=row.record | members, clicks=None, raw=self._named(row.raw, members))
+                for members in others
+            ),
+        ]
+
+    def _named(self, raw: dict[str, str], members: Mapping[str, str | None]) -> dict[str, str]:
+        short_url = f"https://{members['domain']}/{members['custom']}"
+        return raw | {name: short_url for name in raw if raw[name] and normalize(name) in self._short_urls}
 
     def _names(self, values: Mapping[str, Any]) -> list[dict[str, str | None]]:
         cells = {normalize(name): value for name, value in values.items()}

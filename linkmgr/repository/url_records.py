@@ -10,6 +10,7 @@ from linkmgr.repository import visits
 from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
+STORED = ("password_hash", "plain", "source_host", "source_clicks")  # columns of which only an export has the values
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
 
 
@@ -136,7 +137,7 @@ def batch(user_id: int, after: int) -> list[Row]:
         after=after,
         limit=BATCH,
     )
-    shown = ("clicks", "uniqueclicks", "password_hash", "plain", "channels")
+    shown = ("clicks", "uniqueclicks", "channels", *STORED)
     for link in links:
         link["related"] = link["related"] or _UNRELATED | {"domain": link["domain"]}
     return [_to_members(link) | {name: link[name] for name in shown} for link in links]

@@ -13,6 +13,7 @@ in an order in which a line refers to earlier lines only. Times are UTC.
                      own host, `custom` is "" if the service generated `alias`, and `plain` is true if the link was
                      created from its URL alone. `password_hash` is the argon2id hash of the password, or null.
                      `clicks` and `uniqueclicks` are the totals, and `imported_clicks` are those of another service.
+                     `source_host` and `source_clicks` are its host and its clicks at the last import, or null.
     qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its URL), `channel`, and
                      the totals `scans` and `uniquescans`
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64
@@ -83,7 +84,7 @@ def _domains(user_id: int, after: int) -> list[Row]:
 
 def _links(user_id: int, after: int) -> list[Row]:
     """Name our own host "", because the links may be imported on another one."""
-    base, names = settings().base_url, (*Link.shown("export"), "password_hash", "plain")
+    base, names = settings().base_url, (*Link.shown("export"), *url_records.STORED)
     return [
         {name: link[name] for name in names} | {"domain": "" if link["domain"] == base else link["domain"]}
         for link in url_records.batch(user_id, after)

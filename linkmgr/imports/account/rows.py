@@ -47,6 +47,7 @@ _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for row
 # A row is reused if the user has one in which this member is the same; of other files, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _CODE = re.compile("(?!(?:ico|pixels|qr)$)[A-Za-z0-9_-]{1,64}")  # of URLs
+_HOST = re.compile(r"[\w.:-]{1,255}")
 _LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
 
 
@@ -201,7 +202,7 @@ class Lines(Batch):
         hosts = links.own_hosts(self.user_id, rows)
         sent = [links.check(_to_link(row), hosts) for row in rows]
         for row, link in zip(rows, sent, strict=True):
-            _add_secrets(row.record, link)
+            _add_stored(row.record, link)
         self.store_links(rows, sent)
 
     def _visits(self, rows: list[ImportRow]) -> None:
@@ -219,9 +220,13 @@ def _to_link(row: ImportRow) -> ImportRow:
     return ImportRow(row.number, link, created=_time_of(record), clicks=clicks or None)
 
 
-def _add_secrets(record: Row, sent: Sent) -> None:
+def _add_stored(record: Row, sent: Sent) -> None:
+    """Add what only an export has."""
     sent.body.pop("custom", None)
-    sent.link["plain"] = record.get("plain") is True
+    sent.link |= {"plain": record.get("plain") is True, "source_clicks": _count(record.get("source_clicks")) or None}
+    host = record.get("source_host")
+    if isinstance(host, str) and _HOST.fullmatch(host):
+        sent.moved_from = sent.moved_from or host
     try:
         if record.get("password_hash"):
             sent.link["password_hash"] = passwords.imported_hash(record["password_hash"])

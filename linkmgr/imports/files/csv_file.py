@@ -15,6 +15,8 @@ _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # a first line that Excel
 _TOO_LONG = "is too long, or has a quotation mark that is never closed. Correct the file."
 _TAKES_IN = "has a quotation mark that takes in the rows behind it. Double it, or remove it."
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_ESCAPED, _ESCAPES = re.compile(r"\\([tn\\])"), {"t": "\t", "n": "\n", "\\": "\\"}  # of mysql --batch
+_SPECIAL = re.compile(r'["\t\n]')
 _URL = re.compile(r"\w+://\S+")
 _FEW = 2  # delimiters; with fewer, a line of a text may look like a row
 _MAX_EXTRA = 2  # cells behind the last column, which are shown with the problem
@@ -42,7 +44,8 @@ def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
 
 def _literal(lines: Iterator[str]) -> Iterator[str]:
     """Quote the cells of each line of a tab-separated file that is a record: mysql --batch writes quotation marks as
-    they are. A quotation mark may remain open in a line if the next one is no record."""
+    they are, and line breaks, tabs and backslashes with a backslash. A quotation mark may remain open in a line if the
+    next one is no record."""
     number, is_open, following = 0, False, ""
     for line in chain(lines, ("",)):
         previous, following = following, line
@@ -57,7 +60,10 @@ def _literal(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _quoted(cell: str) -> str:
-    if '"' not in cell or _QUOTED.fullmatch(cell):
+    if _QUOTED.fullmatch(cell):
+        return cell
+    cell = _ESCAPED.sub(lambda escape: _ESCAPES[escape[1]], cell)
+    if not _SPECIAL.search(cell):
         return cell
     return '"' + cell.replace('"', '""') + '"'
 
