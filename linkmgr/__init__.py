@@ -8,7 +8,6 @@ from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
 from linkmgr.repository import cleanup, link_lists, purge
-from linkmgr.request import pool
 from linkmgr.request.request import IdConverter, Service
 from linkmgr.web import (
     auth,
@@ -44,7 +43,6 @@ def create_app(**overrides: str) -> Flask:
         error_handlers.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app)
-        pool.init_app(app)
         sessions.init_app(app)
         api.init_app(app)
         openapi.init_app(app)

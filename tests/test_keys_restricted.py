@@ -260,12 +260,10 @@ def test_the_next_request_of_a_thread_is_not_restricted(app: Flask, alice: Clien
 
 def test_a_conditional_request_of_a_restricted_key_never_reads_a_replica(app: Flask) -> None:
     """A replica has neither the settings nor the search path of the key."""
-    with app.test_request_context():
-        restricted.restrict(1, own_only=True, domains=None)
-        with transaction.lazily(lambda: None):
-            executor = statements.executor.get()
-            assert executor
-            assert not executor.may_lag
+    with app.app_context(), restricted.restrict(1, own_only=True, domains=None), transaction.lazily(lambda: None):
+        executor = statements.executor.get()
+        assert executor
+        assert not executor.may_lag
 
 
 def test_plan_limits_count_the_rows_of_all_keys(on_plan: Callable[..., Client], make_restricted: Make) -> None:

@@ -1,6 +1,8 @@
 """Connections for API keys that may use only some rows of their user: see "Restricted keys" in schema.sql."""
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from flask import Flask
 
@@ -39,17 +41,16 @@ class RestrictedDatabase(Database):
         return restricted
 
 
-def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> None:
+@contextmanager
+def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> Iterator[None]:
+    """Execute the statements of the block, which is the current request, in the schema of the key."""
     pools: dict[str, RestrictedDatabase] = this_app().extensions["linkmgr_restricted"]
     executor.set(pools[OWN if own_only else DOMAINS].of_key(key_id, domains))
-
-
-def _release(_error: BaseException | None) -> None:
-    # Threads serve other requests in the same context.
-    if executor.get() is not None:
-        executor.set(None)
+    try:
+        yield
+    finally:
+        executor.set(None)  # threads serve other requests in the same context
 
 
 def init_app(app: Flask) -> None:
     app.extensions["linkmgr_restricted"] = {schema: RestrictedDatabase(database(), schema) for schema in (OWN, DOMAINS)}
-    app.teardown_request(_release)

@@ -8,8 +8,9 @@ would block another thread. Background threads are not those of requests, and ne
 
 import threading
 from contextlib import ExitStack
+from typing import Any
 
-from flask import Flask, has_request_context
+from flask import has_request_context
 
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.request import request as web_request
@@ -43,6 +44,7 @@ def take(busy: str, own_busy: str = "") -> None:
             raise AppError((is_own and own_busy) or busy, seconds=RETRY_SECONDS)
         _holders.append(holder)
     environ[_HOLDER] = holder
+    web_request.current().at_end.callback(_release, environ)
 
 
 def take_for(rows: int, busy: str) -> None:
@@ -63,12 +65,7 @@ def _remove(holder: object) -> None:
         _holders.remove(holder)
 
 
-def _release(_error: BaseException | None) -> None:
-    environ = web_request.current().environ
-    if holder := environ.get(_HOLDER):
+def _release(environ: dict[str, Any]) -> None:
+    if holder := environ[_HOLDER]:
         environ[_HOLDER] = None
         _remove(holder)
-
-
-def init_app(app: Flask) -> None:
-    app.teardown_request(_release)

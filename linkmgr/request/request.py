@@ -4,7 +4,7 @@ import ipaddress
 import random
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import IO, Any, NamedTuple, cast
 
 import flask
@@ -163,6 +163,17 @@ class Request(flask.Request):
     def stream(self) -> IO[bytes]:
         """The input of `get_data`, which keeps the body, and of werkzeug's form parser."""
         return cast("IO[bytes]", Body(self, *body_limit(self.path)))
+
+    @cached_property
+    def at_end(self) -> ExitStack:
+        """Calls for the end of the request, after its response has been made."""
+        return ExitStack()
+
+    def close(self) -> None:
+        """Flask calls this at the end of each request, also after an error."""
+        if "at_end" in self.__dict__:
+            self.at_end.close()
+        super().close()
 
 
 class IdConverter(BaseConverter):

@@ -90,7 +90,8 @@ def _use(key: Key, stated: Operation | None) -> None:
     if stated:
         scopes.require(key, stated.scope, stated.restricted, stated.selections)
     if key.is_restricted:
-        restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
+        restriction = restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
+        web_request.current().at_end.enter_context(restriction)
 
 
 def init_app(app: Flask) -> None:
