@@ -7,7 +7,9 @@ themselves through another name, and DNS rebinding would reach the API.
 
 import hashlib
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,7 +44,7 @@ _FILE_ENDPOINTS = ("static", "home.robots")
 def init_app(app: Flask) -> None:
     """Call this before the other hooks are registered: auth would count requests to hosts that have no API."""
     chosen = settings()
-    app.extensions["linkmgr_netloc"] = urlsplit(chosen.base_url).netloc.lower()
+    app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
     app.before_request(_check_host)
     app.after_request(_not_found)
     logo = _read_logo(chosen.logo) if chosen.logo else None
@@ -63,26 +65,31 @@ def init_routes(app: Flask) -> None:
     routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
     app.extensions["linkmgr_branded_routes"] = routes
 
-    def routes_of(environ: dict[str, Any]) -> Map:
-        if environ.get("HTTP_HOST") == app.extensions["linkmgr_netloc"]:  # saves the context
-            return app.url_map
-        with app.app_context():
-            return app.url_map if host_of(environ) is None else routes
 
-    app.extensions["linkmgr_routes_of"] = routes_of
+def _foreign_hosts(app: Flask, own: str) -> Callable[[str], str | None]:
+    """Return a function that returns the host of a Host header, or None if it is our own. Every request calls it, and
+    its result depends only on settings. `own` is the header of most requests."""
+
+    @lru_cache(maxsize=256)
+    def foreign_host(header: str) -> str | None:
+        if header == own:
+            return None
+        with app.app_context():
+            name = requested_host(header)
+            return None if is_own_host(name) else name
+
+    return foreign_host
 
 
 def host() -> str | None:
-    return host_of(current().environ)
+    """Return the requested host, or None if it is our own. It need not be a branded domain."""
+    return current().foreign_host
 
 
 def host_of(environ: dict[str, Any]) -> str | None:
-    """Return the requested host, or None if it is our own. It need not be a branded domain."""
-    header: str = environ.get("HTTP_HOST", "")
-    if header == this_app().extensions["linkmgr_netloc"]:
-        return None
-    name = requested_host(header)
-    return None if is_own_host(name) else name
+    """Return the requested host like `host`, before Flask has seen the request."""
+    foreign_host: Callable[[str], str | None] = this_app().extensions["linkmgr_foreign_host"]
+    return foreign_host(environ.get("HTTP_HOST", ""))
 
 
 def requested_domain() -> Row | None:
@@ -103,8 +110,7 @@ def _begins_with(words: tuple[str, ...]) -> bool:
 
 def _check_host() -> AnyResponse | str | None:
     request = current()
-    name = host()
-    request.has_foreign_host = name is not None
+    name = request.foreign_host
     if name is None or request.endpoint == _CHALLENGE:
         return None
     if request.endpoint == "short.visit" and request.method in ("GET", "HEAD") and can_be_branded(name):
@@ -195,16 +201,14 @@ def _style(accent: str) -> bytes:
 def current_brand() -> Row | None:
     """Return the brand of the operator or of the branded domain, or None if the domain has none, and on unknown hosts.
 
-    Pages that are rendered at the start have no domain. The URLs of the icon and the style sheet are empty for a domain
-    without a logo or without a color.
+    The URLs of the icon and the style sheet are empty for a domain without a logo or without a color.
     """
     if not host():
         brand: Row = this_app().extensions["linkmgr_brand"]
         return brand
     domain = None
-    if current().has_foreign_host:
-        with suppress(psycopg2.Error):  # the page that reports the error needs no brand
-            domain = requested_domain()
+    with suppress(psycopg2.Error):  # the page that reports the error needs no brand
+        domain = requested_domain()
     if not domain or not (domain["brandname"] or domain["logo_digest"] or domain["brandcolor"]):
         return None
     return {

@@ -145,7 +145,7 @@ class Request(flask.Request):
     limit = Limit("", "", "")  # which this request is counted in
     window: Window | None = None  # of this limit, if the request has been counted
     rows: Rows | None = None  # set by a bulk request
-    has_foreign_host = False  # set by pages.branded: the requested host is not our own
+    foreign_host: str | None = None  # the requested host, which need not be a branded domain; None if it is our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
     warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "
     fixed: tuple[tuple[str, Any], ...] = ()  # members of the body of a write that it cannot change
@@ -209,10 +209,13 @@ class Service(flask.Flask):
         return func
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
-        """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
+        """Match the path only, on the routes of the requested host. `pages.branded` checks the host: werkzeug would
+        reject a malformed one before."""
         if request is None:
             return None
-        routes: Map = self.extensions["linkmgr_routes_of"](request.environ)  # set by pages.branded
+        request = cast("Request", request)
+        request.foreign_host = self.extensions["linkmgr_foreign_host"](request.environ.get("HTTP_HOST", ""))
+        routes: Map = self.url_map if request.foreign_host is None else self.extensions["linkmgr_branded_routes"]
         adapter = routes.bind_to_environ(request.environ, server_name="localhost", subdomain="")
         adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
         return adapter

@@ -61,7 +61,7 @@ class RequestMiddleware:
             headers += [("X-Request-Id", request_id), *self.headers]
             request = environ.get("werkzeug.request")  # that of another layer if Flask has not seen the request
             if isinstance(request, web_request.Request) and request.is_api:
-                if not request.has_foreign_host:
+                if request.foreign_host is None:
                     headers += CORS
                 if all(name != "Cache-Control" for name, _ in headers):
                     headers.append(_PRIVATE)

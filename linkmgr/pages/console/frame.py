@@ -41,7 +41,7 @@ for function in (signed_in.when, signed_in.exact, signed_in.to_control):
 @bp.app_errorhandler(MethodNotAllowed)
 def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
     """Read the session below /console also where no route is, because the 404 page then keeps the navigation."""
-    is_below = request.path.startswith(f"{bp.url_prefix}/") and not web_request.current().has_foreign_host
+    is_below = request.path.startswith(f"{bp.url_prefix}/") and web_request.current().foreign_host is None
     if request.routing_exception and is_below:
         try:
             signed_in.require_session()
