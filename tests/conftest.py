@@ -107,7 +107,7 @@ def check(response: TestResponse) -> None:
     text = "" if response.mimetype == "application/zip" else response.text
     unknown = response.status_code == 200 and '"short_url_unknown"' in text  # as clients expect
     failed = response.status_code != 200 or unknown
-    is_file = response.mimetype in ("text/csv", "application/jsonl", "application/zip") and not failed
+    is_file = response.mimetype in ("text/csv", "application/x-ndjson", "application/zip") and not failed
     assert is_file or response.mimetype == (None if not_modified else "application/json")
     assert response.status_code < 500 or response.status_code == 503, response.text
     if not_modified:

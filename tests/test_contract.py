@@ -151,5 +151,6 @@ def test_every_path_but_those_of_exports_is_text_in_the_module_of_its_word(app: 
     served = {(route.method.lower(), route.rule.rule.removeprefix("/api")) for route in routes(app)}
     derived = {path for method, path in served - written if method == "get"}
     assert written <= served
-    assert derived == {f"/{kind.resource.plural}/export" for kind in EXPORTS} | {"/openapi.json", "/docs"}
+    exports = {f"/{kind.resource.plural}/export{end}" for kind in EXPORTS for end in ("", ".csv")}
+    assert derived == exports | {"/openapi.json", "/docs"}
     assert len(served - written) == len(derived)

@@ -149,7 +149,7 @@ def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> 
         assert f"{unlimited}{path}" in command
         filled = command.replace(path, stage.path(call)).replace("API_KEY", str(stage.caller(call).key))
         if call.operation.file:
-            output(filled.replace("--output export.zip", "--output /dev/null --fail --silent"))
+            output(filled.replace("--output export.zip", "--output /dev/null") + " --fail --silent")
             continue
         answer = run(f"{filled} --silent -H 'Accept: application/json'")  # some responses are CSV without it
         assert answer.get("error", 0) == 0, (filled, answer)

@@ -36,7 +36,7 @@ def test_all_formats_have_the_same_rows(stage: Stage, path: str) -> None:
     rows = stage.alice.get(path).get_json()["data"]
     assert len(rows) == 1
     lines = stage.alice.get(path, headers={"Accept": "application/x-ndjson"})
-    assert (lines.mimetype, [json.loads(line) for line in lines.text.splitlines()]) == ("application/jsonl", rows)
+    assert (lines.mimetype, [json.loads(line) for line in lines.text.splitlines()]) == ("application/x-ndjson", rows)
     answer = stage.alice.get(f"{path}?format=csv", headers={"Accept": "application/json"})
     assert answer.content_type == "text/csv; charset=utf-8; header=present"
     assert answer.headers["Content-Disposition"].startswith('attachment; filename="')

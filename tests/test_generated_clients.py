@@ -57,7 +57,7 @@ def use(serve: Callable[..., str], alice: Client, store: Store) -> Use:
     seeded = alice.add("/api/url/add", {"url": "https://example.com/seeded", "custom": "seeded"})
     now = datetime.now(UTC)
     store([Visited(seeded, now)] * 3)
-    csv = document()["paths"]["/api/urls/export"]["get"]["responses"]["200"]["content"]["text/csv"]["example"]
+    csv = document()["paths"]["/api/urls/export.csv"]["get"]["responses"]["200"]["content"]["text/csv"]["example"]
 
     def check(*command: str | Path, folder: Path, **environment: str) -> None:
         seen: dict[str, Any] = json.loads(run(*command, base, alice.key or "", folder=folder, **environment))

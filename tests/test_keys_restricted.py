@@ -73,9 +73,14 @@ def test_every_resource_is_a_word_of_scopes() -> None:
 def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -> None:
     """The statements of an operation that is added here see the rows of the key only, or it refuses the others."""
     bulk, changes = {"bulk.addLinks", "bulk.updateLinks", "bulk.deleteLinks"}, {"create", "update", "delete"}
-    links = {f"links.{name}" for name in ("list", "get", "listVisits", *changes)}
-    codes = {f"qr.{name}" for name in ("list", "get", "listVisits")}
-    both = links | codes | bulk | {"stats.query", "campaigns.assign", "channels.assign", "channels.unassign"}
+    links = {f"links.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv", *changes)}
+    codes = {f"qr.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv")}
+    both = (
+        links
+        | codes
+        | bulk
+        | {"stats.query", "stats.queryCsv", "campaigns.assign", "channels.assign", "channels.unassign"}
+    )
     allowed = {
         limit: {call.operation.id for call in KEYED if limit in call.operation.restricted}
         for limit in ("own_only", "domains")

@@ -6,8 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from linkmgr.web.operation import Route
 from tests.conftest import Client
+from tests.support.document import operations
+from tests.support.operations import Call
 from tests.support.reports import TODAY, date, refusal, report, rows
+from tests.support.stage import Stage
 from tests.support.visited import Store, Visited
 
 # --- administrators
@@ -105,3 +109,14 @@ def test_json_is_returned_unless_csv_is_preferred(alice: Client) -> None:
         assert alice.get("/api/stats", headers={"Accept": accept}).mimetype == "application/json", accept
     assert alice.get("/api/stats", headers={"Accept": "text/csv, application/json;q=0.9"}).mimetype == "text/csv"
     assert alice.get("/api/stats?by=x", headers=CSV).mimetype == "application/json"
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in operations() if route.path.endswith(".csv")], ids=lambda r: r.path
+)
+def test_a_csv_has_a_path_of_its_own_and_is_also_sent_to_clients_that_accept_it(stage: Stage, route: Route) -> None:
+    path = stage.path(Call(route, route.path))
+    answer = stage.alice.get(path, headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.mimetype) == (200, "text/csv")
+    assert len(answer.text.splitlines()) > 1
+    assert stage.alice.get(path.removesuffix(".csv"), headers={"Accept": "text/csv"}).data == answer.data

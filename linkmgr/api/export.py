@@ -1,6 +1,7 @@
 """Exports: /api/urls/export and the like, and /api/account/export."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
@@ -20,7 +21,7 @@ from linkmgr.web import csv
 from linkmgr.web import export as web_export
 from linkmgr.web.auth import user_id
 from linkmgr.web.export import BUSY, FORMATS
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Operation, Section, operation
 from linkmgr.web.responses import Json
 
 bp = Blueprint("export", __name__)
@@ -34,7 +35,8 @@ _ANSWER = shapes.record(
 SECTION = Section("export", "Exports", prose(__file__), lambda: {"AnswerExported": _ANSWER})
 
 _FORMAT = Parameter(
-    "Without it, the header `Accept` chooses: `application/json`, `text/csv` or `application/jsonl`.",
+    "`csv` and `jsonl` (`application/x-ndjson`) are files, which clients that only read JSON cannot take. Without it, "
+    "the header `Accept` chooses.",
     type="string",
     enum=list(FORMATS),
     default="json",
@@ -42,8 +44,6 @@ _FORMAT = Parameter(
 _AFTER = Parameter(
     "Only rows behind this id: the last one of an interrupted export.", type="integer", minimum=0, maximum=MAX_ID
 )
-_ERRORS = (*BUSY, "plan_feature")
-
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 
 Columns = dict[str, Callable[[Json], Any]]
@@ -85,27 +85,35 @@ ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
-def _files(columns: Columns) -> dict[str, str]:
-    """Return the other media types of an export, with examples."""
-    return {"text/csv": csv.lines([[*columns]]).decode(), "application/jsonl": ""}
+def _names(columns: Columns) -> str:
+    """Return the first line of a CSV."""
+    return csv.lines([[*columns]]).decode()
+
+
+def _operation(scope: str, name: str, record: str, **facts: Any) -> Operation:
+    rows = shapes.success(data=shapes.array_of(shapes.ref(record)))
+    query = {"format": _FORMAT} | facts.pop("query", {})
+    return operation(scope, f"export.{name}", rows, query=query, errors=(*BUSY, "plan_feature"), **facts)
 
 
 def _add_export(kind: Export, word: str, name: str) -> None:
-    """Add the export of a resource. `word` is that of its scopes, and `name` ends its id."""
+    """Add the exports of a resource. `word` is that of its scopes, and `name` ends its id."""
+    resource = kind.resource
+    path, summary = f"/{resource.plural}/export", f"Export {resource.noun}s"
+    stated = _operation(f"{word}:read", name, shapes.name_of(resource, "export"), query={"after": _AFTER})
 
-    @bp.get(f"/{kind.resource.plural}/export", endpoint=name)
-    @operation(
-        f"{word}:read",
-        f"export.{name}",
-        shapes.success(data=shapes.array_of(shapes.ref(shapes.name_of(kind.resource, "export")))),
-        query={"format": _FORMAT, "after": _AFTER},
-        errors=_ERRORS,
-        files=_files(kind.columns),
-        summary=f"Export {kind.resource.noun}s",
-    )
+    def batches() -> Iterator[list[Json]]:
+        return in_batches(resource.batch, user_id(), query_position("after"))
+
+    @bp.get(path, endpoint=name)
+    @replace(stated, summary=summary)
     def export() -> Response:
-        batches = in_batches(kind.resource.batch, user_id(), query_position("after"))
-        return _respond(kind.resource.file_name(), kind.columns, batches)
+        return _respond(resource.file_name(), kind.columns, batches())
+
+    @bp.get(f"{path}.csv", endpoint=f"{name}_csv")
+    @replace(stated.as_csv(_names(kind.columns)), summary=f"{summary} as CSV")
+    def export_csv() -> Response:
+        return _respond(resource.file_name(), kind.columns, batches(), "csv")
 
 
 _add_export(LINKS, "links", "links")
@@ -113,46 +121,51 @@ for kind in EXPORTS[1:]:
     _add_export(kind, kind.resource.plural, kind.resource.plural)
 
 
+_ANSWERS = _operation("overlay:read", "answers", "AnswerExported")
+_LINK_VISITS = _operation("links:read", "linkVisits", "Visit")
+_CODE_VISITS = _operation("qr:read", "codeVisits", "Visit")
+
+
 @bp.get("/overlay/answers/export")
-@operation(
-    "overlay:read",
-    "export.answers",
-    shapes.success(data=shapes.array_of(shapes.ref("AnswerExported"))),
-    query={"format": _FORMAT},
-    errors=_ERRORS,
-    files=_files(ANSWERS),
-)
+@_ANSWERS
 def answers() -> Response:
     """Export answers to overlays."""
     return _respond("answers", ANSWERS, visit_list.answers(user_id()))
 
 
+@bp.get("/overlay/answers/export.csv")
+@_ANSWERS.as_csv(_names(ANSWERS))
+def answers_csv() -> Response:
+    """Export answers to overlays as CSV."""
+    return _respond("answers", ANSWERS, visit_list.answers(user_id()), "csv")
+
+
 @bp.get("/url/<id:link_id>/visits/export")
-@operation(
-    "links:read",
-    "export.linkVisits",
-    shapes.success(data=shapes.array_of(shapes.ref("Visit"))),
-    query={"format": _FORMAT},
-    errors=_ERRORS,
-    files=_files(VISITS),
-)
+@_LINK_VISITS
 def link_visits(link_id: int) -> Response:
     """Export the visits of a link."""
     return _export_visits(link_id, "link")
 
 
+@bp.get("/url/<id:link_id>/visits/export.csv")
+@_LINK_VISITS.as_csv(_names(VISITS))
+def link_visits_csv(link_id: int) -> Response:
+    """Export the visits of a link as CSV."""
+    return _export_visits(link_id, "link", "csv")
+
+
 @bp.get("/qr/<id:qr_id>/visits/export")
-@operation(
-    "qr:read",
-    "export.codeVisits",
-    shapes.success(data=shapes.array_of(shapes.ref("Visit"))),
-    query={"format": _FORMAT},
-    errors=_ERRORS,
-    files=_files(VISITS),
-)
+@_CODE_VISITS
 def code_visits(qr_id: int) -> Response:
     """Export the visits of a QR code."""
     return _export_visits(qr_id, "QR code")
+
+
+@bp.get("/qr/<id:qr_id>/visits/export.csv")
+@_CODE_VISITS.as_csv(_names(VISITS))
+def code_visits_csv(qr_id: int) -> Response:
+    """Export the visits of a QR code as CSV."""
+    return _export_visits(qr_id, "QR code", "csv")
 
 
 @bp.get("/account/export")
@@ -160,7 +173,7 @@ def code_visits(qr_id: int) -> Response:
     "*",
     "export.account",
     shapes.success(),
-    errors=_ERRORS,
+    errors=(*BUSY, "plan_feature"),
     file="application/zip",
     values={"files": ", ".join(f"`{name}.jsonl`" for name in account_export.FILES)},
 )
@@ -179,16 +192,17 @@ def account() -> Response:
     return web_export.download(chunks, "application/zip", "linkmgr-account.zip")
 
 
-def _export_visits(tracked_id: int, what: str) -> Response:
+def _export_visits(tracked_id: int, what: str, form: str | None = None) -> Response:
     visit_list.index(user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
-    return _respond("visits", VISITS, (list(map(_to_visit, batch)) for batch in visit_list.visits_of(tracked_id)))
+    batches = (list(map(_to_visit, batch)) for batch in visit_list.visits_of(tracked_id))
+    return _respond("visits", VISITS, batches, form)
 
 
 def _to_visit(visit: Json) -> Json:
     return {name: visit[name] for name in visit_list.COLUMNS} | {"time": visit["time"][: len("2026-11-21 09:30:00")]}
 
 
-def _respond(name: str, columns: Columns, batches: Iterator[list[Json]]) -> Response:
+def _respond(name: str, columns: Columns, batches: Iterator[list[Json]], form: str | None = None) -> Response:
     plans.require_exports(user_id())
-    form = query_choice("format", tuple(web_export.FORMATS)) or web_export.preferred()
+    form = form or query_choice("format", tuple(web_export.FORMATS)) or web_export.preferred()
     return web_export.download(web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}")

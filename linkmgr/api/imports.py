@@ -172,25 +172,24 @@ def read(import_id: int) -> Response:
     return versioned(record.pop("version"), data=record)
 
 
-@bp.get("/imports/<id:import_id>/errors")
-@operation(
+_LIST_ERRORS = operation(
     "imports:read",
     "imports.listErrors",
     shapes.success(data=shapes.array_of(shapes.ref("ImportError"))),
     errors=BUSY,
-    files={"text/csv": f"Short URL,Long URL,error\r\nsale,ftp://example.com,{_NO_URL}"},
     values={"cells": cells, "import_rows": import_rows, "mib": import_rows.MAX_ERROR_BYTES >> 20},
 )
-def errors(import_id: int) -> Response:
-    """Read the rows that failed.
 
-    A CSV of the rows that failed or were skipped, with the columns of the source and the reason, or JSON with the
-    header `Accept: application/json`. The code of a skipped row is `import_skipped`. Correct the rows and send the file
-    again; the column `error` is ignored. A password is `{cells.REMOVED}`: fill it in again. At most
-    {import_rows.MAX_ERRORS:,} rows of an import that failed, {import_rows.MAX_SKIPPED:,} that were skipped, and {mib}
-    MiB of all imports are kept, for {import_rows.ERROR_DAYS} days; those of the oldest imports are deleted first.
-    Members of objects in JSON are columns such as `meta.validUntil`. A row has at most {cells.MAX_TEXT:,} characters
-    here: the long cells of others are cut, and end with `{cells.CUT}`.
+
+@bp.get("/imports/<id:import_id>/errors")
+@_LIST_ERRORS
+def errors(import_id: int) -> Response:
+    """Read the rows that failed or were skipped.
+
+    JSON with the header `Accept: application/json`, as clients of this document send it; otherwise the CSV. The code of
+    a skipped row is `import_skipped`. At most {import_rows.MAX_ERRORS:,} rows of an import that failed,
+    {import_rows.MAX_SKIPPED:,} that were skipped, and {mib} MiB of all imports are kept, for {import_rows.ERROR_DAYS}
+    days; those of the oldest imports are deleted first.
 
     After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the
     row: for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your
@@ -200,6 +199,20 @@ def errors(import_id: int) -> Response:
     web_csv.vary_by_accept()
     if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
         return web_export.streamed(_pages(user_id(), import_id))
+    return errors_csv(user_id(), import_id)
+
+
+@bp.get("/imports/<id:import_id>/errors.csv")
+@_LIST_ERRORS.as_csv(f"Short URL,Long URL,error\r\nsale,ftp://example.com,{_NO_URL}\r\n")
+def errors_as_csv(import_id: int) -> Response:
+    """Read the rows that failed or were skipped as CSV.
+
+    The CSV has the columns of the source and the reason. Correct the rows and send the file again; the column `error`
+    is ignored. A password is `{cells.REMOVED}`: fill it in again. Members of objects in JSON are columns such as
+    `meta.validUntil`. A row has at most {cells.MAX_TEXT:,} characters here: the long cells of others are cut, and end
+    with `{cells.CUT}`.
+    """
+    imports.read(user_id(), import_id)
     return errors_csv(user_id(), import_id)
 
 

@@ -91,12 +91,24 @@ def delete(qr_id: int) -> Json:
     return ok("QR Code has been deleted successfully.")
 
 
+_VISITS = operation("qr:read", "qr.listVisits", VISITS, query=PARAMETERS, restricted=("own_only", "domains"))
+
+
 @bp.get("/qr/<id:qr_id>/visits")
-@operation("qr:read", "qr.listVisits", VISITS, query=PARAMETERS, files=VISITS_CSV, restricted=("own_only", "domains"))
+@_VISITS
 def visits(qr_id: int) -> Json | Response:
     """List the visits of a QR code.
 
-    Newest first, as long as the plan keeps visits. `next` is absent on the last page. With the header
-    `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.
+    Newest first, as long as the plan keeps visits. `next` is absent on the last page.
     """
     return list_visits(qr_id, what="QR code")
+
+
+@bp.get("/qr/<id:qr_id>/visits.csv")
+@_VISITS.as_csv(VISITS_CSV)
+def visits_csv(qr_id: int) -> Json | Response:
+    """List the visits of a QR code as CSV.
+
+    The next page is in the header `Link`.
+    """
+    return list_visits(qr_id, what="QR code", as_csv=True)

@@ -82,7 +82,7 @@ VISITS = shapes.success(
     )
     | {"required": ["perpage", "visits"]}
 )
-VISITS_CSV = {"text/csv": csv.lines([_VISIT, shapes.example_of(shapes.record(**_VISIT), {}).values()]).decode()}
+VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.record(**_VISIT), {}).values()]).decode()
 
 
 def _owner() -> Owner:
@@ -91,14 +91,17 @@ def _owner() -> Owner:
     return Owner(caller, everyone=True) if user == queries.EVERYONE else Owner(caller if user is None else int(user))
 
 
+def _as_csv(report: Report) -> Response:
+    return csv.respond(report.columns, report.rows)
+
+
 def _answer(report: Report) -> Json | Response:
     if csv.is_preferred():
-        return csv.respond(report.columns, report.rows)
+        return _as_csv(report)
     return ok(data={"rows": report.rows, "totals": report.totals}, meta=report.meta)
 
 
-@bp.get("/stats")
-@operation(
+_QUERY = operation(
     "stats:read",
     "stats.query",
     shapes.success(
@@ -108,20 +111,10 @@ def _answer(report: Report) -> Json | Response:
     query=queries.QUERY,
     shown={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
     errors=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
-    files={"text/csv": "time,country,clicks\r\n2026-10-24,Germany,12\r\n"},
     restricted=("own_only", "domains"),
     selections=("ids", "campaign", "channel", "domain"),
 )
-def read() -> Json | Response:
-    """Read statistics over time.
-
-    A parameter or a name that does not exist is a 400 that lists those that do.
-    """
-    return _answer(stats.report(_owner(), queries.parse()))
-
-
-@bp.get("/stats/live")
-@operation(
+_LIVE = operation(
     "stats:read",
     "stats.live",
     shapes.success(
@@ -132,9 +125,29 @@ def read() -> Json | Response:
     ),
     query=queries.LIVE,
     errors=("administrators_only", "missing", "too_slow"),
-    files={"text/csv": "time,clicks\r\n2026-11-21 09:30:00,3\r\n"},
     values={"minutes": stats.LIVE_MINUTES},
 )
+
+
+@bp.get("/stats")
+@_QUERY
+def read() -> Json | Response:
+    """Read statistics over time.
+
+    A parameter or a name that does not exist is a 400 that lists those that do.
+    """
+    return _answer(stats.report(_owner(), queries.parse()))
+
+
+@bp.get("/stats.csv")
+@_QUERY.as_csv("time,country,clicks\r\n2026-10-24,Germany,12\r\n")
+def read_csv() -> Response:
+    """Read statistics over time as CSV."""
+    return _as_csv(stats.report(_owner(), queries.parse()))
+
+
+@bp.get("/stats/live")
+@_LIVE
 def live() -> Json | Response:
     """Read the clicks of the last minutes.
 
@@ -143,12 +156,19 @@ def live() -> Json | Response:
     return _answer(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
 
 
-def list_visits(tracked_id: int, *, what: str) -> Json | Response:
+@bp.get("/stats/live.csv")
+@_LIVE.as_csv("time,clicks\r\n2026-11-21 09:30:00,3\r\n")
+def live_csv() -> Response:
+    """Read the clicks of the last minutes as CSV."""
+    return _as_csv(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
+
+
+def list_visits(tracked_id: int, *, what: str, as_csv: bool = False) -> Json | Response:
     """Answer /api/url/:id/visits and /api/qr/:id/visits."""
     sent, limit = parameters(queries.VISITS), page_limit()
     bots = queries.BOTS[sent["bots"]]
     page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=sent["after"], bots=bots)
-    if csv.is_preferred():
+    if as_csv or csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))
     data: dict[str, Any] = {"perpage": limit, "visits": page.rows}
     return ok(data=data | ({"next": page.next} if page.next else {}))

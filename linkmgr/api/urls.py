@@ -192,14 +192,24 @@ def delete(link_id: int) -> Json:
     return ok("Link has been deleted successfully.")
 
 
+_VISITS = operation("links:read", "links.listVisits", VISITS, query=PARAMETERS, restricted=("own_only", "domains"))
+
+
 @bp.get("/url/<id:link_id>/visits")
-@operation(
-    "links:read", "links.listVisits", VISITS, query=PARAMETERS, files=VISITS_CSV, restricted=("own_only", "domains")
-)
+@_VISITS
 def visits(link_id: int) -> Json | Response:
     """List the visits of a link.
 
-    Newest first, as long as the plan keeps visits. `next` is absent on the last page. With the header
-    `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.
+    Newest first, as long as the plan keeps visits. `next` is absent on the last page.
     """
     return list_visits(link_id, what="link")
+
+
+@bp.get("/url/<id:link_id>/visits.csv")
+@_VISITS.as_csv(VISITS_CSV)
+def visits_csv(link_id: int) -> Json | Response:
+    """List the visits of a link as CSV.
+
+    The next page is in the header `Link`.
+    """
+    return list_visits(link_id, what="link", as_csv=True)

@@ -35,6 +35,7 @@ def _document(app: Flask) -> bytes:
 @document_bp.get("/openapi.json")
 @operation("public", "document.get", {"type": "object"}, has_etag=True)
 def document() -> AnyResponse:
+    """Read this document."""
     content = _document(this_app())
     response = Response(content, mimetype="application/json")
     response.set_etag(hashlib.sha256(content).hexdigest()[:32])

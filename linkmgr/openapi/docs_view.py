@@ -192,7 +192,7 @@ class Reader:
         words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
         if stated.body:
             words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(stated.body_example)]]
-        words += [["--output", "export.zip"]] if stated.file else []
+        words += [["--output", "export.zip"]] if stated.file and not stated.file_example else []
         return " \\\n  ".join([f"curl {shlex.quote(url)}", *map(shlex.join, words)])
 
     def sections(self) -> Iterator[View]:

@@ -139,10 +139,11 @@ def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
         *(_TAG if stated.has_etag else ()),
         *(_REPLAYED if route.method in conditional_writes.METHODS else ()),
         *(_ROWS if "rows_limited" in stated.errors else ()),
-        *(_LINK if [*stated.files] == ["text/csv"] and route.arguments else ()),
+        *(_LINK if stated.file and {"after", "limit"} <= stated.query.keys() else ()),
     )
-    files = {kind: FILE | ({"example": text} if text else {}) for kind, text in stated.files.items()}
-    contents = {stated.file: FILE} if stated.file else {"application/json": content, **files}
+    readable: JsonSchema = {"schema": {"type": "string"}, "example": stated.file_example}
+    file = readable if stated.file_example else FILE
+    contents = {stated.file: file} if stated.file else {"application/json": content}
     return {"description": "Success.", "headers": headers, "content": contents}
 
 

@@ -16,11 +16,11 @@ from linkmgr.request import pool
 from linkmgr.web import csv
 
 Row = dict[str, Any]
-FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/jsonl"}
+FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/x-ndjson"}
 BUSY = ("export_busy", "own_export_busy")  # codes of errors
 # The first one is sent without a preference.
 _ACCEPTED = {"application/json": "json"} | {mimetype: form for form, mimetype in FORMATS.items()}
-_ACCEPTED |= {"application/x-ndjson": "jsonl"}
+_ACCEPTED |= {"application/jsonl": "jsonl"}
 _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
 
 

@@ -24,6 +24,7 @@ from linkmgr.fields.unknown import warn_unknown_parameters
 from linkmgr.request import request as web_request
 from linkmgr.request import scopes
 from linkmgr.settings import this_app
+from linkmgr.web import csv
 
 PUBLIC = "public"
 View = TypeVar("View", bound=Callable[..., Any])
@@ -50,7 +51,7 @@ class Operation:
     shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
     media: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
     file: str = ""  # media type of the response, if it is a file only
-    files: dict[str, str] = field(default_factory=dict)  # other media types of the response, with examples
+    file_example: str = ""  # of a file that is text
     values: Row = field(default_factory=dict)  # of the names in braces in the description
     summary: str = ""
     description: str = ""
@@ -63,6 +64,12 @@ class Operation:
         declared: Any = view if self.body is None or self.is_upload else self._with_body(view)
         declared.operation = stated
         return cast("View", declared)
+
+    def as_csv(self, example: str) -> "Operation":
+        """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
+        type of response."""
+        query = {name: parameter for name, parameter in self.query.items() if name != "format"}
+        return replace(self, id=f"{self.id}Csv", answer={}, file=csv.MIMETYPE, file_example=example, query=query)
 
     def _with_body(self, view: Callable[..., Any]) -> Callable[..., Any]:
         schema = self.body

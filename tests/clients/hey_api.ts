@@ -30,7 +30,7 @@ async function main(base: string, key: string) {
   const card: api.VcardData = { fname: "Dana" };
   const other = await api.qrCreate({ body: { type: "vcard", data: card } });
   const png = await (await fetch(image.data!.link)).arrayBuffer();
-  const csv = await api.exportLinks({ query: { format: "csv" }, parseAs: "stream" });
+  const csv = await api.exportLinksCsv();
   const refused = await api.linksCreate({ body: first });
 
   return {
@@ -41,7 +41,7 @@ async function main(base: string, key: string) {
     clicks: statistics.data!.data.totals.clicks,
     webhook: webhook.data!.secret.slice(0, 6),
     codes: [image.data!.link === other.data!.link, new TextDecoder("latin1").decode(png).slice(1, 4)],
-    csv: (await csv.response!.text()).split("\r\n")[0],
+    csv: csv.data!.split("\r\n")[0],
     error: refused.error!.code,
   };
 }

@@ -34,7 +34,7 @@ async function main(base: string, key: string) {
   const card: components["schemas"]["VcardData"] = { fname: "Dana" };
   const other = await client.POST("/api/qr/add", { body: { type: "vcard", data: card } });
   const png = await (await fetch(image.data!.link)).arrayBuffer();
-  const csv = await client.GET("/api/urls/export", { params: { query: { format: "csv" } }, parseAs: "text" });
+  const csv = await client.GET("/api/urls/export.csv", { parseAs: "text" });
   const refused = await client.POST("/api/url/add", { body: first });
 
   return {

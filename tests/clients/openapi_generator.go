@@ -55,11 +55,11 @@ func main() {
 
 	found, _, err := client.LinksAPI.LinksList(ctx).Short(base + "/seeded").Execute()
 	check(err)
-	statistics, _, err := client.StatisticsAPI.StatsQuery(ctx).By([]string{"time:day", "country"}).
+	statistics, _, err := client.StatisticsAPI.StatsQuery(ctx).By([]api.StatsBy{"time:day", "country"}).
 		Ids(fmt.Sprint(found.GetId())).Period("7d").Execute()
 	check(err)
 
-	hook := api.NewWebhookCreate("Hook", []string{"link.*"})
+	hook := api.NewWebhookCreate("Hook", []api.WebhookEvents{"link.*"})
 	hook.SetUrl("https://example.com/hook")
 	webhook, _, err := client.WebhooksAndEventsAPI.WebhooksCreate(ctx).WebhookCreate(*hook).Execute()
 	check(err)
@@ -75,8 +75,7 @@ func main() {
 	png, err := io.ReadAll(response.Body)
 	check(err)
 
-	_, response, _ = client.ExportsAPI.ExportLinks(ctx).Format("csv").Execute() // the error: it is not JSON
-	csv, err := io.ReadAll(response.Body)
+	csv, _, err := client.ExportsAPI.ExportLinksCsv(ctx).Execute()
 	check(err)
 
 	_, _, err = client.LinksAPI.LinksCreate(ctx).LinkCreate(*link).Execute()
@@ -90,7 +89,7 @@ func main() {
 		"clicks":  statistics.Data.Totals.GetClicks(),
 		"webhook": webhook.Secret[:6],
 		"codes":   []interface{}{image.Link == card.Link, string(png[1:4])},
-		"csv":     strings.Split(string(csv), "\r\n")[0],
+		"csv":     strings.Split(csv, "\r\n")[0],
 		"error":   refused.Code,
 	})
 	check(err)

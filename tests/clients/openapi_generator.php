@@ -42,7 +42,7 @@ $codes = new Api\QRCodesApi($http, $configuration);
 $image = $codes->qrCreate(new Model\QrCodeCreate(['type' => 'text', 'data' => 'Hello']));
 $card = $codes->qrCreate(new Model\QrCodeCreate(['type' => 'vcard', 'data' => new Model\VcardData(['fname' => 'Dana'])]));
 $png = (string) $http->get($image->getLink())->getBody();
-$csv = (string) $http->send((new Api\ExportsApi($http, $configuration))->exportLinksRequest('csv'))->getBody();
+$csv = (new Api\ExportsApi($http, $configuration))->exportLinksCsv();
 try {
     $links->linksCreate(new Model\LinkCreate(['url' => 'https://example.com/1', 'custom' => 'first']));
 } catch (ApiException $error) {

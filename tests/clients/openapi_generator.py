@@ -32,7 +32,7 @@ image = codes.qr_create(api.QrCodeCreate(type="text", data="Hello"))
 card = codes.qr_create(api.QrCodeCreate(type="vcard", data=api.VcardData(fname="Dana").to_dict()))
 with urllib.request.urlopen(image.link) as response:
     png = response.read(4)
-csv = api.ExportsApi(client).export_links_without_preload_content(format="csv").read().decode()
+csv = api.ExportsApi(client).export_links_csv()
 try:
     links.links_create(api.LinkCreate(url="https://example.com/1", custom="first"))
 except api.ApiException as error:

@@ -33,7 +33,7 @@ async function main(base: string, key: string) {
   const card: api.VcardData = { fname: "Dana" };
   const other = await codes.qrCreate({ qrCodeCreate: { type: "vcard", data: card } });
   const png = await (await fetch(image.link)).arrayBuffer();
-  const csv = await (await new api.ExportsApi(configuration).exportLinksRaw({ format: "csv" })).raw.text();
+  const csv = await new api.ExportsApi(configuration).exportLinksCsv();
   const refused: api.ModelError = await links
     .linksCreate({ linkCreate: first })
     .then(() => Promise.reject(), async (error) => api.ModelErrorFromJSON(await error.response.json()));
