@@ -1,9 +1,8 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later; the extensions of the search are optional.
 -- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
--- One row. The service refuses to serve an older `version` of the schema. Links are announced as expired up to the time
--- `announced`, and those that expire at this very time up to `announced_id`. Until `moving_until`, one process moves
--- events.
+-- One row. The service refuses to serve an older `version` of the schema. `(announced, announced_id)`: cursor of the
+-- expiry events. `moving_until`: lease of the outbox mover.
 CREATE TABLE service (
     version      integer     NOT NULL,
     announced    timestamptz NOT NULL DEFAULT now(),

@@ -1,4 +1,4 @@
-"""The facts of a member besides its parsing: description, example, label, and where it is shown.
+"""Metadata of a member: description, example, label, visibility.
 
 Each field type has its JSON Schema as `json`, the schemas that this refers to as `nested`, and the JSON Schema of what
 reads show as `json_shown`, if it has another form.

@@ -35,8 +35,8 @@ READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
 MAX_READ = 500  # rows of a batch of reading
 MAX_STAGED = 1 << 30  # bytes of the rows of an import
 MAX_READINGS = 20  # files that a process has open
-MAX_PAGES = 100_000  # of a service, whose next page may always be another one
-MAX_FAILING_HOURS = 24  # in which a service may ask again and again to be left alone
+MAX_PAGES = 100_000  # stops a service that never reports a last page
+MAX_FAILING_HOURS = 24  # of 429 responses before the import pauses
 MAX_SILENT_SECONDS, _MIN_PAUSE = 300, 5  # of a service that does not respond
 MAX_ROWS = 500  # of a batch that is stored, and about as many visits
 # Rows of which each has a subtransaction. PostgreSQL keeps 64 of a transaction in memory, and with more it slows down

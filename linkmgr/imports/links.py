@@ -143,7 +143,7 @@ def _code(row: Sent) -> str:
 
 
 def _is_conflict(row: Sent) -> bool:
-    """Return True if the alias is in use, or the plan denies it: any needs the feature, also a generated one."""
+    """Return True if another alias may succeed. A plan without aliases also denies a generated one."""
     return _code(row) == "alias_taken" or (_code(row) == "plan_feature" and row.is_generated)
 
 
