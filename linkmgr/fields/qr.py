@@ -144,45 +144,48 @@ _TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": LinkTarge
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
 # For forms, by type: the members of the data with their labels. A type that is a text has one member with its own name.
 LABELS = {"link": {"link": "Target"}, "text": {"text": "Text"}, "phone": {"phone": "Phone number"}} | {
-    kind: {name: field.metadata["label"] for name, field in schema().fields.items()} for kind, schema in OBJECTS.items()
+    code_type: {name: field.metadata["label"] for name, field in schema().fields.items()}
+    for code_type, schema in OBJECTS.items()
 }
 _MAIN_MEMBER = {"email": "email", "sms": "phone"}  # the member that a plain string means
 
 
-def _load(kind: str, data: Any) -> Any:
-    if kind in _TEXTS:
+def _load(code_type: str, data: Any) -> Any:
+    if code_type in _TEXTS:
         # {"phone": "..."} is accepted too, because email and sms are sent as objects.
-        text = data.get(kind) if isinstance(data, dict) else data
+        text = data.get(code_type) if isinstance(data, dict) else data
         if not isinstance(text, str):
-            raise ValidationError(f"must be a string for the type {kind}")
-        return _TEXTS[kind].deserialize(text)
-    if isinstance(data, str) and kind in _MAIN_MEMBER:
-        data = {_MAIN_MEMBER[kind]: data}
-    schema = OBJECTS[kind]()
+            raise ValidationError(f"must be a string for the type {code_type}")
+        return _TEXTS[code_type].deserialize(text)
+    if isinstance(data, str) and code_type in _MAIN_MEMBER:
+        data = {_MAIN_MEMBER[code_type]: data}
+    schema = OBJECTS[code_type]()
     if not isinstance(data, dict):
         *first, last = schema.fields
-        raise ValidationError(f"must be an object with {', '.join(first)} and {last} for the type {kind}")
+        raise ValidationError(f"must be an object with {', '.join(first)} and {last} for the type {code_type}")
     loaded = schema.load(data)
     if not data.keys() <= schema.fields.keys():
-        warn_unknown(OBJECTS[kind], schema.fields, data, "data.")
+        warn_unknown(OBJECTS[code_type], schema.fields, data, "data.")
     return loaded
 
 
-def normalize(kind: str, data: Any) -> Any:
+def normalize(code_type: str, data: Any) -> Any:
     """Return the data in its stored form. Some clients name the password of a network `pass`."""
-    if kind == "wifi" and isinstance(data, dict) and "pass" in data:
+    if code_type == "wifi" and isinstance(data, dict) and "pass" in data:
         data = {"password": data["pass"]} | {name: value for name, value in data.items() if name != "pass" and value}
     try:
-        return _load(kind, data)
+        return _load(code_type, data)
     except ValidationError as error:
         messages = _by_member(error)
     texts = {
-        f"data{member and '.'}{member}": [re.sub("required$", f"required for the type {kind}", text) for text in texts]
+        f"data{member and '.'}{member}": [
+            re.sub("required$", f"required for the type {code_type}", text) for text in texts
+        ]
         for member, texts in messages.items()
     }
-    fields = {"data": _TEXTS[kind]} if kind in _TEXTS else OBJECTS[kind]().fields
-    values = data if isinstance(data, dict) else {_MAIN_MEMBER.get(kind, kind): data}
-    sent = {"data": values.get(kind) if kind in _TEXTS else data}
+    fields = {"data": _TEXTS[code_type]} if code_type in _TEXTS else OBJECTS[code_type]().fields
+    values = data if isinstance(data, dict) else {_MAIN_MEMBER.get(code_type, code_type): data}
+    sent = {"data": values.get(code_type) if code_type in _TEXTS else data}
     raise problems_of(
         texts,
         {name if name == "data" else f"data.{name}": field for name, field in fields.items()},
@@ -190,14 +193,14 @@ def normalize(kind: str, data: Any) -> Any:
     )
 
 
-def sentences(kind: str, data: dict[str, str]) -> dict[str, str]:
+def sentences(code_type: str, data: dict[str, str]) -> dict[str, str]:
     try:
-        _load(kind, data)
+        _load(code_type, data)
     except ValidationError as error:
-        problems = {member or kind: texts[0] for member, texts in _by_member(error).items()}
+        problems = {member or code_type: texts[0] for member, texts in _by_member(error).items()}
     else:
         return {}
-    labels = LABELS[kind]
+    labels = LABELS[code_type]
     in_words = {
         member: re.sub(r"data\.(\w+)", lambda match: labels[match[1]].lower(), text).replace("is nopass", "is None")
         for member, text in problems.items()
@@ -209,19 +212,19 @@ def _by_member(error: ValidationError) -> dict[str, list[str]]:
     return error.messages if isinstance(error.messages, dict) else {"": error.messages}
 
 
-def own_alias(kind: str, data: Any) -> str | None:
-    base, _, alias = data.rpartition("/") if kind == "link" else ("", "", "")
+def own_alias(code_type: str, data: Any) -> str | None:
+    base, _, alias = data.rpartition("/") if code_type == "link" else ("", "", "")
     return alias if base == settings().base_url else None
 
 
-def default_name(kind: str, data: Any) -> str:
-    match kind:
+def default_name(code_type: str, data: Any) -> str:
+    match code_type:
         case "vcard":
             name = f"{data['fname']} {data['lname']}".strip() or data["org"]
         case "wifi":
             name = data["ssid"]
         case "email" | "sms":
-            name = data[_MAIN_MEMBER[kind]]
+            name = data[_MAIN_MEMBER[code_type]]
         case _:
             name = data
     return " ".join(name.split())[:_MAX_NAME]
@@ -231,13 +234,13 @@ def new_code() -> str:
     return "".join(secrets.choice(_CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
 
-def payload(kind: str, data: Any, scan_url: str) -> str:
+def payload(code_type: str, data: Any, scan_url: str) -> str:
     """Return the text that the image encodes.
 
     It is the URL that counts scans, so that updates reach printed codes. Wi-Fi data is encoded directly, because a
     phone that needs the password of a network may be offline.
     """
-    if kind != "wifi":
+    if code_type != "wifi":
         return scan_url
     ssid, password = (re.sub(r'([\\;,:"])', r"\\\1", data[member]) for member in ("ssid", "password"))
     return f"WIFI:T:{data['encryption']};S:{ssid};{password and f'P:{password};'};"

@@ -45,15 +45,15 @@ def _target(host: str | None, code: str) -> str | None:
 loops.HOPS["scan.scan"] = _target
 
 
-def _respond(kind: str, data: Any) -> ResponseReturnValue:
-    match kind:
+def _respond(code_type: str, data: Any) -> ResponseReturnValue:
+    match code_type:
         case "link":
             return redirect(data, code=302)
         case "vcard":
             return render_template("scan_vcard.html", data=data, name=_full_name(data), call=_call, mail=_mailto)
         case _:
-            uri = _URIS[kind](data) if kind in _URIS else ""
-            return render_template("scan.html", kind=kind, data=data, uri=uri)
+            uri = _URIS[code_type](data) if code_type in _URIS else ""
+            return render_template("scan.html", code_type=code_type, data=data, uri=uri)
 
 
 def _full_name(data: dict[str, str]) -> str:

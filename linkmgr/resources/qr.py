@@ -127,10 +127,10 @@ class QrCode(Stored):
         return {"name": qr_data.default_name(new["type"], row["data"])} | row
 
 
-def _prepare(kind: str, members: Row, image: bytes | AppError | None) -> Row:
+def _prepare(code_type: str, members: Row, image: bytes | AppError | None) -> Row:
     """Replace the data by its stored form, and the logo by its image. Ignore a logo that cannot be reached."""
-    data = qr_data.normalize(kind, members["data"])
-    row = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
+    data = qr_data.normalize(code_type, members["data"])
+    row = members | {"data": data, "own_alias": qr_data.own_alias(code_type, data)}
     return row if (source := row.pop("logo", None)) is None else row | _logo(source, image)
 
 

@@ -98,9 +98,9 @@ class QrForm(Form):
         qr.delete(user_id, row_id)
 
     def check(self, members: Row) -> dict[str, str]:
-        kind = members["type"]
-        messages = qr_data.sentences(kind, members["data"]) if kind in TYPES else {}
-        named = {f"data.{kind}.{member}": text for member, text in messages.items()}
+        code_type = members["type"]
+        messages = qr_data.sentences(code_type, members["data"]) if code_type in TYPES else {}
+        named = {f"data.{code_type}.{member}": text for member, text in messages.items()}
         too_large = f"Logo must be at most {MAX_LOGO >> 10} KiB. Choose a smaller image, or enter its URL."
         return named | ({"logo": too_large} if len(_upload()) > MAX_LOGO else {})
 
@@ -110,10 +110,12 @@ class QrForm(Form):
         return shared | {"preview": _preview, "kept_logo": kept}
 
     def from_form(self, form: FormData) -> Row:
-        kind = form.get("type") or "link"
+        code_type = form.get("type") or "link"
         return {
-            "type": lines(kind),
-            "data": {name: lines(form.get(f"data.{kind}.{name}", "")) for name in qr_data.LABELS.get(kind, ())},
+            "type": lines(code_type),
+            "data": {
+                name: lines(form.get(f"data.{code_type}.{name}", "")) for name in qr_data.LABELS.get(code_type, ())
+            },
             "name": lines(form.get("name", "")),
             "background": colors.to_rgb(lines(form.get("background") or WHITE)),
             "foreground": colors.to_rgb(lines(form.get("foreground") or BLACK)),
@@ -160,10 +162,10 @@ def _preview(record: Row, row: Row | None) -> Row:
     code = _code(row) if row else "x" * qr_data.CODE_LENGTH
     image, data = "", record["data"]
     with suppress(AppError):
-        kind = "text" if wrong else record["type"]  # only the image of a network has its data
-        data = qr_data.normalize(kind, data) if kind == "wifi" else data
+        code_type = "text" if wrong else record["type"]  # only the image of a network has its data
+        data = qr_data.normalize(code_type, data) if code_type == "wifi" else data
         logo = _preview_logo(record, code if row and record["logo"] == row["logo"] else None)
-        image = qr_page.preview(code, record | {"type": kind, "data": data}, logo)
+        image = qr_page.preview(code, record | {"type": code_type, "data": data}, logo)
     return {"image": image} | colors.rating(record["foreground"], record["background"])
 
 
