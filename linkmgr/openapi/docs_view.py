@@ -48,7 +48,7 @@ def error(code: str) -> View:
     status, message = CATALOGUE[code]
     return {
         "name": code,
-        "kind": f"{status} {HTTPStatus(status).phrase}",
+        "type": f"{status} {HTTPStatus(status).phrase}",
         "description": re.sub(":[a-z]+}", "}", message),
     }
 
@@ -60,13 +60,13 @@ class Reader:
     def resolve(self, schema: JsonSchema) -> JsonSchema:
         if "$ref" not in schema:
             return schema
-        _, _, kind, name = schema["$ref"].split("/")
-        resolved: JsonSchema = self.document["components"][kind][name]
+        _, _, section, name = schema["$ref"].split("/")
+        resolved: JsonSchema = self.document["components"][section][name]
         return resolved
 
     # --- types
 
-    def kind(self, schema: JsonSchema) -> str:
+    def type_of(self, schema: JsonSchema) -> str:
         schema = self.resolve(schema)
         if values := schema.get("enum", schema.get("x-known-values")):
             return " | ".join(str(value) for value in values if value is not None)
@@ -78,7 +78,7 @@ class Reader:
         match schema:
             case {"items": items, **others}:
                 bound = f", at most {others['maxItems']}" if "maxItems" in others else ""
-                return f" of {self.kind(items).replace('object', 'objects', 1)}{bound}"
+                return f" of {self.type_of(items).replace('object', 'objects', 1)}{bound}"
             case {"properties": members}:
                 return f" of {', '.join(members)}"
             case {"minimum": minimum, "maximum": maximum} if maximum < 2**31:
@@ -99,7 +99,7 @@ class Reader:
             "name": name,
             "place": place,
             "needed": needed,
-            "kind": self.kind(schema),
+            "type": self.type_of(schema),
             "default": _code("" if default is None else json.dumps(default)),
             "example": _code(json.dumps(examples[0], ensure_ascii=False) if examples else ""),
             "description": Markup(_inline(schema.get("description", ""))),  # noqa: S704 - _inline escapes

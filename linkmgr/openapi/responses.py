@@ -86,7 +86,7 @@ def by_status(codes: Iterable[str]) -> Codes:
 
 
 _COMMON = [*_ALWAYS, *_KEYED, *_IN_PATH]
-# The errors of most operations of a kind appear in the document only once, under a name with this prefix.
+# The errors of most operations of a group appear in the document only once, under a name with this prefix.
 _SHARED = {
     "": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
     "Read": by_status([*_COMMON, "invalid"]),
@@ -94,10 +94,10 @@ _SHARED = {
     "Delete": by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
 }
 SHARED = {code for shared in _SHARED.values() for codes in shared.values() for code in codes}
-# Names by status and codes. Kinds with the same codes of a status share a name.
+# Names by status and codes. Groups with the same codes of a status share a name.
 _NAMES = {
-    (status, tuple(codes)): f"{kind}Refusal{status}"
-    for kind, shared in reversed(_SHARED.items())
+    (status, tuple(codes)): f"{prefix}Refusal{status}"
+    for prefix, shared in reversed(_SHARED.items())
     for status, codes in shared.items()
 }
 

@@ -12,12 +12,11 @@ from linkmgr.fields.dimensions import TOPS
 from linkmgr.fields.member import JsonSchema
 from linkmgr.resources.resource import Resource
 
-Kind = type[Resource]
 Shape = JsonSchema | str | int | bool  # a schema, or an example of simple values
 
 
-def ref(name: str, kind: str = "schemas") -> JsonSchema:
-    return {"$ref": f"#/components/{kind}/{name}"}
+def ref(name: str, section: str = "schemas") -> JsonSchema:
+    return {"$ref": f"#/components/{section}/{name}"}
 
 
 def schema_of(shape: Shape) -> JsonSchema:
@@ -155,27 +154,27 @@ def _shown(field: fields.Field[Any]) -> JsonSchema:
     return or_null(shown) if field.allow_none else shown
 
 
-def member(kind: Kind, name: str) -> JsonSchema:
-    return _shown(kind().fields[name])
+def member(resource: type[Resource], name: str) -> JsonSchema:
+    return _shown(resource().fields[name])
 
 
-def members(kind: Kind, place: str = "record") -> dict[str, JsonSchema]:
-    declared = kind().fields
-    return {name: _shown(declared[name]) for name in kind.shown(place)}
+def members(resource: type[Resource], place: str = "record") -> dict[str, JsonSchema]:
+    declared = resource().fields
+    return {name: _shown(declared[name]) for name in resource.shown(place)}
 
 
-def record_of(kind: Kind, place: str = "record") -> JsonSchema:
-    properties = members(kind, place)
+def record_of(resource: type[Resource], place: str = "record") -> JsonSchema:
+    properties = members(resource, place)
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def records_of(kind: Kind) -> dict[str, JsonSchema]:
-    return {name_of(kind, place): record_of(kind, place) for place in ("list", "export", "record")}
+def records_of(resource: type[Resource]) -> dict[str, JsonSchema]:
+    return {name_of(resource, place): record_of(resource, place) for place in ("list", "export", "record")}
 
 
-def name_of(kind: Kind, place: str = "record") -> str:
+def name_of(resource: type[Resource], place: str = "record") -> str:
     suffix = {"list": "Listed", "export": "Exported"}.get(place, "")
-    return kind.__name__ + (suffix if kind.shown(place) != kind.shown() else "")
+    return resource.__name__ + (suffix if resource.shown(place) != resource.shown() else "")
 
 
 # --- responses
@@ -189,29 +188,29 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def _ref_of(rows: Kind | str, place: str = "record") -> JsonSchema:
+def _ref_of(rows: type[Resource] | str, place: str = "record") -> JsonSchema:
     return ref(rows if isinstance(rows, str) else name_of(rows, place))
 
 
-def listing(key: str, kind: Kind | str, **others: Shape) -> JsonSchema:
-    rows = record(**{key: array_of(_ref_of(kind, "list"))})
+def listing(key: str, resource: type[Resource] | str, **others: Shape) -> JsonSchema:
+    rows = record(**{key: array_of(_ref_of(resource, "list"))})
     return success(data={"allOf": [ref("Page"), rows]}, **others)
 
 
-def reading(kind: Kind | str) -> JsonSchema:
-    return success(data=_ref_of(kind))
+def reading(resource: type[Resource] | str) -> JsonSchema:
+    return success(data=_ref_of(resource))
 
 
-def changed(message: str, kind: Kind | str) -> JsonSchema:
-    return success(message=text(message), data=_ref_of(kind))
+def changed(message: str, resource: type[Resource] | str) -> JsonSchema:
+    return success(message=text(message), data=_ref_of(resource))
 
 
-def created(kind: Kind | str, **members: Shape) -> JsonSchema:
-    return success(**({"id": ID} | members), data=_ref_of(kind))
+def created(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
+    return success(**({"id": ID} | members), data=_ref_of(resource))
 
 
-def all_of(kind: Kind | str) -> JsonSchema:
-    return success(data=array_of(_ref_of(kind)))
+def all_of(resource: type[Resource] | str) -> JsonSchema:
+    return success(data=array_of(_ref_of(resource)))
 
 
 def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:

@@ -71,7 +71,7 @@ def updated(
     return response
 
 
-class Kind(Protocol):
+class Readable(Protocol):
     """A resource, as far as responses to its operations need it."""
 
     def subject(self) -> str: ...
@@ -79,18 +79,18 @@ class Kind(Protocol):
     def extra_members(self, row: Json, /, *, is_new: bool) -> Json: ...
 
 
-def shown(kind: Kind, row: Json) -> Response:
-    return versioned(row["version"], **kind.as_read(row))
+def shown(resource: Readable, row: Json) -> Response:
+    return versioned(row["version"], **resource.as_read(row))
 
 
-def created(kind: Kind, row: Json) -> Response:
+def created(resource: Readable, row: Json) -> Response:
     """Return a created row as its read does, and beside it the members that the specification names."""
-    return updated(None, row["version"], kind.extra_members(row, is_new=True), verb="set", **kind.as_read(row))
+    return updated(None, row["version"], resource.extra_members(row, is_new=True), verb="set", **resource.as_read(row))
 
 
-def changed(kind: Kind, row: Json) -> Response:
-    message = f"{kind.subject()} has been updated successfully."
-    return updated(message, row["version"], kind.extra_members(row, is_new=False), **kind.as_read(row))
+def changed(resource: Readable, row: Json) -> Response:
+    message = f"{resource.subject()} has been updated successfully."
+    return updated(message, row["version"], resource.extra_members(row, is_new=False), **resource.as_read(row))
 
 
 def listing(key: str, page: Page) -> Json:
