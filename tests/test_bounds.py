@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.stored import STORED
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql
 from tests.support.targets import wait_until
@@ -15,7 +15,7 @@ RATE = ("a row for each request or row of a bulk request", "linkmgr/settings.py"
 PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
 PARENT = "what it belongs to"
 # The bound of each table, the file that enforces it, and text of that place.
-BOUNDS = {kind.table: RATE for kind in KINDS} | {
+BOUNDS = {kind.table: RATE for kind in STORED} | {
     "account_rollups": (
         "quarters 400 days; days by target and label",
         f"{REPOSITORY}/visits.py",

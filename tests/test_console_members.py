@@ -29,7 +29,7 @@ def names(page: str) -> set[str]:
 def test_a_form_has_the_members_of_the_body(app: Flask, alice: Client, sql: Sql, form: Form) -> None:
     for make in (factories.pixel, factories.channel, factories.campaign, factories.domain):
         make(sql, alice.id)
-    browser, body = signed_in(app), form.kind.creates()
+    browser, body = signed_in(app), form.resource.creates()
     shown = set().union(*(names(get(browser, f"/console{form.path}/new?type={name}")) for name in types(body)))
     assert set(body().fields) - {"active"} <= shown  # a new webhook is on
-    assert set(form.kind.updates()().fields) <= set(body().fields) | {"version"}
+    assert set(form.resource.updates()().fields) <= set(body().fields) | {"version"}

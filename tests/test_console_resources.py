@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.resources import kinds
+from linkmgr.resources.stored import STORED
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql
@@ -98,7 +98,7 @@ def add(client: Client, kind: Kind) -> int:
 
 
 def test_every_resource_is_tested() -> None:
-    assert {kind.word for kind in KINDS} == {"url", "qr", *(kind.path for kind in kinds.KINDS)}
+    assert {kind.word for kind in KINDS} == {"url", "qr", *(resource.path for resource in STORED)}
 
 
 @EACH

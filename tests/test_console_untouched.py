@@ -103,7 +103,7 @@ def test_a_form_writes_nothing_untouched_and_a_change_of_one_field_leaves_the_ot
 def test_an_untouched_form_stores_what_the_api_stores_for_the_same_body(
     browser: FlaskClient, alice: Client, sql: Sql, form: Form
 ) -> None:
-    kind, path, body = form.kind, f"/console{form.path}/new", LEAST[form.kind.path]
+    kind, path, body = form.resource, f"/console{form.path}/new", LEAST[form.resource.path]
     newest = f"id = (SELECT max(id) FROM {kind.table} WHERE user_id = {alice.id})"
     stored = f"SELECT to_jsonb(t) - %(own)s::text[] AS columns FROM {kind.table} t WHERE {newest}"
     typed = qr_editor.as_form(body["type"], body["data"]) if kind is QrCode else as_form(body)

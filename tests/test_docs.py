@@ -70,8 +70,8 @@ def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page:
         members = {name: example for body in bodies for name, example in examples(body).items()}
         for name, example in members.items():
             [row] = re.findall(f'<tr id="{anchor}-{name}">(.*?)</tr>', page, re.DOTALL)
-            kind = re.findall('<td class="kind">(.*?)</td>', row, re.DOTALL)[0]
-            assert kind
+            type_ = re.findall('<td class="type">(.*?)</td>', row, re.DOTALL)[0]
+            assert type_
             shown = re.findall('<span class="example">Example: <code>(.*?)</code>', row, re.DOTALL)[0]
             assert json.loads(html.unescape(shown)) == example
 

@@ -70,7 +70,7 @@ def test_every_path_that_is_mentioned_exists(document: Path) -> None:
 
 
 def test_every_name_of_a_file_that_is_mentioned_exists() -> None:
-    """For example `KINDS` of `linkmgr/resources/kinds.py`. A file may be called by the end of its path."""
+    """For example `STORED` of `linkmgr/resources/stored.py`. A file may be called by the end of its path."""
     text, missing = (ROOT / ".github/CONTRIBUTING.md").read_text(), []
     for names, file in re.findall(r"((?:`\w+`,?(?: and)?\s+)+)(?:of|in)\s+`([\w/]+\.(?:py|html))`", text):
         paths = [ROOT / file, *(ROOT / "linkmgr").rglob(file)]

@@ -1,9 +1,9 @@
 """Classes of resources promise only what they keep."""
 
 from linkmgr.resources.account import Account
-from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.plans import Plan
 from linkmgr.resources.resource import Resource, Stored
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.resources.users import User
 
@@ -17,5 +17,5 @@ def test_only_resources_with_rows_of_their_own_have_the_methods_of_rows() -> Non
 
 
 def test_the_module_of_a_word_has_the_statements_of_its_rows() -> None:
-    for kind in KINDS:
+    for kind in STORED:
         assert kind.rows.__name__.startswith("linkmgr.repository."), kind  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from flask import Flask
 from linkmgr.events.records import MAX_DATA
 from linkmgr.imports import job
 from linkmgr.repository import overlay
-from linkmgr.resources.webhooks import KINDS
+from linkmgr.resources.webhooks import SUBJECTS
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.archives import zipped
@@ -26,7 +26,7 @@ URL = "https://example.com/page"
 CHANGES = {"link": {"metatitle": "New"}, "qr": {"data": "Hi"}, "domain": {"redirectroot": URL}, "pixel": {"tag": "x"}}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SUBJECTS)
 def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Deliver, kind: str) -> None:
     word = "url" if kind == "link" else kind
     subscribe(alice, "", f"{kind}.*")
@@ -187,7 +187,7 @@ def test_the_numbers_and_dates_of_an_import_are_no_changes(
     for kind in ("campaign", "channel", "qr", "bio"):
         factories.ALL[kind](sql, alice.id)
     sql("UPDATE campaigns SET created = now() - interval '1 day' RETURNING 1")
-    subscribe(bob, "", *(f"{kind}.*" for kind in KINDS))
+    subscribe(bob, "", *(f"{kind}.*" for kind in SUBJECTS))
     assert run_import(bob, alice.get("/api/account/export").data, "?on_conflict=rename")["made"] == 5
     deliver()
     assert {event["type"] for event in events(bob)} == {

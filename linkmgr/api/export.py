@@ -12,9 +12,9 @@ from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources import shapes
-from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Stored, prose
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import csv
@@ -79,7 +79,7 @@ _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"
 EXPORTS = (
     LINKS := Export(Link, _LINKS),
     Export(QrCode, _CODES),
-    *(Export(kind, columns(kind.shown("export"))) for kind in KINDS),
+    *(Export(resource, columns(resource.shown("export"))) for resource in STORED),
 )
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
@@ -96,9 +96,9 @@ def _operation(scope: str, name: str, record: str, **facts: Any) -> Operation:
     return operation(scope, f"export.{name}", rows, query=query, errors=(*BUSY, "plan_feature"), **facts)
 
 
-def _add_export(kind: Export, word: str, name: str) -> None:
+def _add_export(exported: Export, word: str, name: str) -> None:
     """Add the exports of a resource. `word` is that of its scopes, and `name` ends its id."""
-    resource = kind.resource
+    resource = exported.resource
     path, summary = f"/{resource.plural}/export", f"Export {resource.noun}s"
     stated = _operation(f"{word}:read", name, shapes.name_of(resource, "export"), query={"after": _AFTER})
 
@@ -108,17 +108,17 @@ def _add_export(kind: Export, word: str, name: str) -> None:
     @bp.get(path, endpoint=name)
     @replace(stated, summary=summary)
     def export() -> Response:
-        return _respond(resource.file_name(), kind.columns, batches())
+        return _respond(resource.file_name(), exported.columns, batches())
 
     @bp.get(f"{path}.csv", endpoint=f"{name}_csv")
-    @replace(stated.as_csv(_names(kind.columns)), summary=f"{summary} as CSV")
+    @replace(stated.as_csv(_names(exported.columns)), summary=f"{summary} as CSV")
     def export_csv() -> Response:
-        return _respond(resource.file_name(), kind.columns, batches(), "csv")
+        return _respond(resource.file_name(), exported.columns, batches(), "csv")
 
 
 _add_export(LINKS, "links", "links")
-for kind in EXPORTS[1:]:
-    _add_export(kind, kind.resource.plural, kind.resource.plural)
+for exported in EXPORTS[1:]:
+    _add_export(exported, exported.resource.plural, exported.resource.plural)
 
 
 _ANSWERS = _operation("overlay:read", "answers", "AnswerExported")

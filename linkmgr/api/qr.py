@@ -21,7 +21,7 @@ SECTION = Section(
     "QR codes",
     QrCode.about,
     lambda: shapes.records_of(QrCode),
-    tables={f"Data of the type {kind}": schema.__name__ for kind, schema in OBJECTS.items()},
+    tables={f"Data of the type {name}": schema.__name__ for name, schema in OBJECTS.items()},
     nouns={"qr": "QR code"},
 )
 

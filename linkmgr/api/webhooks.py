@@ -14,7 +14,7 @@ from linkmgr.outbound.webhooks import new_secret
 from linkmgr.repository import outbox, webhooks
 from linkmgr.request import scopes
 from linkmgr.resources import shapes
-from linkmgr.resources.kinds import KINDS
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, TEST, TYPES, Webhook, match_users, users_problem
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation
@@ -55,7 +55,9 @@ _RECORDS = {
     ),
     "Event": shapes.record(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
 }
-_CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {kind.path: kind.__name__ for kind in KINDS}
+_CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {
+    resource.path: resource.__name__ for resource in STORED
+}
 
 
 def _records() -> dict[str, JsonSchema]:

@@ -17,9 +17,9 @@ from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.repository import imports, outbox
-from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import HIDDEN
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.resources.webhooks import TEST, matches
 from linkmgr.settings import settings
@@ -31,7 +31,7 @@ _READ: dict[str, Callable[[int, int], Row]] = {
     "link": Link.read,
     "qr": QrCode.read,
     "import": imports.read,
-    **{resource.path: resource.read for resource in KINDS},
+    **{resource.path: resource.read for resource in STORED},
 }
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")

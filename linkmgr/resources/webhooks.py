@@ -14,13 +14,13 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import outbox, webhooks
 from linkmgr.request import request as web_request
-from linkmgr.resources import kinds
 from linkmgr.resources.resource import Stored, created, prose, row_id
+from linkmgr.resources.stored import STORED
 
-KINDS = ("link", "qr", *(kind.path for kind in kinds.KINDS))
+SUBJECTS = ("link", "qr", *(resource.path for resource in STORED))
 TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
-    *(f"{kind}.{change}" for kind in KINDS for change in ("created", "updated", "deleted")),
+    *(f"{subject}.{change}" for subject in SUBJECTS for change in ("created", "updated", "deleted")),
     "link.expired",
     "visit",
     "scan",

@@ -11,9 +11,9 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.member import first_examples
 from linkmgr.repository import visits
 from linkmgr.resources.keys import Key
-from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.resources.webhooks import Webhook
 
@@ -21,7 +21,7 @@ Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
 Kind = type[Resource]
 
-RESOURCES: tuple[Kind, ...] = (Link, QrCode, *KINDS, Key, Webhook)  # of users
+RESOURCES: tuple[Kind, ...] = (Link, QrCode, *STORED, Key, Webhook)  # of users
 
 _numbers = count(1)
 
@@ -148,7 +148,7 @@ def delivery(sql: Sql, user_id: int) -> int:
 
 
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
-ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in KINDS} | {
+ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in STORED} | {
     "link": link,
     "bio": bio,
     "qr": qr,

@@ -31,7 +31,7 @@ def forms() -> list[Form]:
 
 
 # The factories of rows, by the word after /console/
-ROWS = {form.path[1:]: factories.of(form.kind) for form in forms()} | {"imports": factories.an_import}
+ROWS = {form.path[1:]: factories.of(form.resource) for form in forms()} | {"imports": factories.an_import}
 
 
 def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:

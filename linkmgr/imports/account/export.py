@@ -33,14 +33,14 @@ from linkmgr.db.statements import Row
 from linkmgr.repository import domains, qr, url_records, users, visit_list
 from linkmgr.repository.tables import Batch, in_batches
 from linkmgr.resources.domains import Domain
-from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.qr import QrCode
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 
 FORMAT = 1
-RESOURCES = {resource.file_name(): resource for resource in KINDS}
+RESOURCES = {resource.file_name(): resource for resource in STORED}
 FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits")
 # Members that follow from others
 _DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}

@@ -47,7 +47,7 @@ class Form:
     path: str  # of the list, below that of the blueprint. All URLs of the form begin with it.
     list_template, template = "console/list.html", "console/form.html"
     after = EDIT  # shows a stored row: its PAGE, its form, or the LIST
-    noun = ""  # that of the kind by default
+    noun = ""  # that of the resource by default
     shown_once = "secret"  # the member of a new row that `show_secret` shows
     consequence = ""  # what a delete does to others; `{name}` is that member of the row
     typed = ""  # the member of the row that must be typed before a delete
@@ -55,12 +55,12 @@ class Form:
     example = ""  # what the resource is for, shown while there is none
     used = ""  # the noun of what uses a row
     can_duplicate = True
-    preview = ""  # the kind of the page that is shown beside the form, see pages/interstitial.py
+    preview = ""  # the page that is shown beside the form, see pages/interstitial.py
 
     @property
     def stored(self) -> type[Stored]:
-        assert issubclass(self.kind, Stored)
-        return self.kind
+        assert issubclass(self.resource, Stored)
+        return self.resource
 
     def read(self, user_id: int, row_id: int) -> Row:
         return self.stored.read(user_id, row_id)
@@ -75,7 +75,7 @@ class Form:
         self.stored.delete(user_id, row_id)
 
     def values_of_new(self) -> Row:
-        return self.kind.defaults()
+        return self.resource.defaults()
 
     def check(self, _members: Row) -> dict[str, str]:
         """Return messages by member, besides those of the API."""
@@ -94,19 +94,19 @@ class Form:
     def show_list(self) -> str:
         page = self.stored.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         if self.used and page.rows:
-            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.kind.path)
+            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.resource.path)
             uses = {row["id"]: row for row in states}
             page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
         return self.render_list(page)
 
-    def __init__(self, kind: type[Resource]) -> None:
-        self.kind = kind
-        self.noun = self.noun or kind.noun
+    def __init__(self, resource: type[Resource]) -> None:
+        self.resource = resource
+        self.noun = self.noun or resource.noun
         self.defaults = self.values_of_new()
         self.called = f"{self.noun[0].upper()}{self.noun[1:]}"  # as it begins a sentence
         self.heading = f"{self.called}s"
-        self.controls = {name: controls.control(field) for name, field in kind.controls().items()}
-        self.fixed = kind.creates()().fields.keys() - kind.updates()().fields.keys()  # members that are not changed
+        self.controls = {name: controls.control(field) for name, field in resource.controls().items()}
+        self.fixed = resource.creates()().fields.keys() - resource.updates()().fields.keys()  # not changed
 
     def new_page(self) -> ResponseReturnValue:
         return self._add() if request.method == "POST" else self._new()
@@ -126,14 +126,14 @@ class Form:
     def from_form(self, form: FormData) -> Row:
         return {
             name: controls.read(field, name, form, self.defaults.get(name, ""))
-            for name, field in self.kind.controls().items()
+            for name, field in self.resource.controls().items()
         }
 
     def from_row(self, row: Row) -> Row:
-        return {name: controls.shown(field, row.get(name)) for name, field in self.kind.controls().items()}
+        return {name: controls.shown(field, row.get(name)) for name, field in self.resource.controls().items()}
 
     def changes(self, record: Row, stored: Row) -> Row:
-        fields = self.kind.updates()().fields
+        fields = self.resource.updates()().fields
         changes = {name: record[name] for name in fields if record[name] != stored[name]}
         changes |= {name: "" for name in fields if fields[name].load_only and f"{name}.remove" in request.form}
         return changes and {name: record[name] for name in fields if fields[name].required} | changes
@@ -152,7 +152,7 @@ class Form:
 
     @property
     def use(self) -> Usage | None:
-        use = plan_use.use_of(g.account, self.kind.table)
+        use = plan_use.use_of(g.account, self.resource.table)
         return use if use.limit is not None else None
 
     def question(self, row: Row) -> str:
@@ -186,12 +186,13 @@ class Form:
         record = self.from_form(request.form)
         if AGAIN in request.form:
             return self._render(record)
-        messages = self._submit(self.kind.creates(), record, lambda members: added.update(self.add(g.user_id, members)))
+        schema = self.resource.creates()
+        messages = self._submit(schema, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
         frame.flash_with_warnings(
-            f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.kind.labels()
+            f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.resource.labels()
         )
         if self.shown_once in added:  # shown in this response, so that no URL of the browser's history shows it
             return self.show_secret(added)
@@ -213,7 +214,7 @@ class Form:
             if version != row.get("version"):
                 raise AppError("changed_meanwhile")
             if changes:
-                schema = self.kind.updates()
+                schema = self.resource.updates()
                 messages = self._submit(schema, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":
@@ -222,12 +223,12 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        frame.flash_with_warnings("Changes saved.", self.kind.labels())
+        frame.flash_with_warnings("Changes saved.", self.resource.labels())
         return redirect(self.url("page", row), code=303)
 
     def _typed(self, stored: Row) -> Row:
         record = {name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
-        for name, member in self.kind.creates()().fields.items():
+        for name, member in self.resource.creates()().fields.items():
             if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.shown_time(stored[name]):
                 record[name] = stored[name]
         return record
@@ -251,7 +252,7 @@ class Form:
             return
 
         def check() -> None:
-            if tables.lock_version(g.user_id, self.kind.table, row_id) not in (version, None):
+            if tables.lock_version(g.user_id, self.resource.table, row_id) not in (version, None):
                 raise AppError("changed_meanwhile")
 
         with transaction.lazily(check) as writes:
@@ -272,7 +273,7 @@ class Form:
             raise error
         if error is None:
             return {}
-        labels = self.kind.labels()
+        labels = self.resource.labels()
         names = re.match("([a-z0-9_]+(?: and [a-z0-9_]+)*)?", error.message)[0]  # type: ignore[index]
         worded = " and ".join(labels.get(name, name) for name in names.split(" and ")) + error.message[len(names) :]
         problems = error.problems(self.controls)

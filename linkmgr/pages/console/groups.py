@@ -33,16 +33,18 @@ class GroupForm(Form):
         return self._assign(row_id) if request.method == "POST" else self._show(row_id)
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
-        row = console_queries.group(g.user_id, self.kind.path, row_id, limit=_PROPOSED)
+        row = console_queries.group(g.user_id, self.resource.path, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
         return render_template(
             self.page_template,
             form=self,
             row=row,
-            page=page._replace(total=min(page.total, console_queries.MANY)) if self.kind.path == "campaign" else page,
+            page=page._replace(total=min(page.total, console_queries.MANY))
+            if self.resource.path == "campaign"
+            else page,
             number=page.total,
             many=console_queries.MANY,
-            numbers_of=periods.numbers(self.kind.path, row_id),
+            numbers_of=periods.numbers(self.resource.path, row_id),
             typed=typed,
             problem=problem,
         )

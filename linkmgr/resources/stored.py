@@ -10,4 +10,4 @@ from linkmgr.resources.resource import Stored
 from linkmgr.resources.splash import Splash
 
 # In an order in which a row refers to earlier ones only, for imports.
-KINDS: tuple[type[Stored], ...] = (Domain, Campaign, Channel, Pixel, Splash, Overlay, BioPage)
+STORED: tuple[type[Stored], ...] = (Domain, Campaign, Channel, Pixel, Splash, Overlay, BioPage)
