@@ -51,8 +51,7 @@ def create_app(**overrides: str) -> Flask:
         conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
-        short.init_app(app)  # needs all routes
+        middleware.init_app(app, pages=short.FastRedirects(app))
         if proxies := settings.settings().trusted_proxies:
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
-        middleware.init_app(app)
     return app

@@ -35,6 +35,8 @@ _REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "l
 
 
 class FastRedirects:
+    """The WSGI layer for these links. Make it after all routes are registered."""
+
     def __init__(self, app: Flask) -> None:
         self.app, self.flask = app, app.wsgi_app
         self._path = re.compile(f"/({PATTERN})")
@@ -66,11 +68,6 @@ class FastRedirects:
             except Exception as error:  # the route raises it, so that its handler answers
                 environ[_LINK] = error
         return None
-
-
-def init_app(app: Flask) -> None:
-    """Call this after all routes are registered."""
-    app.wsgi_app = FastRedirects(app)  # type: ignore[method-assign]
 
 
 def _is_fast(link: Row, agent: str) -> bool:

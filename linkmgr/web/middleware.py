@@ -1,4 +1,4 @@
-"""The outermost WSGI layer: request ids, common headers, metrics, and requests from pages of other origins.
+"""The WSGI layer around Flask: request ids, common headers, metrics, and requests from pages of other origins.
 
 The id is the client's `X-Request-Id` if it is plain text and cannot be a secret, else a new one. It is in the response,
 the access log (deploy/gunicorn.conf.py) and the error log.
@@ -12,7 +12,7 @@ is not a browser, so it has no session cookie that another site could abuse.
 import logging
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from time import perf_counter
 from typing import Any
@@ -48,8 +48,9 @@ CORS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", 
 
 
 class RequestMiddleware:
-    def __init__(self, app: Any, metrics: Metrics | None, headers: list[tuple[str, str]]) -> None:
-        self.app, self.metrics, self.headers = app, metrics, headers
+    def __init__(self, api: Any, pages: Any, metrics: Metrics | None, headers: list[tuple[str, str]]) -> None:
+        """`pages` answers all requests but those of the API."""
+        self.api, self.pages, self.metrics, self.headers = api, pages, metrics, headers
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         started = perf_counter()
@@ -63,15 +64,16 @@ class RequestMiddleware:
             if isinstance(request, web_request.Request) and request.is_api:
                 if request.foreign_host is None:
                     headers += CORS
-                if all(name != "Cache-Control" for name, _ in headers):
+                if "Cache-Control" not in dict(headers):
                     headers.append(_PRIVATE)
-            elif all(name != "Content-Security-Policy" for name, _ in headers):
+            elif "Content-Security-Policy" not in dict(headers):
                 headers.append(security_headers.policy(environ))
             if self.metrics:
                 self.metrics.request(environ, status, perf_counter() - started)
             return start_response(status, headers, exc_info)
 
-        response: Iterable[bytes] = self.app(environ, start)
+        app = self.api if environ["PATH_INFO"].startswith("/api/") else self.pages
+        response: Iterable[bytes] = app(environ, start)
         return response
 
 
@@ -125,7 +127,7 @@ def is_same_origin(request: web_request.Request) -> bool:
     return origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
 
 
-def init_app(app: Flask) -> None:
+def init_app(app: Flask, pages: Callable[..., Iterable[bytes]]) -> None:
     default_handler.setFormatter(RequestIdFormatter("[%(asctime)s] %(levelname)s in %(module)s: %(message)s"))
-    outermost = RequestMiddleware(app.wsgi_app, app.extensions["linkmgr_metrics"], security_headers.fixed_headers())
-    app.wsgi_app = outermost  # type: ignore[method-assign]
+    counters, headers = app.extensions["linkmgr_metrics"], security_headers.fixed_headers()
+    app.wsgi_app = RequestMiddleware(app.wsgi_app, pages, counters, headers)  # type: ignore[method-assign]
