@@ -212,7 +212,7 @@ def replica_row(sql: str, **params: Any) -> Row | None:
 
 def run_repeatable(sql: str, **params: Any) -> Row | None:
     """Execute a write that may be executed twice, such as one that counts, and return its first row or None."""
-    return row(sql, **params)
+    return _first((executor.get() or database()).execute(sql, params, idempotent=True))
 
 
 def run(sql: str, **params: Any) -> Row | None:

@@ -5,7 +5,7 @@ Nothing in it is retried: a failure undoes all of it.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 import psycopg2
 from psycopg2 import errors as pg
@@ -121,16 +121,11 @@ def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
         transaction.close()
 
 
-@contextmanager
-def undoable() -> Iterator[None]:
+def undoable() -> AbstractContextManager[None]:
     """Undo what the block writes if it fails, so that the transaction of the request, if there is one, can go on.
     Use it where another try follows a failed statement."""
     current = executor.get()
-    if isinstance(current, Transaction):
-        with current.undoable():
-            yield
-    else:
-        yield
+    return current.undoable() if isinstance(current, Transaction) else nullcontext()
 
 
 def on_begin(call: Callable[[], None]) -> None:

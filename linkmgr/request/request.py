@@ -247,7 +247,7 @@ def address_of(environ: dict[str, Any]) -> str:
 
 
 def network() -> str:
-    return network_of(address())
+    return network_of(address_of(current().environ))
 
 
 def network_of(address: str) -> str:

@@ -109,6 +109,6 @@ def caller() -> Caller:
 
 
 def user_id() -> int:
-    caller_id = caller().id
+    caller_id = web_request.current().caller.id
     assert caller_id is not None
     return caller_id

@@ -39,18 +39,10 @@ class Windows(Storage):
         return int(rate_windows.count(bucket, by=amount, window=expiry)["count"])
 
     def get(self, key: str) -> int:
-        return self._read(key).requests
+        return (_counted(key) or _stored(key)).requests
 
     def get_expiry(self, key: str) -> float:
-        return self._read(key).until
-
-    def _read(self, key: str) -> Window:
-        if window := _counted(key):
-            return window
-        bucket, seconds = _parse(key)
-        counters = rate_windows.counts([bucket], window=seconds)
-        counter = counters[0] if counters else {"count": 0, "seconds": 0}
-        return Window(counter["count"], rate_limit.later(counter["seconds"]))
+        return (_counted(key) or _stored(key)).until
 
     def check(self) -> bool:
         return True
@@ -100,6 +92,13 @@ def _parse(key: str) -> tuple[str, int]:
 def _counted(key: str) -> Window | None:
     request = current()
     return request.window if request.window and key.startswith(f"LIMITER/{request.limit.bucket}/") else None
+
+
+def _stored(key: str) -> Window:
+    bucket, seconds = _parse(key)
+    counters = rate_windows.counts([bucket], window=seconds)
+    counter = counters[0] if counters else {"count": 0, "seconds": 0}
+    return Window(counter["count"], rate_limit.later(counter["seconds"]))
 
 
 class _Api:

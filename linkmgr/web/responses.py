@@ -65,7 +65,8 @@ def updated(
     message: str | None, version: str, also: Json | None = None, *, verb: str = "changed", **members: Any
 ) -> Response:
     """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
-    warn_fixed((also or {}) | (members.get("details") or members.get("data") or members), verb)
+    if web_request.current().fixed:
+        warn_fixed((also or {}) | (members.get("details") or members.get("data") or members), verb)
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
     response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
