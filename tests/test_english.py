@@ -8,6 +8,7 @@ from tests.conftest import ROOT
 
 PROGRAM = [path for folder in ("linkmgr", "deploy", "bench") for path in (ROOT / folder).rglob("*.py")]
 OPENING = re.compile(r"(what|whether|of|which|where|who|whose|how|whoever|nobody|somebody)\b", re.IGNORECASE)
+FILLERS = {"all", "and", "any", "for", "from", "has", "its", "raise", "return", "that", "the", "this", "with", "yield"}
 VAGUE = {"each", "found", "known", "asked", "given", "wanted", "told"}
 
 
@@ -34,6 +35,25 @@ def variables(path: Path) -> list[tuple[int, str]]:
 def test_no_docstring_or_comment_begins_with_a_question_word() -> None:
     paths = [*PROGRAM, *(ROOT / "tests").rglob("*.py")]
     failures = [f"{path}:{line}: {text}" for path in paths for line, text in texts(path) if OPENING.match(text)]
+    assert not failures, "\n".join(failures)
+
+
+def stems(text: str) -> set[str]:
+    words = {word for word in re.findall("[a-z]{3,}", text.lower()) if word not in FILLERS}
+    return {re.sub("(ies|es|s|ed|ing|d)$", "", word) for word in words}
+
+
+def repeats(path: Path) -> list[str]:
+    """Return the docstrings that have at most one word, the verb, beside those of the names. Decorators may show theirs
+    to users."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    documented = [(node, ast.get_docstring(node)) for node in functions if not node.decorator_list]
+    named = [(text, [path.stem, node.name, *(arg.arg for arg in node.args.args)]) for node, text in documented if text]
+    return [text for text, names in named if len(stems(text) - stems(" ".join(names))) <= 1]
+
+
+def test_no_docstring_repeats_the_name_of_its_function() -> None:
+    failures = [f"{path}: {text}" for path in PROGRAM for text in repeats(path)]
     assert not failures, "\n".join(failures)
 
 
