@@ -744,7 +744,7 @@ BEGIN
         SELECT json_build_object(
                    'domain', (SELECT domain FROM domains WHERE id = l.domain_id),
                    'type', CASE WHEN splash_id IS NOT NULL
-                                THEN coalesce((SELECT to_json(id) FROM splash_pages p
+                                THEN coalesce((SELECT to_json(id::text) FROM splash_pages p
                                                 WHERE p.user_id = owner AND p.id = l.splash_id), '"direct"')
                                 WHEN overlay_id IS NOT NULL
                                 THEN coalesce((SELECT to_json('overlay-' || id) FROM overlays o

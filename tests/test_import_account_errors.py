@@ -77,7 +77,7 @@ def test_rows_that_failed_are_mended_and_sent_back(
     assert made["imported_clicks"] == 7
     assert (made["pixels"], made["channel"]) == ([own("pixels")], [own("channels")])
     assert made["type"] == f"overlay-{own('overlays')}"
-    assert details(heir, "new-splash")["type"] == own("splash_pages")
+    assert details(heir, "new-splash")["type"] == str(own("splash_pages"))
     assert [row["alias"] for row in sql("SELECT alias FROM bios WHERE user_id = %(id)s ORDER BY id", id=heir.id)][
         -1:
     ] == ["new-my-page"]

@@ -73,3 +73,12 @@ def test_another_users_row_is_the_same_error_as_a_missing_row(
     assert responses[0].data == responses[1].data
     assert other.sql("SELECT * FROM links") == before
     assert other.sql("SELECT 1 FROM channel_items") == []
+
+
+def test_the_id_of_a_splash_page_is_sent_as_text_or_a_number_and_shown_as_text(alice: Client, sql: Sql) -> None:
+    splash = factories.splash(sql, alice.id)
+    for sent in (splash, str(splash)):
+        link_id = alice.add("/api/url/add", {"url": PAGE, "type": sent})
+        details = alice.get(f"/api/url/{link_id}").get_json()["details"]
+        assert details["type"] == str(splash)
+        assert alice.put(f"/api/url/{link_id}/update", details).get_json()["details"]["type"] == str(splash)

@@ -88,8 +88,8 @@ class LinkType(fields.Field[dict[str, Any]]):
         "description": "An id also as an integer.",
     }
     json_shown: ClassVar[JsonSchema] = {
-        "type": ["integer", "string"],
-        "pattern": "^(?:direct|frame|splash|overlay-[0-9]+)$",
+        "type": "string",
+        "pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]+)$",
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:

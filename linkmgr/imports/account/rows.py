@@ -243,7 +243,7 @@ def _count(value: Any) -> int:
 
 
 def _type(value: Any, splash: dict[str, int], overlays: dict[str, int]) -> Any:
-    if isinstance(value, int):
+    if re.fullmatch("[0-9]+", str(value), re.ASCII):
         return splash.get(str(value), "splash")
     if isinstance(value, str) and value.startswith("overlay-"):
         overlay_id = overlays.get(value.removeprefix("overlay-"))
