@@ -23,7 +23,7 @@ FILES = "(text/csv|application/(zip|gzip|sql|x-ndjson))"
 METHODS = ["GET", "POST", "PUT", "DELETE"]
 # Rows are deleted last, and their owner after them. The generator leaves out the operations that return only files.
 CALLS = sorted(
-    (call for call in KEYED if not call.operation.file),
+    (call for call in KEYED if not (call.operation.file or call.operation.is_upload)),
     key=lambda call: (METHODS.index(call.method), call.rows == ["user"], call.path.endswith("/delete")),
 )
 READS = {call.path: call for call in CALLS if call.method == "GET"}

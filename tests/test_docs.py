@@ -6,6 +6,7 @@ import re
 import subprocess
 import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ def commands(page: str) -> dict[str, str]:
     return {name: html.unescape(command) for name, command in found}
 
 
-def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> None:
+def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage, tmp_path: Path) -> None:
     with urllib.request.urlopen(f"{unlimited}/api/docs") as response:
         shown = commands(response.read().decode())
     assert set(shown) == OPERATIONS
@@ -143,11 +144,14 @@ def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> 
         last = ("bulk" in call.path) + 2 * (call.rows == ["user"])
         return order.index("DELETE" if deletes else call.method), last
 
+    file = tmp_path / "links.csv"
+    file.write_text("Long URL\nhttps://example.com/")
     for call in sorted(routes.values(), key=position):
         command = shown[ids[call.method, call.route.path]]
         path = call.path_of([17] * len(call.rows))
         assert f"{unlimited}{path}" in command
         filled = command.replace(path, stage.path(call)).replace("API_KEY", str(stage.caller(call).key))
+        filled = filled.replace("@links.csv", f"@{file}")
         if call.operation.file:
             output(filled.replace("--output export.zip", "--output /dev/null") + " --fail --silent")
             continue

@@ -36,16 +36,17 @@ BASE = "https://go.example.org"
 SHLINK = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
 
 
+@pytest.mark.parametrize("path", ["/api/imports/service", "/api/imports"])
 def test_links_and_visits_of_a_service_are_imported_once(
-    start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql
+    path: str, start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql
 ) -> None:
     start_service(shlink)
-    shown = alice.post("/api/imports?dry_run=1", SHLINK).get_json()["data"]
+    shown = alice.post(f"{path}?dry_run=1", SHLINK).get_json()["data"]
     assert (shown["source"], shown["format"], shown["columns"]) == ("shlink", "service", [])
     assert [row["link"]["custom"] for row in shown["rows"][:3]] == ["code1", "code2", "code3"]
     assert sql("SELECT FROM imports") == []
     for made, skipped, visits in ((LINKS, 0, VISITS), (0, LINKS, 0)):
-        import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+        import_id = alice.post(path, SHLINK).get_json()["id"]
         run_jobs()
         found = import_of(alice, import_id)
         assert (found["state"], found["message"]) == ("done", "")

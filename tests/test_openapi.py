@@ -179,8 +179,11 @@ def test_an_enumeration_is_a_component_once_and_has_the_values_that_are_declared
 
 
 @over_operations
-def test_an_operation_has_one_type_of_response(path: str, method: str, operation: dict[str, Any]) -> None:
-    assert len(operation["responses"]["200"]["content"]) == 1
+def test_an_operation_has_one_type_of_request_and_of_response(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
+    for message in (operation.get("requestBody"), operation["responses"]["200"]):
+        assert message is None or len(message["content"]) == 1
 
 
 def test_the_description_is_a_paragraph_with_a_link_to_the_reference() -> None:

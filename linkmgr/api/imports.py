@@ -7,13 +7,14 @@ import orjson
 from flask import Blueprint, Response, request
 from marshmallow import fields
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import body
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import PAGING, Parameter, paging
 from linkmgr.imports import bodies, cells, links, requests
 from linkmgr.imports.files import text
 from linkmgr.imports.job import MAX_FAILING_HOURS
-from linkmgr.imports.requests import Service
+from linkmgr.imports.requests import File, Service
 from linkmgr.outbound.service_api import DEADLINE
 from linkmgr.repository import import_rows, imports
 from linkmgr.request import request as web_request
@@ -37,11 +38,6 @@ _PARTS = {"file": shapes.FILE["schema"]}  # the others are parameters too
 _FORM: JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "required": ["file"]}}
 _NO_URL = "url must be a URL that begins with http:// or https://."
 _COLUMNS = shapes.array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
-_MEDIA = {
-    "multipart/form-data": _FORM,
-    **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), shapes.FILE),
-    "application/zip": shapes.FILE,
-}
 _RECORDS = {
     "Import": shapes.record(
         id=shapes.ID,
@@ -95,6 +91,12 @@ def _parameter(field: fields.Field[Any]) -> Parameter:
     return Parameter(field.metadata["description"], **schema)
 
 
+_RULES = {name: _parameter(field) for name, field in bodies.ImportRules().fields.items()}
+_BEGUN = shapes.success(message="Import has been queued.", id=shapes.ID, data=shapes.ref("ImportPreview")) | {
+    "required": ["error"]
+}
+
+
 def _service() -> Service | None:
     """Return the service that the body names, or None. Any other JSON is a file."""
     request = web_request.current()
@@ -118,30 +120,35 @@ def index() -> Json:
     return listing("imports", page)
 
 
+def _begin(origin: File | Service, rules: Row) -> Json:
+    if rules["dry_run"] == "1":
+        return ok(data=requests.preview(user_id(), origin))
+    return ok("Import has been queued.", id=requests.add(user_id(), origin, rules["on_conflict"]))
+
+
 @bp.post("/imports")
 @operation(
     "imports:create",
     "imports.create",
-    shapes.success(message="Import has been queued.", id=shapes.ID, data=shapes.ref("ImportPreview"))
-    | {"required": ["error"]},
-    body=bodies.ServiceToRead,
+    _BEGUN,
     is_upload=True,
-    media=_MEDIA,
-    query={name: _parameter(field) for name, field in bodies.ImportRules().fields.items()},
+    media={"multipart/form-data": _FORM},
+    query=_RULES,
     errors=(
         "address_too_long", "encoding_unsupported", "fetch_busy", "fetches_limited", "file_missing", "file_too_large",
         "form_too_large", "import_unrecognized", "import_unreadable", "imports_full", "upload_timeout", "uploads_busy",
     ),
-    values={"requests": requests, "links": links, "stored": imports, "seconds": 2 * DEADLINE},
+    values={"requests": requests, "links": links, "stored": imports},
 )  # fmt: skip
 def add() -> Json:
-    """Import links.
+    """Import a file.
 
     The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
     {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file or the first page of a
-    service, which has {seconds:.0f} seconds. A user can have at most {stored.MAX_UNFINISHED} unfinished imports;
-    of those that have ended, the newest {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form. A
-    row has at most {links.MAX_CHANNELS} tags, which become channels.
+    service. A user can have at most {stored.MAX_UNFINISHED} unfinished imports; of those that have ended, the newest
+    {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form, and the file can be the whole body
+    instead, with its own content type. The body of `POST /api/imports/service` is accepted too. A row has at most
+    {links.MAX_CHANNELS} tags, which become channels.
 
     `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them
     already, and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels
@@ -151,10 +158,26 @@ def add() -> Json:
     """
     is_form = request.mimetype == "multipart/form-data"
     rules = bodies.rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))
-    origin = _service() or bodies.recognize(uploads.receive(), rules)
-    if rules["dry_run"] == "1":
-        return ok(data=requests.preview(user_id(), origin))
-    return ok("Import has been queued.", id=requests.add(user_id(), origin, rules["on_conflict"]))
+    return _begin(_service() or bodies.recognize(uploads.receive(), rules), rules)
+
+
+@bp.post("/imports/service")
+@operation(
+    "imports:create",
+    "imports.createFromService",
+    _BEGUN,
+    body=bodies.ServiceToRead,
+    query={name: _RULES[name] for name in ("on_conflict", "dry_run")},
+    errors=("address_too_long", "fetch_busy", "fetches_limited", "imports_full"),
+    values={"seconds": 2 * DEADLINE},
+)
+def add_service(sent: Row) -> Json:
+    """Import the links of a service.
+
+    They are read from its API. The response is that of `POST /api/imports`; for a `dry_run` the service has
+    {seconds:.0f} seconds.
+    """
+    return _begin(bodies.service_of(sent), bodies.rules_of(request.args.to_dict()))
 
 
 @bp.get("/imports/<id:import_id>")

@@ -174,6 +174,7 @@ class Reader:
                 for parameter in map(self.resolve, entry.get("parameters", []))
             ],
             "members": list(self.resolve(content["schema"])["properties"]) if content else [],
+            "is_upload": route.operation.is_upload,
             "body": _code(json.dumps(content["example"], indent=2) if content else ""),
             "curl": _code(self.curl(route, entry)),
             "success": _code(json.dumps(success, indent=2) if success else ""),
@@ -192,6 +193,7 @@ class Reader:
         words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
         if stated.body:
             words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(stated.body_example)]]
+        words += [["-F", "file=@links.csv"]] if stated.is_upload else []
         words += [["--output", "export.zip"]] if stated.file and not stated.file_example else []
         return " \\\n  ".join([f"curl {shlex.quote(url)}", *map(shlex.join, words)])
 

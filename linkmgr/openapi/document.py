@@ -48,11 +48,11 @@ _HEADERS: tuple[JsonSchema, ...] = (
 
 
 def _body(stated: Operation) -> JsonSchema:
-    assert stated.body
+    if stated.body is None:
+        return {"required": True, "content": stated.media}
     content: JsonSchema = {"schema": ref(stated.body.__name__), "example": stated.body_example}
     required = any(field.required for field in stated.body().fields.values())
-    # Generators that know one type of content take the first: files are what JSON cannot be.
-    return {"required": required, "content": {**stated.media, "application/json": content}}
+    return {"required": required, "content": {"application/json": content}}
 
 
 def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
@@ -128,7 +128,7 @@ def _entry(section: Section, route: Route, nouns: dict[str, str], records: dict[
         **({"description": stated.description} if stated.description else {}),
         "tags": [section.title],
         **({"parameters": parameters} if parameters else {}),
-        **({"requestBody": _body(stated)} if stated.body else {}),
+        **({"requestBody": _body(stated)} if stated.body or stated.media else {}),
         "security": [] if stated.scope == PUBLIC else [{"key": [stated.scope]}],
         "responses": responses.of(route, records),
     }

@@ -153,7 +153,7 @@ def codes_of(route: Route) -> list[str]:
     codes += _KEYED if stated.scope != PUBLIC else ()
     codes += ("administrators_only",) if stated.is_for_administrators else ()
     codes += _IN_PATH if route.arguments else ()
-    codes += _IN_BODY if stated.body else ("invalid",) if stated.query or stated.path else ()
+    codes += _IN_BODY if stated.body or stated.media else ("invalid",) if stated.query or stated.path else ()
     codes += _OF_WRITES if route.method in conditional_writes.METHODS else ()
     codes += _OF_CHANGES if is_conditional(route) else ()
     return codes

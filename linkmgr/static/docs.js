@@ -24,6 +24,10 @@ function request(form, fill = (value) => value) {
     options.body = form.elements.body.value;
     headers["Content-Type"] = "application/json";
   }
+  if (form.elements.file) {
+    options.body = new FormData();
+    options.body.set("file", form.elements.file.files[0] ?? "");
+  }
   return [query.size ? `${path}?${query}` : path, options];
 }
 
@@ -36,7 +40,8 @@ function command(form) {
   if (form.dataset.keyed) words.push("-H 'Authorization: Bearer API_KEY'");
   for (const [name, value] of Object.entries(headers))
     if (name !== "Authorization") words.push(`-H ${quoted(`${name}: ${value}`)}`);
-  if (body) words.push(`-d ${quoted(body)}`);
+  if (form.elements.file) words.push(`-F ${quoted("file=@links.csv")}`);
+  else if (body) words.push(`-d ${quoted(body)}`);
   return words.join(" \\\n  ");
 }
 

@@ -44,12 +44,12 @@ class Operation:
     restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
     selections: tuple[str, ...] = ()  # parameters of the query of which a restricted key must send one
     limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones
-    is_upload: bool = False  # True if the body can be a file, which the handler receives
+    is_upload: bool = False  # True if the body is a file, which the handler receives
     query: dict[str, Parameter] = field(default_factory=dict)
     path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
     example: Row = field(default_factory=dict)  # of the body; by default the examples of its first members
     shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
-    media: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
+    media: JsonSchema = field(default_factory=dict)  # content of a body that is a file, by media type
     file: str = ""  # media type of the response, if it is a file only
     file_example: str = ""  # of a file that is text
     values: Row = field(default_factory=dict)  # of the names in braces in the description
@@ -61,7 +61,7 @@ class Operation:
         description = description.format(**self.values) if self.values else description
         stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
 
-        declared: Any = view if self.body is None or self.is_upload else self._with_body(view)
+        declared: Any = view if self.body is None else self._with_body(view)
         declared.operation = stated
         return cast("View", declared)
 
