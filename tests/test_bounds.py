@@ -1,4 +1,4 @@
-"""The bound of each table: in number, bytes or age. Expired rows are deleted while the service runs."""
+"""The bounds of each table: in number or age, and in bytes. Expired rows are deleted while the service runs."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ SCHEMA, REPOSITORY = "schema.sql", "linkmgr/repository"
 RATE = ("a row for each request or row of a bulk request", "linkmgr/settings.py", "bulk_rows: str")
 PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
 PARENT = "what it belongs to"
-# The bound of each table, the file that enforces it, and text of that place.
+# The bound of each table in number or age, the file that enforces it, and text of that place.
 BOUNDS = {kind.table: RATE for kind in STORED} | {
     "account_rollups": (
         "quarters 400 days; days by target and label",
@@ -47,8 +47,8 @@ BOUNDS = {kind.table: RATE for kind in STORED} | {
     ),
     "imports": ("3 unfinished, 1000 that have ended", f"{REPOSITORY}/imports.py", "MAX_KEPT = 1000"),
     "jobs": ("one for 1000 deleted rows", SCHEMA, "row_number() OVER (PARTITION BY user_id) / 1000 AS batch"),
-    "links": ("the number of the plan, 64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (NOT is_too_large("),
-    "logos": ("32 MiB", SCHEMA, "HAVING sum(greatest(octet_length(image), 4 << 10)) > 32 << 20"),
+    "links": PLAN,
+    "logos": ("each counts as 4 KiB at least", SCHEMA, "HAVING sum(greatest(octet_length(image), 4 << 10)) > 32 << 20"),
     "outbox": ("100,000, with webhooks only", f"{REPOSITORY}/outbox.py", "kept=MAX_WAITING"),
     "overlay_answers": ("100,000 an overlay", f"{REPOSITORY}/overlay.py", "MAX_ANSWERS = 100_000"),
     "overlays": PLAN,
@@ -71,6 +71,41 @@ BOUNDS = {kind.table: RATE for kind in STORED} | {
     "visitors": ("a row for each visitor with visits", f"{REPOSITORY}/purge.py", "def _delete_visitors"),
     "visits": ("the plan's clicks a month and retention", f"{REPOSITORY}/purge.py", "def _delete_expired"),
     "webhooks": ("20", SCHEMA, "limit_rows(20, 'webhooks_full')"),
+}
+BODY = ("64 KiB each, as the body of a request", "linkmgr/request/request.py", "MAX_BODY = 64 * 1024")
+LABELS = ("100 characters a label", "linkmgr/fields/dimensions.py", "MAX_LABEL = 100")
+FIXED = ("numbers, times, digests and names that the service gives", SCHEMA, "")
+ADMINISTRATORS = ("administrators only", SCHEMA, "")
+# The same in bytes.
+BYTES = {kind.table: BODY for kind in STORED} | {
+    "account_rollups": LABELS,
+    "aliases": ("100 characters each", "linkmgr/fields/aliases.py", "MAX_ALIAS = 100"),
+    "api_keys": BODY,
+    "bios": ("64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (octet_length(links"),
+    "channel_items": FIXED,
+    "deliveries": ("1000 characters of the response each", "linkmgr/outbound/webhooks.py", "MAX_KEPT = 1000"),
+    "events": ("256 MiB", f"{REPOSITORY}/outbox.py", "MAX_BYTES = 256 << 20"),
+    "idempotency_keys": ("32 MiB", f"{REPOSITORY}/idempotency.py", "MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20"),
+    "import_rows": ("3 GiB waiting, 16 MiB failed", f"{REPOSITORY}/import_rows.py", "MAX_ERROR_BYTES = 16 << 20"),
+    "imports": ("a body each; 1 MiB while a service is read", f"{REPOSITORY}/imports.py", "cursor = CASE WHEN"),
+    "jobs": FIXED,
+    "links": ("64 KiB each, 40 MiB a minute in bulk", "linkmgr/api/row_budget.py", "ROW_BYTES = 8 << 10"),
+    "logos": ("32 MiB", SCHEMA, "> 32 << 20"),
+    "outbox": ("names and URLs of a deleted row", SCHEMA, "'{id,alias,url,title,name,slug,code,type,host,tag"),
+    "overlay_answers": ("16 KiB each", f"{REPOSITORY}/overlay.py", "MAX_ANSWER = 16 << 10"),
+    "plans": ADMINISTRATORS,
+    "qrs": ("40 MiB a minute in bulk", "linkmgr/api/row_budget.py", "ROW_BYTES = 8 << 10"),
+    "rate_windows": FIXED,
+    "service": FIXED,
+    "sessions": ("60 characters of a name", "linkmgr/pages/login.py", "_MAX_NAME = 60"),
+    "totals": LABELS,
+    "tracked_rollups": LABELS,
+    "usage_parts": FIXED,
+    "users": ADMINISTRATORS,
+    "visit_spools": FIXED,
+    "visitors": FIXED,
+    "visits": LABELS,
+    "webhooks": BODY,
 }
 TABLES = """
     SELECT relname FROM pg_class
@@ -104,9 +139,9 @@ LEFT = """
 
 
 def test_each_table_has_a_bound(app: Flask, sql: Sql) -> None:
-    assert {table["relname"] for table in sql(TABLES)} == BOUNDS.keys()
-    missing = [name for name, (_, file, place) in BOUNDS.items() if place not in (ROOT / file).read_text()]
-    assert missing == []
+    assert {table["relname"] for table in sql(TABLES)} == BOUNDS.keys() == BYTES.keys()
+    places = [*BOUNDS.values(), *BYTES.values()]
+    assert [place for _, file, place in places if place not in (ROOT / file).read_text()] == []
 
 
 @pytest.mark.slow

@@ -46,6 +46,15 @@ def failures(register: Callable[..., Client], run_jobs: Callable[[], None]) -> C
     return run
 
 
+def test_an_answer_that_is_too_large_fails(alice: Client, run_import: Import, sql: Sql) -> None:
+    overlay = {"id": 1, "name": "Sale", "type": "contact"}
+    answers = [{"overlay": 1, "answer": {"message": "x" * size}} for size in (10_000, 17_000)]
+    found = run_import(alice, archive(overlays=[overlay], answers=answers))
+    assert (found["state"], found["failed"]) == ("done", 1)
+    assert "at most 16 KiB" in alice.get(f"/api/imports/{found['id']}/errors").text
+    assert len(sql("SELECT FROM overlay_answers")) == 1
+
+
 def test_rows_that_failed_are_mended_and_sent_back(
     stage: Stage, sql: Sql, failures: Callable[..., tuple[Client, str]], run_import: Import
 ) -> None:

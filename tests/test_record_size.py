@@ -1,9 +1,15 @@
 """A record has at most 64 KiB, whichever way it is stored, and what is refused is not written."""
 
+import json
 from typing import Any
 
+from flask.testing import FlaskClient
+from werkzeug.datastructures import MultiDict
+
 from tests.conftest import Client
+from tests.support.archives import archive
 from tests.support.factories import Sql
+from tests.support.imported import Import
 
 SIZE = "SELECT pg_total_relation_size('links') AS size"
 NAMES = (
@@ -51,6 +57,27 @@ def test_refused_updates_of_many_links_write_nothing(alice: Client, sql: Sql) ->
         body = alice.put("/api/urls/bulk", {"ids": ids, "data": LARGE}).get_json()
         assert {row["code"] for row in body["results"]} == {"too_large"}
     assert sql(SIZE)[0]["size"] - before < 1 << 20
+
+
+def test_a_link_that_is_too_large_is_refused_whichever_way_it_comes(
+    alice: Client, console: FlaskClient, run_import: Import, sql: Sql
+) -> None:
+    small: Body = {"url": "https://example.com/a", "custom": "small", "alias": "small", "clicks": 0, "uniqueclicks": 0}
+    # The kind of a file is recognized by its first 64 KiB, so the small link comes first.
+    pair = [small, small | {"custom": "large", "alias": "large"} | LARGE]
+    ways = {"The limit is 64 KiB": archive(links=pair), "more than 65536 characters": json.dumps(pair).encode()}
+    for sentence, file in ways.items():
+        found = run_import(alice, file)
+        assert (found["state"], found["failed"]) == ("done", 1)
+        assert sentence in alice.get(f"/api/imports/{found['id']}/errors").text
+    form = MultiDict([("url", "https://example.com/a")])
+    for member, label in (("languagetarget", "language"), ("geotarget", "location")):
+        for target in LARGE[member]:
+            form.add(f"{member}.{label}", target[label])
+            form.add(f"{member}.link", target["link"])
+    answer = console.post("/console/links/new", data=form)
+    assert (answer.status_code, "64 KiB" in answer.text) == (413, True)
+    assert sql("SELECT alias FROM links") == [{"alias": "small"}]
 
 
 def test_links_and_bio_pages_are_bounded_where_they_are_stored(sql: Sql) -> None:

@@ -1,5 +1,6 @@
 """Check a batch of imported links, and store it."""
 
+import re
 import secrets
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from linkmgr.settings import settings
 
 MAX_CHANNELS = 100  # of a row
 MAX_TITLE = 255
+_BREAKS = re.compile(r"[\t\r\n]+")  # which a title must not have
 _OWN_SOURCES = ("linkmgr", "account")  # whose clicks include ours
 _TRIES = 30  # for a free number, which is one of the _SMALL numbers at first
 _SMALL, _MAX_SUFFIX = 10, 999
@@ -84,7 +86,8 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
     body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
     if not body.get("channel"):  # an import adds links to channels, and removes them from none
         body.pop("channel", None)
-    titles = {name: body[name] for name in body.keys() & {"title", "metatitle"} if isinstance(body[name], str)}
+    names = body.keys() & {"title", "metatitle"}
+    titles = {name: _BREAKS.sub(" ", body[name]) for name in names if isinstance(body[name], str)}
     body |= {name: title[:MAX_TITLE] for name, title in titles.items()}
     host = row.foreign_host
     if host in hosts:
@@ -131,7 +134,7 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
         if row.channels:
             row.body["channel"] = row.link["channel"] = [channels[name] for name in row.channels]
         if row.name["alias"]:
-            row.link["source_host"] = row.moved_from or None
+            row.link["source_host"] = row.moved_from or row.link.get("source_host")
             if details["source"] not in _OWN_SOURCES:
                 row.link["source_clicks"] = row.clicks
     _add(user_id, sent, [row.link for row in sent], last_id)
@@ -167,7 +170,11 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
     for row, link in zip(sent, existing, strict=True):
         if row.is_generated and link["id"] is None:
             again.append(row)
-        elif not row.name["host"] and row.moved_from != (link["source_host"] or ""):
+        elif (
+            not row.name["host"]
+            and (link["id"] or row.moved_from)
+            and row.link.get("source_host") != link["source_host"]
+        ):
             is_same = link["id"] and link["url"] == row.link["url"]
             row.outcome = _merged(row, link) if is_same else _clash(row, link["source_host"])
         elif details["on_conflict"] == "rename":

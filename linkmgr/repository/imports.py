@@ -123,7 +123,7 @@ def cancel_expired(limit: int) -> int:
     cancelled = run(
         """
         WITH cancelled AS (
-            UPDATE imports SET state = 'cancelled', finished = now(), token = NULL
+            UPDATE imports SET state = 'cancelled', finished = now(), token = NULL, cursor = NULL
              WHERE id = ANY (ARRAY(SELECT id FROM imports
                                     WHERE state = 'paused' AND coalesce(started, created) < now() - interval '7 days'
                                     LIMIT %(limit)s))
@@ -141,7 +141,8 @@ def cancel_expired(limit: int) -> int:
 def cancel(user_id: int, import_id: int) -> bool:
     cancelled = run(
         """
-        UPDATE imports SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL
+        UPDATE imports
+           SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL, cursor = NULL
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND state IN ('queued', 'running', 'paused')
         RETURNING 1
         """,
@@ -197,9 +198,11 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
         UPDATE imports
            SET state = coalesce(%(state)s::text, state), stage = coalesce(%(stage)s::text, stage),
                message = coalesce(%(message)s::text, message), problem = coalesce(%(problem)s::text, problem),
-               cursor = coalesce(%(cursor)s::jsonb, cursor), batch = batch + (NOT %(is_failing)s)::integer,
+               batch = batch + (NOT %(is_failing)s)::integer,
                token = CASE WHEN %(stage)s::text = 'store' OR %(state)s::text IN ('done', 'failed') THEN NULL
                             ELSE token END,
+               cursor = CASE WHEN %(stage)s = 'store' OR %(state)s IN ('done', 'failed') THEN NULL
+                             ELSE coalesce(%(cursor)s::jsonb, cursor) END,
                started = CASE WHEN %(is_failing)s THEN started ELSE coalesce(started, now()) END,
                finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
                failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,

@@ -7,6 +7,7 @@ from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import BATCH
 
 MAX_ANSWERS = 100_000  # per overlay
+MAX_ANSWER = 16 << 10  # bytes of one; the longest form has 9 KiB
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:

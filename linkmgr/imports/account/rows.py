@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import psycopg2
 from psycopg2.errors import UniqueViolation
 
@@ -24,6 +25,7 @@ from linkmgr.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.imports.rows import ImportRow
 from linkmgr.qr import logos
 from linkmgr.repository import channels, import_rows, imported, qr
+from linkmgr.repository.overlay import MAX_ANSWER
 from linkmgr.repository.tables import in_batches, try_lock
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.domains import Domain
@@ -188,11 +190,16 @@ class Lines(Batch):
                     self.outcomes.append((row, failure(error)))
 
     def _answers(self, rows: list[ImportRow]) -> None:
-        answers = [
-            {"overlay": row.record["overlay"], "answer": row.record["answer"], "date": _time_of(row.record)}
-            for row in rows
-            if row.record.get("overlay") and isinstance(row.record.get("answer"), dict)
-        ]
+        answers: list[Row] = []
+        for row in rows:
+            overlay, answer = row.record.get("overlay"), row.record.get("answer")
+            if not overlay or not isinstance(answer, dict):
+                continue
+            if len(orjson.dumps(answer)) > MAX_ANSWER:
+                error = invalid(f"answer must be at most {MAX_ANSWER >> 10} KiB", "too_long")
+                self.outcomes.append((row, failure(error)))
+            else:
+                answers.append({"overlay": overlay, "answer": answer, "date": _time_of(row.record)})
         if answers:
             imported.add_answers(self.user_id, answers)
 
@@ -226,7 +233,7 @@ def _add_stored(record: Row, sent: Sent) -> None:
     sent.link |= {"plain": record.get("plain") is True, "source_clicks": _count(record.get("source_clicks")) or None}
     host = record.get("source_host")
     if isinstance(host, str) and _HOST.fullmatch(host):
-        sent.moved_from = sent.moved_from or host
+        sent.link["source_host"] = host
     try:
         if record.get("password_hash"):
             sent.link["password_hash"] = passwords.imported_hash(record["password_hash"])
