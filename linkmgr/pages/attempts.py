@@ -21,7 +21,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr import keys
 from linkmgr.errors import AppError
-from linkmgr.request import rate_limit
+from linkmgr.request import pool, rate_limit
 from linkmgr.request import request as web_request
 from linkmgr.web import limiter, passwords
 
@@ -48,7 +48,9 @@ def by_client(scope: str = "login") -> Limit:
 
 
 def limit_checks() -> None:
-    """Limit the checks of passwords of links, correct ones too: their owner can send these without end."""
+    """Limit the checks of passwords of links, correct ones too: their owner can send these without end. A check that is
+    refused for want of a place does not count."""
+    pool.take("password_busy")
     bucket, rate = f"checks:{web_request.network()}", f"{CHECKS} per {WINDOW} seconds"
     limiter.enforce(web_request.Limit(bucket, rate, "too_many_checks"))
 
