@@ -102,8 +102,8 @@ def _stored(key: str) -> Window:
 
 
 class _Api:
-    """The application for Flask-Limiter, with hooks for the API only. On other requests they would do nothing, in a
-    fifth of the time of a QR image."""
+    """The application for Flask-Limiter, with hooks for the API only, for which it has no setting. Pages that are
+    counted would get its headers, and without a limit the hooks would take a fifth of the time of a QR image."""
 
     def __init__(self, app: Flask) -> None:
         self.config, self.extensions, self._app = app.config, app.extensions, app
@@ -142,8 +142,9 @@ def init_app(app: Flask) -> None:
     app.extensions["linkmgr_limiter"] = limiter
     shared = limiter.shared_limit(lambda: current().limit.rate, scope=SCOPE, error_message=lambda: current().limit.code)
     app.extensions["linkmgr_enforce_limit"] = shared(_nothing)
-    app.after_request(_report)  # after the hook of Flask-Limiter, which is registered later
-    limiter.init_app(cast("Flask", _Api(app)))
+    api = _Api(app)
+    api.after_request(_report)  # after the hook of Flask-Limiter, which is registered later
+    limiter.init_app(cast("Flask", api))
 
 
 def enforce(limit: Limit, window: Window | None = None) -> None:
@@ -180,8 +181,6 @@ def _window_of_process() -> Window | None:
 def _report(response: Response) -> Response:
     """Add the headers of draft-ietf-httpapi-ratelimit-headers-11 to those of Flask-Limiter."""
     request = current()
-    if not request.is_api:
-        return response
     window = request.window or _window_of_process()
     if window is None:
         response.headers.extend(rate_limit.headers_of_uncounted(settings().rate_limit))
