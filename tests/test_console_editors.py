@@ -9,6 +9,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.factories import Sql
 
@@ -34,6 +35,7 @@ def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_sm
     browser.click("Colors black on white")
     browser.run("foreground.value = '#cccccc'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
     browser.wait_for_text("Too low for some cameras")
+    assert browser.find("#foreground-summary").text == "#cccccc on #ffffff"
     browser.run("foreground.value = '#000000'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
     browser.wait_for_text("Good to scan")
     noise = Random(7).randbytes(800 * 600 * 3)  # noqa: S311
@@ -44,6 +46,39 @@ def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_sm
     browser.find("[name='data.wifi.password']").send_keys(Keys.ENTER)
     browser.wait_for_text("QR code created.")
     assert len(bytes(sql("SELECT image AS logo FROM logos")[0]["logo"])) > 100
+
+
+def test_summaries_of_groups_follow_the_form(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
+    browser = signed_in
+    browser.size(1280, 2400)
+    campaign = str(factories.campaign(sql, alice.id))
+    for path, group, control, value, text in (
+        ("links", "Access not set", "status", "private", "private"),
+        ("webhooks", "Filters not set", "campaign", campaign, "campaign"),
+        ("domains", "Brand not set", "brandcolor", "#14532d", "#14532d"),
+    ):
+        browser.open(f"{base}/console/{path}/new")
+        browser.click(group)
+        script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', { bubbles: true }))"
+        browser.driver.execute_script(script, browser.find(f"[name={control}]"), value)
+        summary = browser.find(f"details:has([name={control}]) summary .optional")
+        browser.wait_until(lambda shown=summary, text=text: shown.text == text)  # type: ignore[misc]
+
+
+def test_all_events_and_single_ones_exclude_each_other(signed_in: Browser, base: str) -> None:
+    browser = signed_in
+    browser.size(1280, 2400)
+    browser.open(f"{base}/console/webhooks/new")
+    chosen = "return [...document.querySelectorAll('[name=events]:checked')].map((box) => box.value)"
+    for click, expected in (
+        ("link.created", ["link.created"]),
+        ("link.deleted", ["link.created", "link.deleted"]),
+        ("link.*", ["link.*"]),
+        ("qr.created", ["link.*", "qr.created"]),
+        ("*", ["*"]),
+    ):
+        browser.find(f"[name=events][value='{click}']").click()
+        assert browser.run(chosen) == expected
 
 
 def test_links_of_a_bio_page_are_ordered_and_shown_in_the_preview(signed_in: Browser, base: str, alice: Client) -> None:

@@ -172,9 +172,12 @@ def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, d
     person.fill("#url", receiver.url)
     person.press(Keys.ENTER)
     person.browser.wait_for_text("It is shown only now.")
+    secret = person.browser.find("#secret").text
     person.click("Send a test event")
+    person.browser.wait_for_text("Waiting for the receiver.")
     deliver()
-    person.browser.wait_for_text("delivered")  # without a reload
+    person.browser.wait_until(lambda: person.browser.find(".deliveries .badge").text == "delivered")  # without a reload
+    assert person.browser.find("#secret").text == secret
     assert person.steps <= 6
 
 

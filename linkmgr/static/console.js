@@ -121,9 +121,73 @@ for (const button of document.querySelectorAll("[data-preview]")) {
   });
   if (button.dataset.preview === "now") update();
 }
+
+// The summaries of groups and the previews of a form follow what is typed: the form is fetched as it would be shown again.
+for (const form of document.querySelectorAll("form:has(.group), #form")) {
+  let timer, loading;
+  const update = async () => {
+    loading?.abort();
+    loading = new AbortController();
+    const body = new FormData(form);
+    body.append("again", "preview");
+    body.delete("current_password");
+    try {
+      const response = await fetch(form.action, { method: "POST", body, signal: loading.signal });
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      for (const part of page.querySelectorAll(".live [id], summary [id]")) {
+        const shown = document.getElementById(part.id);
+        if (!shown || shown.outerHTML === part.outerHTML) continue;
+        if (part.matches("iframe")) shown.srcdoc = part.srcdoc;
+        else shown.replaceChildren(...part.childNodes);
+      }
+    } catch {
+      // The next change tries again.
+    }
+  };
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(update, 300);
+  });
+}
+
 // A file control with data-send sends its form when a file is chosen.
 for (const input of document.querySelectorAll("[data-send]")) input.addEventListener("change", () => input.files.length && input.form.requestSubmit());
-for (const part of document.querySelectorAll("[data-reload]")) setTimeout(() => location.reload(), part.dataset.reload * 1000);
+
+// A part with data-reload is loaded again after so many seconds, from its data-url, or else with its page. A form with data-part
+// changes that part without leaving the page, which may show what is shown only once.
+const showParts = async (response, ...ids) => {
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  for (const id of ids) document.getElementById(id).replaceWith(page.getElementById(id));
+  reloadParts();
+};
+const reloadParts = () => {
+  for (const part of document.querySelectorAll("[data-reload]")) {
+    const { url, reload } = part.dataset;
+    setTimeout(() => (url ? part.isConnected && fetch(url).then((response) => showParts(response, part.id)) : location.reload()), reload * 1000);
+  }
+};
+reloadParts();
+document.addEventListener("submit", async (event) => {
+  const { target: form, submitter } = event;
+  if (!form.dataset.part || event.defaultPrevented) return;
+  event.preventDefault();
+  const body = new URLSearchParams(new FormData(form, submitter));
+  try {
+    await showParts(await fetch(form.action, { method: "POST", body }), "messages", form.dataset.part);
+    sent.delete(form);
+  } catch {
+    location.assign(form.closest("[data-url]")?.dataset.url ?? location);
+  }
+});
+
+// A pattern of events, such as link.*, and what it covers exclude each other.
+for (const events of document.querySelectorAll("[data-events]")) {
+  const covers = (pattern, name) => pattern !== name && pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1));
+  events.addEventListener("change", ({ target }) => {
+    for (const box of events.querySelectorAll("input"))
+      if (target.checked && (covers(box.value, target.value) || covers(target.value, box.value))) box.checked = false;
+  });
+}
 
 // A chart says the figures of the bucket below the pointer or a finger, and with the arrow keys those of the next one.
 for (const plot of document.querySelectorAll("[data-plot]")) {

@@ -1,34 +1,5 @@
-// Forms with a preview: it follows what is typed. Rows of links are moved by dragging or by their buttons.
-const form = document.getElementById("form");
-let timer, request;
-
-async function update() {
-  request?.abort();
-  request = new AbortController();
-  const body = new FormData(form);
-  body.append("again", "preview");
-  try {
-    const response = await fetch(form.action, { method: "POST", body, signal: request.signal });
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    for (const part of page.querySelectorAll(".live [id]")) show(part);
-  } catch {
-    // The next change tries again.
-  }
-}
-
-function show(part) {
-  const shown = document.getElementById(part.id);
-  if (!shown || shown.outerHTML === part.outerHTML) return;
-  if (part.matches("iframe")) shown.srcdoc = part.srcdoc;
-  else shown.replaceChildren(...part.childNodes);
-}
-
-function changed() {
-  clearTimeout(timer);
-  timer = setTimeout(update, 300);
-}
-
-form.addEventListener("input", changed);
+// Forms with a preview, which console.js renews. Rows of links are moved by dragging or by their buttons.
+const changed = () => document.getElementById("form").dispatchEvent(new Event("input"));
 for (const button of document.querySelectorAll(".live [name=again]")) button.hidden = true;
 
 const rows = document.getElementById("blocks");

@@ -10,10 +10,10 @@ from flask.typing import ResponseReturnValue
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.query import page_number
+from linkmgr.fields.query import page_number, query_id
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import new_secret
-from linkmgr.pages.console.controls import to_number
+from linkmgr.pages.console.controls import FormData, to_number
 from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, webhooks
@@ -34,8 +34,24 @@ def _label(pattern: str) -> str:
     return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
 
 
+def _without_covered(events: list[str]) -> list[str]:
+    """Return the patterns that no other of them covers, as link.* covers link.created."""
+    return [
+        name
+        for name in events
+        if not any(wide != name and wide.endswith("*") and name.startswith(wide[:-1]) for wide in events)
+    ]
+
+
 def _indented(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _is_waiting(deliveries: list[Row]) -> bool:
+    """Return True if a delivery was not tried yet, or if the one of a test event does not exist yet: the newest one is
+    that of the query."""
+    newest = str(deliveries[0]["id"] if deliveries else 0)
+    return query_id("newest") == newest or any(row["state"] == "waiting" and not row["attempts"] for row in deliveries)
 
 
 def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: bool = False) -> str:
@@ -51,8 +67,7 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: b
         has_changed=has_changed,
         failing_since=stored["failing_since"],
         is_new=is_new,
-        is_waiting=request.method == "GET"
-        and any(row["state"] == "waiting" and not row["attempts"] for row in page.rows),
+        is_waiting=request.method == "GET" and _is_waiting(page.rows),
         iso=iso,
         indented=_indented,
         label_of=_label,
@@ -76,6 +91,14 @@ class WebhookForm(Form):
 
     def add(self, user_id: int, members: Row) -> Row:
         return super().add(user_id, members | {"active": True})  # the form of a new one lacks it
+
+    def from_form(self, form: FormData) -> Row:
+        record = super().from_form(form)
+        return record | {"events": _without_covered(record["events"])}
+
+    def from_row(self, row: Row) -> Row:
+        record = super().from_row(row)
+        return record | {"events": _without_covered(record["events"])}
 
     def check(self, members: Row) -> dict[str, str]:
         problem = None if g.admin else users_problem(members.get("events", []))
@@ -114,19 +137,22 @@ def webhook_secret(row_id: int) -> ResponseReturnValue:
     return _page(row_id, secret)
 
 
-def _send(row_id: int, send: Callable[[], str | None]) -> ResponseReturnValue:
+def _send(row_id: int, send: Callable[[], str | None], newest: int | None = None) -> ResponseReturnValue:
     try:
         flash(send() or "The delivery will be sent again within seconds.", "success")
     except AppError as error:
         if error.code not in ("webhook_off", "webhook_without_url"):
             raise
         flash(error.message, "error")
-    return redirect(url_for("console.webhook", row_id=row_id), code=303)
+        newest = None
+    return redirect(url_for("console.webhook", row_id=row_id, newest=newest), code=303)
 
 
 @bp.post("/webhooks/<id:row_id>/test")
 def webhook_test(row_id: int) -> ResponseReturnValue:
-    return _send(row_id, lambda: api.TESTED[webhooks.test(g.user_id, row_id)])
+    newest = webhooks.deliveries(g.user_id, row_id, limit=1, number=1, after=None).rows
+    number = newest[0]["id"] if newest else 0
+    return _send(row_id, lambda: api.TESTED[webhooks.test(g.user_id, row_id)], newest=number)
 
 
 @bp.post("/webhooks/<id:row_id>/retry")
