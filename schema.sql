@@ -966,6 +966,7 @@ CREATE TABLE imports (
     cut         bigint      NOT NULL DEFAULT 0,
     rows_read   bigint      NOT NULL DEFAULT 0,
     made        bigint      NOT NULL DEFAULT 0,
+    made_of     jsonb       NOT NULL DEFAULT '{}', -- numbers by file of an exported account
     updated     bigint      NOT NULL DEFAULT 0,
     skipped     bigint      NOT NULL DEFAULT 0,
     failed      bigint      NOT NULL DEFAULT 0,

@@ -84,6 +84,30 @@ def test_a_dump_whose_links_come_late_is_imported(
     assert len(aliases(sql, alice)) > 1
 
 
+def test_the_preview_of_a_dump_shows_links_before_visits(console: FlaskClient) -> None:
+    links, log = b"INSERT INTO `yourls_url` VALUES ", b"INSERT INTO `yourls_log` VALUES "
+    visits = b",".join(b"(%d,'2026-01-01 10:00:00','sale','','Firefox','192.0.2.1','DE')" % n for n in range(40))
+    link = b"('sale','https://example.com/sale','Sale','2026-01-01 09:00:00','192.0.2.1',40)"
+    page = console.get(upload(console, log + visits + b";\n" + links + link + b";\n")).text
+    rows = re.findall('<tr><th scope="row">.*?</tr>', page, re.DOTALL)
+    assert "https://example.com/sale" in rows[0]
+    assert all("a visit" in row for row in rows[1:])
+
+
+def test_the_import_of_an_account_says_how_many_of_each_kind_were_created(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    for number in range(2):
+        alice.add("/api/url/add", {"url": f"https://example.com/{number}"})
+    alice.add("/api/channel/add", {"name": "News"})
+    path = upload(console, console.get("/console/export/account.zip").data)
+    for table in ("links", "channels"):
+        sql(f"DELETE FROM {table} RETURNING 1")
+    console.post(path, data={"on_conflict": "skip"})
+    run_jobs()
+    assert "<dt>Created</dt><dd>2 links, 1 channel</dd>" in console.get(path).text
+
+
 def test_a_file_that_cannot_be_read_is_explained(console: FlaskClient, sql: Sql) -> None:
     answer = console.post("/console/imports/new", data={"file": (BytesIO(b""), "x.csv")})
     assert answer.headers["Location"] == "/console/imports"

@@ -277,6 +277,7 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
             visits=batch.stored_visits,
             cut=batch.cut,
             kept_bytes=batch.kept_bytes,
+            made_of=batch.rows[0].file,
             **batch.counts,
         )
         writes.commit()

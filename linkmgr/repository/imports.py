@@ -182,10 +182,20 @@ def details(user_id: int, import_id: int) -> Row | None:
 
 
 # The values of columns that a batch leaves as they are. Numbers are added.
-_UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor")) | dict.fromkeys(
+_UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor", "made_of")) | dict.fromkeys(
     ("found", "waiting_bytes", "kept_bytes", "bytes_read", "missing", "rows_read", "made", "updated", "skipped",
      "failed", "cut", "visits"), 0
 )  # fmt: skip
+
+
+def made_of(user_id: int, import_id: int) -> Row:
+    """Return the numbers of rows that an import made, by the file of an exported account that they were in."""
+    saved = run(
+        "SELECT made_of FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s",
+        user_id=user_id,
+        import_id=import_id,
+    )
+    return saved["made_of"] if saved else {}
 
 
 def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> bool:
@@ -210,6 +220,10 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                kept_bytes = kept_bytes + %(kept_bytes)s,
                bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
                rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
+               made_of = made_of || CASE WHEN %(made)s > 0 AND %(made_of)s::text IS NOT NULL
+                         THEN jsonb_build_object(%(made_of)s::text,
+                                                 coalesce((made_of ->> %(made_of)s::text)::bigint, 0) + %(made)s)
+                         ELSE '{}' END,
                updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
                cut = cut + %(cut)s, visits = visits + %(visits)s
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')

@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.imports.cells import expand
@@ -111,13 +110,14 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
 
 
 def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
-    """Return the first rows among the first bytes of a file. The work does not depend on the size of the file."""
+    """Return the first rows among the first bytes of a file: links, then visits, because mysqldump sorts tables.
+    The work does not depend on the size of the file."""
     head, rows = text.head(start), list[ImportRow]()
     content = io.BytesIO(head.text.encode(errors="surrogateescape"))
     try:
-        rows += islice(filter(None, read(content, source, mapping)), limit)
+        rows += filter(None, read(content, source, mapping))
+        rows = rows if head.is_whole else rows[:-1]  # the last one may be cut
     except ReadError:
         if head.is_whole and not rows:
             raise
-        return rows
-    return rows if head.is_whole or len(rows) == limit else rows[:-1]  # the last one may be cut
+    return sorted(rows, key=lambda row: row.is_visits)[:limit]

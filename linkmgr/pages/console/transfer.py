@@ -13,16 +13,23 @@ from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
 from linkmgr.imports import bodies, requests, services
 from linkmgr.imports.account import export as account_export
+from linkmgr.imports.account import reading
 from linkmgr.imports.rows import MEMBERS
+from linkmgr.pages import charts
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.signed_in import require_session
 from linkmgr.repository import import_rows, plans
 from linkmgr.repository import imports as repository
 from linkmgr.repository.tables import in_batches
+from linkmgr.resources.qr import QrCode
+from linkmgr.resources.resource import Resource
+from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 
+_RESOURCES: tuple[type[Resource], ...] = (Link, QrCode, *STORED)
+_NOUNS = {resource.file_name(): resource.noun for resource in _RESOURCES}  # by file of an exported account
 PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 
 
@@ -59,7 +66,9 @@ def import_page(row_id: int) -> str:
         return render_template("console/import_draft.html", row=row, preview=preview, rules=bodies.RULES)
     has_errors = row["failed"] + row["skipped"] > 0
     failed = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if has_errors else []
-    return render_template("console/import.html", row=row, failed=failed)
+    numbers = repository.made_of(g.user_id, row_id) if row["source"] == reading.SOURCE else {}
+    made = [charts.count(numbers[file], noun) for file, noun in _NOUNS.items() if file in numbers]
+    return render_template("console/import.html", row=row, failed=failed, made=", ".join(made))
 
 
 @bp.post("/imports/<id:row_id>")
