@@ -610,7 +610,7 @@ CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
 
--- Visits of links and scans of QR codes. IP addresses are not stored: `visitor` is a keyed digest. Old months are
+-- Visits of links and scans of QR codes. `kind` is 'click' or 'scan', which may be one of the QR code of a link. IP addresses are not stored: `visitor` is a keyed digest. Old months are
 -- dropped.
 CREATE TABLE visits (
     tracked_id bigint      NOT NULL,
@@ -623,7 +623,8 @@ CREATE TABLE visits (
     bot        boolean     NOT NULL DEFAULT false,
     device     text        NOT NULL DEFAULT 'Unknown',
     city       text        NOT NULL DEFAULT 'Unknown',
-    language   text        NOT NULL DEFAULT 'Unknown'
+    language   text        NOT NULL DEFAULT 'Unknown',
+    kind       text        NOT NULL DEFAULT 'Unknown'
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
@@ -1169,7 +1170,8 @@ BEGIN
     END IF;
     INSERT INTO outbox (user_id, type, data)
     SELECT user_id, kind, jsonb_agg(visit ORDER BY number)
-      FROM (SELECT owners.user_id, kind, row_number() OVER (PARTITION BY owners.user_id, kind ORDER BY at) AS number,
+      FROM (SELECT owners.user_id, owners.kind,
+                   row_number() OVER (PARTITION BY owners.user_id, owners.kind ORDER BY at) AS number,
                    jsonb_build_object('id', tracked_id, 'time', at)
                    || (SELECT jsonb_object_agg(dimension, left(label, 60))
                          FROM jsonb_each_text(to_jsonb(inserted) - '{tracked_id,at,visitor,bot}'::text[])

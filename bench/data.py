@@ -41,7 +41,8 @@ _VISITS = """
                    encode(sha256(int4send((random() * %(visits)s)::int)), 'hex') AS visitor,
                    'Country ' || floor(150 ^ random()) AS country, floor(2000 ^ random()) || '.example' AS referrer,
                    'Browser ' || floor(40 ^ random()) AS browser, 'System ' || floor(20 ^ random()) AS os,
-                   'Unknown' AS device, 'Unknown' AS city, 'Unknown' AS language, false AS bot
+                   'Unknown' AS device, 'Unknown' AS city, 'Unknown' AS language, 'click' AS kind,
+                   false AS bot
               FROM (SELECT id FROM links WHERE alias = %(busy)s
                      UNION ALL
                     SELECT id FROM qrs WHERE code = %(busy)s) target,

@@ -42,16 +42,17 @@ _VISITS = """
 _COUNTED = """
     CREATE TEMPORARY TABLE counted AS
     SELECT tracked_id, unit, start AS at, bot, count(*) AS visits,
-           CASE GROUPING(country, city, referrer, browser, os, device, language)
-                WHEN 63 THEN 'country' WHEN 95 THEN 'city' WHEN 111 THEN 'referrer' WHEN 119 THEN 'browser'
-                WHEN 123 THEN 'os' WHEN 125 THEN 'device' WHEN 126 THEN 'language' ELSE '' END AS dimension,
-           coalesce(country, city, referrer, browser, os, device, language, '') AS label
+           CASE GROUPING(country, city, referrer, browser, os, device, language, kind)
+                WHEN 127 THEN 'country' WHEN 191 THEN 'city' WHEN 223 THEN 'referrer' WHEN 239 THEN 'browser'
+                WHEN 247 THEN 'os' WHEN 251 THEN 'device' WHEN 253 THEN 'language' WHEN 254 THEN 'kind'
+                ELSE '' END AS dimension,
+           coalesce(country, city, referrer, browser, os, device, language, kind, '') AS label
       FROM visits,
            LATERAL (VALUES ('quarter', date_bin('15 minutes', at, 'epoch')), ('day', date_trunc('day', at, 'UTC')),
                            ('all', '-infinity')) AS units (unit, start)
      WHERE tracked_id = %(link)s
      GROUP BY tracked_id, unit, start, bot, GROUPING SETS (
-           (), (country), (city), (referrer), (browser), (os), (device), (language))
+           (), (country), (city), (referrer), (browser), (os), (device), (language), (kind))
 """
 _TRACKED = """
     INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)

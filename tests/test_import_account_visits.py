@@ -31,6 +31,7 @@ VISIT: Visit = {
     "browser": "Firefox",
     "os": "Linux",
     "device": "desktop",
+    "kind": "click",
     "language": "German",
     "bot": False,
 }

@@ -6,7 +6,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.visits import scans
 from tests.conftest import BASE_URL, Client
+from tests.support.codes import decoded, pixels
 from tests.support.factories import Sql
 from tests.support.shortlinks import PAGE, add
 from tests.support.targets import FIREFOX, statistics
@@ -41,20 +43,58 @@ def test_a_code_of_a_short_url_redirects_to_it(
 ) -> None:
     qr_id = alice.add("/api/qr/add", {"type": "link", "data": short_urls[kind]})
     answer = scan(app, sql, qr_id)
-    assert (answer.status_code, answer.headers["Location"]) == (302, short_urls[kind])
+    location, _, mark = answer.headers["Location"].partition("?")
+    assert (answer.status_code, location, bool(mark)) == (302, short_urls[kind], kind in ("own", "branded"))
     assert statistics(sql, qr_id)["clicks"] == 1
     other = alice.add("/api/qr/add", {"type": "link", "data": "https://example.org/"})
     assert alice.put(f"/api/qr/{other}/update", {"data": short_urls[kind]}).status_code == 200
     assert stored(sql, other) == short_urls[kind]
 
 
-def test_the_scan_and_the_visit_are_both_counted(app: Flask, alice: Client, sql: Sql) -> None:
-    link = add(alice, custom="sale")
+def visit(app: Flask, location: str) -> TestResponse:
+    return app.test_client().get(location.removeprefix(BASE_URL), headers={"User-Agent": FIREFOX})
+
+
+def clicks(sql: Sql, *targets: int) -> list[int]:
+    return [statistics(sql, target)["clicks"] for target in targets]
+
+
+@pytest.mark.parametrize("members", [{}, {"type": "splash"}, {"parameters": [{"name": "a", "value": "b"}]}], ids=str)
+def test_a_scan_is_one_visit_and_the_redirect_behind_it_none(
+    app: Flask, alice: Client, sql: Sql, members: dict[str, Any]
+) -> None:
+    link = add(alice, custom="sale", **members)
     qr_id = alice.add("/api/qr/add", {"type": "link", "data": link["shorturl"]})
-    location = scan(app, sql, qr_id).headers["Location"]
-    answer = app.test_client().get(location.removeprefix(BASE_URL), headers={"User-Agent": FIREFOX})
-    assert answer.headers["Location"] == PAGE
-    assert [statistics(sql, target)["clicks"] for target in (qr_id, link["id"])] == [1, 1]
+    answer = visit(app, scan(app, sql, qr_id).headers["Location"])
+    assert PAGE in (answer.headers.get("Location", "") + answer.text)
+    assert clicks(sql, qr_id, link["id"]) == [1, 0]
+    assert sql("SELECT total FROM usage WHERE kind LIKE 'visits %%'") == [{"total": 1}]
+
+
+def test_the_mark_of_a_scan_hides_no_other_click(
+    app: Flask, alice: Client, sql: Sql, short_urls: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = add(alice, custom="own"), add(alice, custom="other")
+    qr_id = alice.add("/api/qr/add", {"type": "link", "data": own["shorturl"]})
+    mark = scan(app, sql, qr_id).headers["Location"].partition("?")[2]
+    for url in (f"{other['shorturl']}?{mark}", f"{own['shorturl']}?{mark}x", f"{own['shorturl']}?scanned="):
+        assert visit(app, url).status_code == 302
+    assert clicks(sql, own["id"], other["id"]) == [2, 1]
+    monkeypatch.setattr(scans, "MAX_AGE", -1)
+    visit(app, f"{own['shorturl']}?{mark}")
+    assert clicks(sql, own["id"]) == [3], "the mark is too old"
+    theirs = alice.add("/api/qr/add", {"type": "link", "data": short_urls["other user"]})
+    assert scan(app, sql, theirs).headers["Location"] == short_urls["other user"]
+
+
+def test_the_code_of_a_link_tells_its_scans_from_clicks(app: Flask, alice: Client, sql: Sql) -> None:
+    link = add(alice, custom="sale")
+    assert decoded(pixels(visit(app, f"{link['shorturl']}/qr").data, "png")).text == f"{link['shorturl']}?qr"
+    for query in ("?qr", "?qr&a=b", ""):
+        assert visit(app, link["shorturl"] + query).headers["Location"] == PAGE
+    assert clicks(sql, link["id"]) == [3]
+    rows = alice.get(f"/api/stats?by=kind&ids={link['id']}").get_json()["data"]["rows"]
+    assert [(row["kind"], row["clicks"]) for row in rows] == [("scan", 2), ("click", 1)]
 
 
 @pytest.mark.parametrize("custom", ["sale", "other"])

@@ -248,7 +248,7 @@ def test_the_qr_code_of_a_link_contains_its_short_url(short: Make, path: str, si
     answer = link.ask(path=path)
     assert (answer.status_code, answer.mimetype) == (200, "image/png")
     content, image = decoded(answer.data)
-    assert content == f"{BASE_URL}/{link.alias}"
+    assert content == f"{BASE_URL}/{link.alias}?qr"
     assert image[0] == image[1]
     assert size - 50 < image[0] <= size
     assert link.clicks == 0
@@ -259,7 +259,7 @@ def test_the_qr_code_of_a_link_contains_its_short_url(short: Make, path: str, si
 def test_on_a_branded_domain_it_contains_the_url_there(short: Make, alice: Client, sql: Sql) -> None:
     link = short()
     link.brand()
-    assert decoded(link.ask(path="/qr/200", Host=BRANDED).data)[0] == f"https://{BRANDED}/{link.alias}"
+    assert decoded(link.ask(path="/qr/200", Host=BRANDED).data)[0] == f"https://{BRANDED}/{link.alias}?qr"
     assert link.ask(path="/qr/200").status_code == 404
 
 

@@ -50,6 +50,7 @@ def test_a_visit_is_counted_with_its_device_city_and_language(target: Target, sq
         ("os", "iOS", False): 1,
         ("device", "phone", False): 1,
         ("language", "Spanish", False): 1,
+        ("kind", "scan", False): 1,
     }
     assert sql(DIFFERENCES) == []
 

@@ -21,7 +21,7 @@ from tests.support.visited import Store, Visited
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 KINDS: dict[str, Callable[[Sql, int], int]] = {"url": factories.link, "qr": factories.qr}
-COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "bot"]
+COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "kind", "bot"]
 
 
 @pytest.fixture(params=KINDS)
@@ -113,9 +113,10 @@ def test_few_visits_of_a_kind_among_many_of_the_other_are_found_without_reading_
 def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: Store, path: tuple[str, int]) -> None:
     store([Visited(path[1], NOW, browser="=cmd", referrer='a"b'), Visited(path[1], NOW - timedelta(days=1))])
     answer = alice.get(f"{path[0]}?limit=1&bots=include", headers={"Accept": "text/csv"})
+    labels = ["Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "German", "click"]
     assert list(csv.reader(io.StringIO(answer.text, newline=""))) == [
         COLUMNS,
-        [f"{NOW:%Y-%m-%d %H:%M:%S}", "Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "German", "false"],
+        [f"{NOW:%Y-%m-%d %H:%M:%S}", *labels, "false"],
     ]
     url, relation = answer.headers["Link"].split("; ")
     assert relation == 'rel="next"'

@@ -123,7 +123,7 @@ def test_visits_are_gathered_and_carry_no_address(
     [scan] = [delivery.json for delivery in receiver.received if delivery.json["type"] == "scan"]
     [visit] = scan["data"]["visits"]
     assert visit.keys() == {
-        "id", "shorturl", "time", "country", "city", "referrer", "browser", "os", "device", "language"
+        "id", "shorturl", "time", "country", "city", "referrer", "browser", "os", "device", "language", "kind"
     }  # fmt: skip
     assert visit["shorturl"] == alice.get(f"/api/qr/{code}").get_json()["details"]["link"]
 

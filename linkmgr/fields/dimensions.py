@@ -12,6 +12,7 @@ from linkmgr.settings import settings
 
 UNKNOWN = "Unknown"  # the label of a visit of which the label is not known
 OTHER = "Other"  # the sum of the labels beyond the limit of a link or QR code
+CLICK, SCAN = "click", "scan"
 MAX_LABEL = 100
 _CODE_LENGTH = 2  # of a country and most languages
 _SUMS = {UNKNOWN.lower(), OTHER.lower()}
@@ -107,17 +108,18 @@ class Dimension(NamedTuple):
     labels: AnyText = AnyText()
     top: str = ""  # its member in the statistics of a link or a QR code
     noun: str = ""  # in a sentence, if it is not the name
-    is_optional: bool = False  # True if a page leaves out its table while no label is known
+    least: int = 0  # known labels; with fewer a page leaves out its table
 
 
 DIMENSIONS = (
     Dimension("country", "Countries", "Germany", "DE,-US", Countries(), top="topCountries"),
-    Dimension("city", "Cities", "Berlin", "Berlin", is_optional=True),
+    Dimension("city", "Cities", "Berlin", "Berlin", least=1),
     Dimension("referrer", "Referrers", "t.co", "t.co,news.example.com", top="topReferrers"),
     Dimension("browser", "Browsers", "Mobile Safari", "-Chrome", top="topBrowsers"),
     Dimension("os", "Systems", "iOS", "iOS,Android", top="topOs", noun="operating system"),
     Dimension("device", "Devices", "phone", "phone", OneOf(("phone", "tablet", "desktop"))),
     Dimension("language", "Languages", "German", "de", Languages()),
+    Dimension("kind", "Clicks and scans", SCAN, SCAN, OneOf((CLICK, SCAN)), least=2),
 )
 BY_NAME = {dimension.name: dimension for dimension in DIMENSIONS}
 TITLES = {dimension.name: dimension.title for dimension in DIMENSIONS}

@@ -17,6 +17,7 @@ from linkmgr.qr.image import FORMATS, ImageSpec
 from linkmgr.repository import qr
 from linkmgr.request import pool
 from linkmgr.settings import settings
+from linkmgr.visits import scans
 
 bp = Blueprint("qr_image", __name__)
 
@@ -42,7 +43,9 @@ def image(code: str) -> Response:
 
 def of_url(url: str, size: str | None) -> Response:
     form, max_pixels = requested_format(), requested_size(size)
-    spec = qr_image.image_spec(url, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels)
+    spec = qr_image.image_spec(
+        f"{url}?{scans.OWN}", "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels
+    )
     return _respond(spec, lambda: (spec, None))
 
 

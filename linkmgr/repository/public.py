@@ -18,10 +18,18 @@ def _enabled(owned: Row | None) -> Row | None:
 
 
 def qr_code(host: str | None, code: str) -> Row:
+    """`target_branded` is True if the target is on a branded domain, and `is_own_link` if it is a short URL of a link
+    of the owner, on our hosts."""
     code_row = row(
         """
         SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
-               EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded
+               EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded,
+               type = 'link' AND EXISTS (
+                   SELECT FROM aliases a
+                     JOIN links l ON l.id = link_id
+                     LEFT JOIN domains d ON d.id = a.domain_id
+                    WHERE a.alias = substring(data #>> '{}' FROM '^https?://[^/?#]+/([A-Za-z0-9_-]+)$')
+                      AND l.user_id = qrs.user_id AND (host_of(data #>> '{}') = d.host) IS NOT FALSE) AS is_own_link
           FROM qrs
           JOIN users u ON u.id = user_id
          WHERE code = %(code)s

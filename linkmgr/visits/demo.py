@@ -38,14 +38,14 @@ def _pick(random: Random, weights: dict[Any, int]) -> Any:
     return random.choices(list(weights), list(weights.values()))[0]
 
 
-def _visit(random: Random, user_id: int, targets: dict[int, int], midnight: datetime) -> Visit:
-    target, country, bot = _pick(random, targets), _pick(random, _COUNTRIES), _pick(random, _BOTS)
+def _visit(random: Random, user_id: int, targets: dict[tuple[int, str], int], midnight: datetime) -> Visit:
+    (target, kind), country, bot = _pick(random, targets), _pick(random, _COUNTRIES), _pick(random, _BOTS)
     browser, system, device = (bot, UNKNOWN, UNKNOWN) if bot else _pick(random, _AGENTS)
     referrer = DIRECT if bot else _pick(random, _REFERRERS)
     at = midnight + timedelta(hours=_pick(random, dict(enumerate(_HOURS))), seconds=random.randrange(3600))
     visitor = f"{random.randrange(1000):032x}"
     return Visit(target, user_id, at.timestamp(), visitor, country, referrer, browser, system, social(referrer),
-                 bot=bool(bot), device=device, language=_pick(random, _LANGUAGES))  # fmt: skip
+                 bot=bool(bot), device=device, language=_pick(random, _LANGUAGES), kind=kind)  # fmt: skip
 
 
 def add(user_id: int) -> None:
@@ -53,14 +53,14 @@ def add(user_id: int) -> None:
     without this service."""
     targets = rows(
         """
-        SELECT id FROM links WHERE user_id = %(user_id)s
+        SELECT id, 'click' AS kind FROM links WHERE user_id = %(user_id)s
          UNION ALL
-        SELECT id FROM qrs WHERE user_id = %(user_id)s AND type <> 'wifi'
+        SELECT id, 'scan' FROM qrs WHERE user_id = %(user_id)s AND type <> 'wifi'
          ORDER BY id
         """,
         user_id=user_id,
     )
-    weights = {target["id"]: 1000 // number for number, target in enumerate(targets, 1)}
+    weights = {(target["id"], target["kind"]): 1000 // number for number, target in enumerate(targets, 1)}
     random, now = Random(7), datetime.now(UTC)  # noqa: S311 - not for security
     made = [
         _visit(random, user_id, weights, midnight)

@@ -19,11 +19,11 @@ from flask import Flask
 from linkmgr import metrics
 from linkmgr.fields import languages
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.dimensions import MAX_LABEL, UNKNOWN
+from linkmgr.fields.dimensions import CLICK, MAX_LABEL, SCAN, UNKNOWN
 from linkmgr.fields.urls import is_own_host
 from linkmgr.request import request as web_request
 from linkmgr.settings import settings, this_app
-from linkmgr.visits import bots, geoip
+from linkmgr.visits import bots, geoip, scans
 from linkmgr.visits.queue import VisitQueue
 from linkmgr.visits.targets import device_type, preferred_languages
 
@@ -64,25 +64,28 @@ class Visit:
     device: str = UNKNOWN
     city: str = UNKNOWN
     language: str = UNKNOWN
+    kind: str = CLICK
 
 
 def init_app(app: Flask) -> None:
     app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
-def record(environ: Environ, tracked_id: int, user_id: int) -> None:
-    """Record the request as a visit of the user's target, unless it is a HEAD request or a prefetch."""
-    if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ):
+def record(environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False) -> None:
+    """Record the request as a visit of the user's target, unless it is a HEAD request or a prefetch, or behind a scan
+    that was counted."""
+    if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ) or scans.is_counted(environ, user_id):
         return
     try:
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
-        queue.add(_visit(environ, tracked_id, user_id))
+        kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
+        queue.add(_visit(environ, tracked_id, user_id, kind))
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)
 
 
-def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
+def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     private = _wants_privacy(environ)
     referrer = None if private else _referrer(environ)
@@ -98,6 +101,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
         referrer=referrer or DIRECT,
         social=social(referrer),
         city=_label(location.city),
+        kind=kind,
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
         **_client(agent),
     )

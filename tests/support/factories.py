@@ -88,7 +88,7 @@ def _visit(sql: Sql, tracked_id: int) -> dict[str, Any]:
     )[0]
     visit = {"tracked_id": tracked_id, "at": time.time(), "visitor": "", "country": "Germany", "referrer": "t.co",
              "browser": "Firefox", "os": "Linux", "device": "desktop", "city": "Berlin", "language": "German",
-             "bot": False}  # fmt: skip
+             "kind": "click", "bot": False}  # fmt: skip
     return owner | visit
 
 

@@ -29,6 +29,7 @@ class Visited(NamedTuple):
     os: str = "Linux"
     device: str = "desktop"
     language: str = "German"
+    kind: str = "click"
     bot: bool = False
 
 

@@ -1,5 +1,6 @@
 """The period of a page, and the numbers of one or many targets in it: the chart, and the tables with bars."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -148,8 +149,8 @@ def numbers(kind: str, row_id: int) -> Row:
     period = requested()
     selected: Row = {kind: row_id} | period.query
     rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
-    with_label = {row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN)}
-    shown = {d.name: d.title for d in DIMENSIONS if d.name in with_label or not d.is_optional}
+    known = Counter(row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN))
+    shown = {d.name: d.title for d in DIMENSIONS if known[d.name] >= d.least}
     return {
         "chart": chart,
         "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},

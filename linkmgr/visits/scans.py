@@ -1,0 +1,44 @@
+"""Marks in the query of short URLs that tell scans from clicks, and count one visitor once.
+
+The QR code of a link has the mark OWN. A QR code that leads to a short URL of its owner counts the scan, so its
+redirect adds a signed mark, with which the link does not count the same visitor again. It is for one path of one user
+and works for MAX_AGE, so that nobody can hide the clicks of a link with it.
+"""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+
+from linkmgr.settings import this_app
+
+OWN = "qr"
+MAX_AGE = 600  # seconds; a visitor may type the password of the link first
+_COUNTED = "scanned"
+
+
+def _serializer() -> URLSafeTimedSerializer:
+    config = this_app().config
+    return URLSafeTimedSerializer([*config["SECRET_KEY_FALLBACKS"], config["SECRET_KEY"]], salt="linkmgr scans")
+
+
+def as_counted(url: str, user_id: int) -> str:
+    """Return the short URL with the mark of a visitor whose scan is counted."""
+    mark = _serializer().dumps([user_id, urlsplit(url).path])
+    return f"{url}?{_COUNTED}={mark}"
+
+
+def is_counted(environ: dict[str, Any], user_id: int) -> bool:
+    """Return True if the request has the mark for its path and the user."""
+    name, _, mark = environ["QUERY_STRING"].partition("=")
+    if name != _COUNTED:
+        return False
+    try:
+        return bool(_serializer().loads(mark, max_age=MAX_AGE) == [user_id, environ["PATH_INFO"]])
+    except BadSignature:
+        return False
+
+
+def is_of_own_code(environ: dict[str, Any]) -> bool:
+    """Return True if the QR code of the link was scanned."""
+    return OWN in environ["QUERY_STRING"].split("&")
