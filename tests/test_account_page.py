@@ -43,7 +43,7 @@ def test_it_shows_the_use_of_each_limit(
     assert use_of(page, "QR codes") == "0 no limit"
     assert "<dd>1,000,000 per minute <small>More get the status 429.</small></dd>" in page
     assert "90 days" in page
-    assert use_of(page, "Clicks this month") == "1,234 of 10,000"
+    assert use_of(page, "Visits this month") == "1,234 of 10,000"
 
 
 def test_a_feature_that_the_plan_lacks_is_marked(

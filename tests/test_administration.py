@@ -55,7 +55,7 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     sql("INSERT INTO jobs (kind, argument, attempts, due) VALUES ('unknown', '{}', 5, 'infinity') RETURNING id")
     page = words(get(browser, ROOT))
     sql("DELETE FROM jobs RETURNING id")
-    assert "1 click in the last 30 minutes" in page
+    assert "1 visit in the last 30 minutes" in page
     figures = dict(re.findall(r"<dt>([^<]+)</dt><dd[^>]*>([^<]*)</dd>", page))
     assert (figures["Users"], figures["Links"], figures["Visits waiting"]) == ("2", "1", "0")
     assert (figures["Jobs waiting"], figures["Jobs that fail"]) == ("1", "1")

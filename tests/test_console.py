@@ -106,14 +106,18 @@ def test_the_limit_of_the_plan_is_shown_before_and_when_it_is_reached(
 def test_the_first_page_shows_clicks_and_what_they_belong_to(
     console: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
 ) -> None:
-    assert "Clicks of your links appear here." in get(console, "/console")
+    assert "Visits of your links appear here." in get(console, "/console")
     link_id, other = factories.link(sql, alice.id), factories.link(sql, bob.id)
     store([visit(link_id, days, country="France", referrer="") for days in range(25)])
     store([visit(link_id, 40) for _ in range(20)] + [visit(other)])
     code = factories.qr(sql, alice.id)
-    store([visit(code, 1, country="France")])
+    store([visit(code, 1, country="France", kind="scan")])
     page = get(console, "/console")
-    assert "26 clicks in the last 28 days, 30 % more than before" in page
+    assert "26 visits in the last 28 days</bdi>" in page, "the period before began before the first visit"
+    store([visit(link_id, 60)])
+    page = get(console, "/console")
+    assert "26 visits in the last 28 days, 30 % more than before" in page
+    assert "25 clicks and 1 scan" in page
     assert f'<a href="/console/links/{link_id}">' in page
     assert f'<a href="/console/qrs/{code}">' in page
     assert '<a href="/console/statistics?dimension=target">Show all' in page

@@ -85,7 +85,7 @@ def test_a_channel_shows_the_clicks_and_visitors_of_its_links_and_codes(
     alice.post(f"/api/channel/{channel}/assign/qr/{code}")
     store([Visited(row_id, datetime.now(UTC)) for row_id in (link, code, code, factories.link(sql, alice.id))])
     page = get(console, f"/console/channels/{channel}")
-    assert "3 clicks in the last 28 days" in page
-    assert "<div><dt>clicks</dt><dd>3</dd></div><div><dt>unique visitors</dt><dd>2</dd></div>" in page
+    assert "3 visits in the last 28 days" in page
+    assert "<div><dt>visits</dt><dd>3</dd></div><div><dt>unique visitors</dt><dd>2</dd></div>" in page
     assert f"/console/statistics?dimension=country&amp;channel={channel}" in page
     assert console.get(f"/console/channels/{theirs}").status_code == 404

@@ -57,7 +57,7 @@ client.post("/login", data={"email": "alice@example.com", "password": "correct h
 for path in (f"/console/links/{link}", "/console/statistics"):
     assert "Schemes" in client.get(path).text, path
 page = client.get("/console/statistics?dimension=scheme&second=browser&scheme=https").text
-assert "Schemes: https" in page and "2 clicks" in page
+assert "Schemes: https" in page and "2 visits" in page
 
 exported = export_account()
 client.delete(f"/api/url/{link}/delete", headers=alice)  # its alias becomes free

@@ -10,7 +10,7 @@ from linkmgr.settings import settings
 # By kind in the table `usage`: its label, and the member of the plan's limits that limits it.
 USAGE_KINDS = {
     "links": ("Links", "links"),
-    "clicks": ("Clicks this month", "clicks"),
+    "clicks": ("Visits this month", "clicks"),
     "qrs": ("QR codes", None),
     "bios": ("Bio pages", None),
     "domains": ("Branded domains", "domain"),

@@ -17,7 +17,9 @@ def overview(
 ) -> list[Row]:
     """Count the clicks of a link or QR code, of the MANY newest of a campaign or channel, or else of the account: in
     each of the buckets, and of the top labels. The rows of buckets have an empty `dimension`, and the number of the
-    bucket as label. Those with the dimension `total` have all clicks and visitors, which records of links have."""
+    bucket as label. Those with the dimension `total` have all clicks and visitors, which records of links have, and the
+    one with the dimension `first` has the time of the first visit in seconds since the epoch, as exactly as it is
+    kept."""
     return replica_rows(
         """
         WITH account AS (
@@ -47,7 +49,18 @@ def overview(
              UNION ALL
             SELECT dimension, label, visits
               FROM tracked,
-                   tracked_counts(ids, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}'))
+                   tracked_counts(ids, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}')),
+        firsts AS (
+            SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
+              FROM (SELECT unit, (SELECT at FROM account_rollups r
+                                   WHERE user_id = id AND dimension = '' AND r.unit = units.unit AND NOT bot
+                                   ORDER BY at LIMIT 1) AS at
+                      FROM account, (VALUES ('day'), ('quarter')) AS units (unit)
+                     UNION ALL
+                    SELECT unit, (SELECT at FROM tracked_rollups r
+                                   WHERE tracked_id = id AND r.unit = units.unit AND NOT bot
+                                   ORDER BY at LIMIT 1)
+                      FROM tracked, unnest(ids) AS id, (VALUES ('day'), ('quarter')) AS units (unit)) stored)
         SELECT dimension, label, clicks::bigint
           FROM (SELECT dimension, label, sum(visits) AS clicks,
                        row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
@@ -61,6 +74,11 @@ def overview(
                LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
          WHERE %(kind)s IN ('campaign', 'channel', 'qr')
          GROUP BY label
+         UNION ALL
+        SELECT 'first', '',
+               extract(epoch FROM CASE WHEN quarter < day + interval '1 day' THEN quarter ELSE day END)::bigint
+          FROM firsts
+         WHERE day IS NOT NULL
          ORDER BY dimension, clicks DESC, label
         """,
         user_id=user_id,

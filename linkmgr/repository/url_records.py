@@ -5,6 +5,7 @@ from typing import Any
 
 from linkmgr.db.statements import Row, replica_row, row, rows
 from linkmgr.errors import existing
+from linkmgr.fields.dimensions import SCAN
 from linkmgr.fields.short_urls import ShortUrl, short_url
 from linkmgr.repository import visits
 from linkmgr.repository.tables import BATCH
@@ -33,6 +34,7 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int) -> Row:
 
 
 def read_named(user_id: int, link_id: int) -> Row:
+    """Return a link whose campaign and channels have their names, and of its clicks those that are `scans`."""
     stored = row(
         """
         SELECT l.*,
@@ -48,7 +50,8 @@ def read_named(user_id: int, link_id: int) -> Row:
         link_id=link_id,
     )
     link = existing(stored, "link")
-    return to_record(link) | {name: link[name] for name in ("campaign", "channel")}
+    scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
+    return to_record(link) | {name: link[name] for name in ("campaign", "channel")} | {"scans": scans}
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:

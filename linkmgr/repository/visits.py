@@ -17,7 +17,7 @@ DETAILED_DAYS = 400  # older rollups have only days
 TOTALS = ("clicks", "visitors", "top_labels")  # columns
 _LABELS = {
     "unbounded": [dimension.name for dimension in DIMENSIONS if not dimension.labels.is_bounded],
-    "tops": [*TOPS.values(), "social"],
+    "tops": [*TOPS.values(), "social", "kind"],
     "other": OTHER,
 }
 ADD = """

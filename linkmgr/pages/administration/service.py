@@ -1,4 +1,4 @@
-"""The state of the service, its settings without secrets, and the clicks of the last minutes."""
+"""The state of the service, its settings without secrets, and the visits of the last minutes."""
 
 import platform
 import re
@@ -56,5 +56,5 @@ def service() -> str:
         python=platform.python_version(),
         settings=_settings(),
         has_clicks=any(bucket.clicks for bucket in buckets),
-        chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes"),
+        chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes", noun="visit"),
     )

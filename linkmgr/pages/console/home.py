@@ -1,4 +1,4 @@
-"""The first page: shorten URLs, and the clicks of the last 28 days."""
+"""The first page: shorten URLs, and the visits of the last 28 days."""
 
 import re
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
 
 def _numbers(targets: int) -> Row:
     period = periods.named(f"{DAYS}d", datetime.now(UTC))
-    rows, chart, labels = periods.count(period, dimensions=["country", "referrer"], limit=_TOP)
+    rows, chart, labels = periods.count(period, dimensions=["country", "referrer", "kind"], limit=_TOP)
     is_large = min(chart["total"], targets * DAYS) > _MAX_COMPARED
     busiest = max(chart["marks"], key=itemgetter("clicks"))["start"].isoformat() if is_large else None
     rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)

@@ -11,7 +11,7 @@ from flask import g, url_for
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.dimensions import BY_NAME, DIMENSIONS, UNKNOWN
+from linkmgr.fields.dimensions import BY_NAME, DIMENSIONS, SCAN, UNKNOWN
 from linkmgr.fields.periods import (
     MAX_DAYS,
     UNITS,
@@ -138,11 +138,26 @@ def count(
     )
     counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
     counts[len(before)] = 0  # after the elapsed part
+    first = next((row["clicks"] for row in rows if row["dimension"] == "first"), period.now.timestamp())
+    is_comparable = edges[0].timestamp() >= first
     buckets = [
-        charts.Bucket(start, counts.get(len(before) + number, 0), counts.get(min(number, len(before)), 0))
+        charts.Bucket(
+            start,
+            counts.get(len(before) + number, 0),
+            counts.get(min(number, len(before)), 0) if is_comparable else 0,
+        )
         for number, start in enumerate(starts, 1)
     ]
-    return rows, period.chart(buckets, noun_of(kind)), labels
+    chart = period.chart(buckets, noun_of(kind), second="before" if is_comparable else "")
+    scans = sum(row["clicks"] for row in rows if (row["dimension"], row["label"]) == ("kind", SCAN))
+    return rows, chart | {"parts": _parts(chart, scans)}, labels
+
+
+def _parts(chart: Row, scans: int) -> str:
+    """Return how many of the visits are scans, in words, if they can be."""
+    if chart["noun"] == "visit":
+        return f"{charts.count(chart['total'] - scans)} and {charts.count(scans, 'scan')}" if chart["total"] else ""
+    return f"of which {charts.count(scans, 'scan')}" if chart["noun"] == "click" and scans else ""
 
 
 def numbers(kind: str, row_id: int) -> Row:
@@ -173,7 +188,8 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
 
 
 def noun_of(kind: str) -> str:
-    return "scan" if kind == "qr" else "click"
+    """Return what the visits of a row of this kind are, or those of the account. Visits are clicks and scans."""
+    return {"qr": "scan", "channel": "visit", "": "visit"}.get(kind, "click")
 
 
 def label(dimension: str, text: str) -> str:

@@ -96,7 +96,7 @@ def _count(selection: PageQuery) -> tuple[str, list[stats.Report]]:
 def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
     period, noun = selection.period, periods.noun_of(selection.kind)
     if not over_time:
-        return periods.count(period)[1]
+        return periods.count(period, dimensions=["kind"], limit=MAX_LABELS)[1]
     [report] = over_time
     visitors = report.totals.get("visitors")
     drawn = [
