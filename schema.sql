@@ -230,13 +230,14 @@ END $$;
 -- that the requests of a user do not wait for each other. `kind` is the table, or 'visits YYYY-MM' for the recorded
 -- visits of a month, which have one part, or 'imported visits YYYY-MM' for those that imports added in it. The foreign
 -- key rejects new rows of a deleted user. `last_added` is the number of visits that the last statement added: fewer than
--- it received once the plan's limit is reached.
+-- it received once the plan's limit is reached, which is the time `full_since`.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
     kind       text    NOT NULL,
     part       integer NOT NULL DEFAULT 0,
     total      bigint  NOT NULL,
     last_added bigint  NOT NULL DEFAULT 0,
+    full_since timestamptz,
     PRIMARY KEY (user_id, kind, part)
 ) WITH (fillfactor = 50);
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from flask import Flask
@@ -13,6 +14,7 @@ from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.pages import ROWS, by_link, console_rules, get, signed_in, visit, words
+from tests.support.targets import Target
 from tests.support.visited import Store
 
 
@@ -100,7 +102,8 @@ def test_the_limit_of_the_plan_is_shown_before_and_when_it_is_reached(
     page = shorten(console, "https://example.com/a\nhttps://example.com/b")
     assert box(page) == ["https://example.com/b"]
     assert "You have reached your plan&#39;s limit of 100 links." in page
-    assert "Near the limit of your plan" in page
+    assert "Limit of your plan reached" in page
+    assert "Near the limit of your plan" not in page
 
 
 def test_the_first_page_shows_clicks_and_what_they_belong_to(
@@ -124,6 +127,29 @@ def test_the_first_page_shows_clicks_and_what_they_belong_to(
     assert "<bdi>France</bdi>" in page
     assert "<bdi>Germany</bdi>" not in page
     assert page.count(", not complete yet</title>") == 1
+
+
+def test_pages_with_figures_say_since_when_the_plan_counts_no_more(
+    app: Flask, register: Callable[..., Client], sql: Sql
+) -> None:
+    sql("""INSERT INTO plans (name, free, limits)
+           SELECT 'Tiny', false, jsonb_set(limits::jsonb, '{clicks}', '2') FROM plans WHERE name = 'Free' RETURNING 1""")
+    tina = register("tina", plan="Tiny")
+    link, target = factories.link(sql, tina.id), Target(app, sql, tina.id)
+    console = signed_in(app, "tina@example.com")
+    paths = ("/console", f"/console/links/{link}", "/console/statistics", f"/console/qrs/{target.id}")
+    for number in (1, 2):
+        target.visit()
+        assert target.clicks == number
+        assert not [path for path in paths if "are not counted" in get(console, path)]
+    target.visit()
+    assert target.clicks == 2
+    for path in paths:
+        page = get(console, path)
+        assert f"Visits since {datetime.now(UTC):%b %-d, %Y} are not counted: your plan counts 2 in a month." in page
+        assert f", counted until {datetime.now(UTC):%b %-d, %Y}<" in page or path == paths[1]
+    sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{clicks}', '9') WHERE name = 'Tiny' RETURNING 1")
+    assert not [path for path in paths if "are not counted" in get(console, path)]
 
 
 def test_clicks_of_a_deleted_link_have_a_row_without_a_link(

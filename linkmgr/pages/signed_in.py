@@ -56,6 +56,14 @@ def when(text: str) -> str:
     return f"{number} {unit}{'' if number == 1 else 's'} ago"
 
 
+def day(text: str) -> str:
+    return f"{_local(text):%b %-d, %Y}"
+
+
+def minute(text: str) -> str:
+    return f"{_local(text):%b %-d, %Y, %H:%M}"
+
+
 def exact(text: str) -> str:
     at = _local(text)
     return f"{at.replace(tzinfo=None).isoformat(' ', 'seconds')} {at:%Z}"

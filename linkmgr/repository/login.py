@@ -74,12 +74,16 @@ def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
     the sign-in link that created the session, and `lacks_password` until the user sets a first password. `count` is the
     number of pages of the user in the current window, with this one, and `seconds` the time until the window ends, both
-    None if Redis counts. `used` has the number of rows of each kind."""
+    None if Redis counts. `used` has the number of rows of each kind. Visits are not counted since `uncounted_since`, if
+    the plan counts no more in this month."""
     return run_repeatable(
         """
         WITH session AS (
             SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
                    by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
+                   (SELECT full_since FROM usage_parts
+                     WHERE usage_parts.user_id = accounts.id AND kind = 'visits ' || to_char(now(), 'YYYY-MM')
+                       AND NOT admin AND total >= nullif((limits ->> 'clicks')::bigint, 0)) AS uncounted_since,
                    (SELECT coalesce(json_object_agg(kind, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND kind NOT LIKE 'visits %%') AS used
               FROM sessions

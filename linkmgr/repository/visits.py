@@ -38,18 +38,20 @@ ADD = """
          WHERE id IN (SELECT user_id FROM batch)),
     -- NULL as the limit means unlimited: least() and greatest() ignore it.
     month AS (
-        INSERT INTO usage_parts AS u (user_id, kind, total, last_added)
+        INSERT INTO usage_parts AS u (user_id, kind, total, last_added, full_since)
         SELECT user_id,
                CASE WHEN %(imported)s THEN 'imported ' ELSE '' END || CASE WHEN bot THEN 'bots ' ELSE 'visits ' END
                    || to_char(now(), 'YYYY-MM') AS kind,
-               least(count(*), max_clicks), least(count(*), max_clicks)
+               least(count(*), max_clicks), least(count(*), max_clicks), CASE WHEN count(*) > max_clicks THEN now() END
           FROM batch
           JOIN plan USING (user_id)
          GROUP BY user_id, bot, max_clicks
          ORDER BY user_id, kind
         ON CONFLICT (user_id, kind, part) DO UPDATE
-           SET (total, last_added) = (
-               SELECT u.total + added, added
+           SET (total, last_added, full_since) = (
+               SELECT u.total + added, added,
+                      CASE WHEN added < excluded.last_added OR excluded.full_since IS NOT NULL
+                           THEN coalesce(u.full_since, now()) END
                  FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
                          FROM plan
                         WHERE user_id = u.user_id) remaining)

@@ -33,7 +33,7 @@ def blueprint(name: str, url_prefix: str) -> Blueprint:
 
 
 bp = blueprint("console", "/console")
-for function in (signed_in.when, signed_in.exact, signed_in.to_control):
+for function in (signed_in.when, signed_in.day, signed_in.minute, signed_in.exact, signed_in.to_control):
     bp.add_app_template_filter(function)
 
 

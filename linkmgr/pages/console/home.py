@@ -69,7 +69,12 @@ def _page(links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) ->
     usage = [] if account["admin"] else plan_use.usage(account)
     return render_template(
         "console/home.html",
-        near=[item for item in usage if item.limit and item.used >= _NEAR * item.limit],
+        near={
+            "Limit of your plan reached": [use for use in usage if use.limit and use.used >= use.limit],
+            "Near the limit of your plan": [
+                use for use in usage if use.limit and _NEAR * use.limit <= use.used < use.limit
+            ],
+        },
         links_used=account["used"].get("links", 0),
         links=links,
         refused=refused,

@@ -23,7 +23,7 @@ from linkmgr.fields.periods import (
     start_of_day,
 )
 from linkmgr.fields.query import query_choice, query_text
-from linkmgr.pages import charts
+from linkmgr.pages import charts, signed_in
 from linkmgr.repository import console_numbers
 from linkmgr.repository.visits import DETAILED_DAYS
 
@@ -67,7 +67,7 @@ class Period(NamedTuple):
         return self.now.astimezone(g.zone).date().isoformat()
 
     def chart(self, buckets: list[charts.Bucket], noun: str, **others: str) -> Row:
-        return charts.chart(
+        chart = charts.chart(
             [bucket for bucket in buckets if bucket.start <= self.now],
             unit=self.unit,
             period=self.name,
@@ -75,6 +75,10 @@ class Period(NamedTuple):
             is_current=self.span.until > self.now,
             **others,
         )
+        since = g.account["uncounted_since"]
+        if since and signed_in.parse_utc(since) < self.span.until:
+            chart["title"] += f", counted until {signed_in.day(since)}"
+        return chart
 
 
 def _parse_date(name: str) -> date | None:
