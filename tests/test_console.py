@@ -132,8 +132,10 @@ def test_the_first_page_shows_clicks_and_what_they_belong_to(
 def test_pages_with_figures_say_since_when_the_plan_counts_no_more(
     app: Flask, register: Callable[..., Client], sql: Sql
 ) -> None:
-    sql("""INSERT INTO plans (name, free, limits)
-           SELECT 'Tiny', false, jsonb_set(limits::jsonb, '{clicks}', '2') FROM plans WHERE name = 'Free' RETURNING 1""")
+    sql("""
+        INSERT INTO plans (name, free, limits)
+        SELECT 'Tiny', false, jsonb_set(limits::jsonb, '{clicks}', '2') FROM plans WHERE name = 'Free' RETURNING 1
+        """)
     tina = register("tina", plan="Tiny")
     link, target = factories.link(sql, tina.id), Target(app, sql, tina.id)
     console = signed_in(app, "tina@example.com")
@@ -150,6 +152,19 @@ def test_pages_with_figures_say_since_when_the_plan_counts_no_more(
         assert f", counted until {datetime.now(UTC):%b %-d, %Y}<" in page or path == paths[1]
     sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{clicks}', '9') WHERE name = 'Tiny' RETURNING 1")
     assert not [path for path in paths if "are not counted" in get(console, path)]
+
+
+def test_the_owner_of_an_expired_link_is_told_where_to_edit_it(
+    app: Flask, console: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    for user, theirs in ((alice, True), (bob, False)):
+        link = factories.link(sql, user.id)
+        [row] = sql("UPDATE links SET expires = '2020-01-01' WHERE id = %(id)s RETURNING alias", id=link)
+        for viewer, owned in ((console, theirs), (app.test_client(), False)):
+            answer = viewer.get(f"/{row['alias']}")
+            assert answer.status_code == 410
+            assert (f'href="/console/links/{link}/edit"' in answer.text) == owned
+            assert ("It is your link." in answer.text) == owned
 
 
 def test_clicks_of_a_deleted_link_have_a_row_without_a_link(

@@ -45,6 +45,7 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
     assert marks in (None, page.count('<g class="mark">'))
     for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits", ">28d<", ">Last week<"):
         assert text in page
+    assert re.search(r">[A-Z][a-z]{2} \d+, 20\d\d, \d\d:\d\d</time></th><td>Germany", page), "the time of a visit"
 
 
 def test_the_page_of_a_link_names_its_campaign_its_channels_and_its_targets(

@@ -36,6 +36,7 @@ WORDS = {
     "os": ("Linux", "iOS"),
     "device": ("desktop", "phone"),
     "language": ("German", "Spanish"),
+    "kind": ("click", "scan"),
 }
 
 

@@ -23,7 +23,7 @@ from linkmgr.repository import public
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
 from linkmgr.visits import bots, geoip, record, targets
-from linkmgr.web import security_headers
+from linkmgr.web import security_headers, sessions
 
 bp = Blueprint("short", __name__)
 bp.after_request(security_headers.prevent_caching)
@@ -88,7 +88,9 @@ def visit(alias: str) -> ResponseReturnValue:
     if link is None:
         return _bio(alias)
     if link["expired"]:
-        return render_template("link_expired.html"), HTTPStatus.GONE
+        viewer = sessions.current()
+        owned = link["id"] if viewer and viewer["user_id"] == link["user_id"] else None
+        return render_template("link_expired.html", owned=owned), HTTPStatus.GONE
     if link["password_hash"] or request.method == "POST":
         return _password_page(link)
     if _shows_preview(link, _user_agent()):

@@ -1,7 +1,12 @@
+// A box with data-unchosen, which has the focus at first, leaves the keys to the page until something is in it or it is chosen.
+for (const box of document.querySelectorAll("[data-unchosen]"))
+  for (const name of ["pointerdown", "blur", "input"]) box.addEventListener(name, () => delete box.dataset.unchosen);
+
 // Keys: "/" focuses the search, "n" makes a new row, "?" lists the keys, Escape closes the dialog and the menu, which browsers do. Links with
 // data-dialog open a dialog instead of their page. A page with data-reload is loaded again after so many seconds.
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
+  const box = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (event.ctrlKey || event.metaKey || event.altKey || (box && (box.value || !("unchosen" in box.dataset)))) return;
   const control = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
   if (!control) return;
   event.preventDefault();
