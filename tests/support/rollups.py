@@ -43,7 +43,7 @@ _PAIRS = {
               FROM (SELECT *, row_number() OVER (PARTITION BY tracked_id, dimension
                                                  ORDER BY visits DESC, label COLLATE "C") AS rank
                       FROM {TRACKED} WHERE unit = 'all' AND NOT bot
-                       AND dimension IN ('country', 'referrer', 'browser', 'os', 'social')) ranked
+                       AND dimension IN ('country', 'referrer', 'browser', 'os', 'social', 'kind')) ranked
              WHERE rank <= 10""",
         """SELECT tracked_id, d.key, l.key, l.value::bigint
              FROM totals, json_each(top_labels) d, json_each_text(d.value) l""",

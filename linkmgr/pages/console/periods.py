@@ -168,8 +168,8 @@ def numbers(kind: str, row_id: int) -> Row:
     period = requested()
     selected: Row = {kind: row_id} | period.query
     rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
-    known = Counter(row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN))
-    shown = {d.name: d.title for d in DIMENSIONS if known[d.name] >= d.least}
+    label_counts = Counter(row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN))
+    shown = {d.name: d.title for d in DIMENSIONS if label_counts[d.name] >= d.least}
     return {
         "chart": chart,
         "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},
