@@ -101,6 +101,18 @@ def test_it_is_read_without_a_key_and_created_only_once(anonymous: Client, make_
     assert elsewhere["servers"] == [{"url": public}]
 
 
+def test_a_part_has_the_operations_of_some_sections_and_is_valid(anonymous: Client) -> None:
+    part = anonymous.http.get("/api/openapi.json?tags=Links,Statistics").get_json()
+    validate(part)
+    tags = {tag for methods in part["paths"].values() for operation in methods.values() for tag in operation["tags"]}
+    assert tags == {"Links", "Statistics"}
+    assert part["paths"]["/api/urls"] == document()["paths"]["/api/urls"]
+    assert not {"Pixel", "Webhook"} & part["components"]["schemas"].keys()
+    refused = anonymous.get("/api/openapi.json?tags=Link")
+    assert (refused.status_code, refused.get_json()["code"]) == (400, "invalid")
+    assert "Links, " in refused.get_json()["message"]
+
+
 def test_it_does_not_delay_the_start() -> None:
     script = "import sys, app; sys.exit('linkmgr.openapi.document' in sys.modules)"
     environment = {"LINKMGR_SECRET_KEY": "unused" * 6, "LINKMGR_DATABASE_URL": "postgresql://unused"}

@@ -12,10 +12,19 @@ from flask import Blueprint, Flask, Response, make_response, render_template, re
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
+from linkmgr.fields.query import Parameter, values_of
 from linkmgr.settings import settings, this_app
 from linkmgr.web import security_headers
 from linkmgr.web.operation import operation
 
+_QUERY = {
+    "tags": Parameter(
+        "The titles of sections. The response then has only their operations, for programs that cannot read all.",
+        lambda _name, text: set(text.split(",")),
+        is_list=True,
+        examples=["Links,Statistics"],
+    )
+}
 docs_bp, document_bp = Blueprint("docs", __name__), Blueprint("openapi", __name__)
 
 
@@ -33,10 +42,14 @@ def _document(app: Flask) -> bytes:
 
 
 @document_bp.get("/openapi.json")
-@operation("public", "document.get", {"type": "object"}, has_etag=True)
+@operation("public", "document.get", {"type": "object"}, has_etag=True, query=_QUERY)
 def document() -> AnyResponse:
     """Read this document."""
+    from linkmgr.openapi.part import part_of  # noqa: PLC0415
+
     content = _document(this_app())
+    if tags := values_of(_QUERY)["tags"]:
+        content = orjson.dumps(part_of(orjson.loads(content), tags))
     response = Response(content, mimetype="application/json")
     response.set_etag(hashlib.sha256(content).hexdigest()[:32])
     response.cache_control.no_cache = True
