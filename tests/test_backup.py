@@ -106,7 +106,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
     settings = {"rate_limit": MANY, "base_url": "https://go.example.org", "serve_loopback": "1"}
     base = serve("--workers", "1", **settings)
     own = call(base, busy.key, "/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True})["key"]
-    own_pixel = call(base, own, "/api/pixel/add", {"type": "bing", "name": "own", "tag": "1"})["id"]
+    own_code = call(base, own, "/api/qr/add", {"type": "text", "data": "own"})["id"]
     writers = [
         Writer(base, busy.key, "pixel", {"type": "bing", "tag": "1"}),
         Writer(base, busy.key, "qr", {"type": "text", "data": "hello"}),
@@ -135,7 +135,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
         old, new = listed(base, busy.key, path, name), listed(again, busy.key, path, name)
         assert set(acknowledged) <= set(new) <= set(old)
         assert new == {key: old[key] for key in new}
-    assert listed(again, own, "/api/pixels", "pixels").keys() == {own_pixel}, "the dump has the views of such keys"
+    assert listed(again, own, "/api/qr", "qrs").keys() == {own_code}, "the dump has the views of such keys"
     assert call(again, busy.key, f"/api/user/{busy.id}") == call(base, busy.key, f"/api/user/{busy.id}")
     assert call(again, busy.key, "/api/pixel/add", {"type": "bing", "name": "new", "tag": "1"})["error"] == 0
 

@@ -13,11 +13,13 @@ from flask import Flask
 
 from linkmgr.imports import services
 from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.repository import users
 from tests.support.foreign import Answer, answering, publish, server
 
 HOST = "s.example.org"
 KEY = "token-of-ada"
 AT = "2026-02-04T12:04:57.000Z"
+OWNER = "importer"
 
 Respond = Callable[[str, dict[str, str], BaseHTTPRequestHandler], Any]
 Start = Callable[..., list[str]]
@@ -43,8 +45,9 @@ def service(respond: Respond, requests: list[str]) -> Answer:
 
 
 @pytest.fixture
-def start_service(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start_service(app: Flask, register: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Start a service, and return the list of its requests."""
+    register(OWNER)
     with ExitStack() as stack:
 
         def start(respond: Respond | None = None, answer: Answer | None = None, host: str = HOST) -> list[str]:
@@ -59,7 +62,7 @@ def start_service(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start
 
 def read(source: str, address: str = f"http://{HOST}", token: str = KEY) -> list[ImportRow]:
     """Return all rows of a service, page by page."""
-    service, rows, cursor = services.connect(source, address, token, 1), list[ImportRow](), None
+    service, rows, cursor = services.connect(source, address, token, users.find_id(OWNER)), list[ImportRow](), None
     while True:
         page = service.page(json.loads(json.dumps(cursor)), len(rows))
         rows += service.rows(page, len(rows) + 1)
