@@ -42,8 +42,8 @@ def normalized(archive: bytes) -> Files:
                 line[member] = [places[other][row] for row in value] if isinstance(value, list) else (
                     places[other].get(value)
                 )  # fmt: skip
-            if kind == "links" and isinstance(line["type"], int):
-                line["type"] = places["splash"][line["type"]]
+            if kind == "links" and str(line["type"]).isdecimal():
+                line["type"] = places["splash"][int(line["type"])]
             if kind == "links" and str(line["type"]).startswith("overlay-"):
                 line["type"] = f"overlay {places['overlays'][int(line['type'].removeprefix('overlay-'))]}"
     targets = places["links"] | {row: -1 - place for row, place in places["qr"].items()}
