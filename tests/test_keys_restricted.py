@@ -203,7 +203,7 @@ def test_a_link_of_a_key_refers_to_all_rows_of_its_user(alice: Client, make_rest
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     pixel, splash = factories.pixel(sql, alice.id), factories.splash(sql, alice.id)
     _, domain = branded(sql, alice)
-    members = {"campaign": campaign, "channel": [channel], "pixels": [pixel], "type": splash, "domain": domain}
+    members = {"campaign": campaign, "channel": [channel], "pixels": [pixel], "type": str(splash), "domain": domain}
     link = client.add("/api/url/add", {"url": URL} | members)
     details = client.get(f"/api/url/{link}").get_json()["details"]
     assert {name: details[name] for name in members} == members

@@ -107,7 +107,9 @@ def test_creating_keys_only_create(app: Flask, world: World, with_scopes: WithSc
     with app.app_context():
         client = with_scopes(world.clients["owner"], [name for name in scopes.names() if name.endswith(":create")])
     for call in KEYED:
-        creates = call.method == "POST" and call.path.endswith(("/add", "/webhooks", "/imports", "/bulk"))
+        creates = call.method == "POST" and call.path.endswith(
+            ("/add", "/webhooks", "/imports", "/imports/service", "/bulk")
+        )
         allowed = ask(client, call, rows_of(call, world)).status_code != 403
         # The example of a new key gives more than its maker has.
         assert allowed == (creates and actor(call) == "owner") or call.path == "/api/key/add", call

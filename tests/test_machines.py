@@ -78,7 +78,7 @@ def test_the_contract_holds_over_several_machines(
         stage = added if call.path.endswith("/add") else changed
         caller = site.client(stage.caller(call))
         sql("UPDATE users SET email = username || '@example.com'")  # two examples have the same one
-        answer = caller.call(call.method, stage.path(call), stage.bodies(call)[0])
+        answer = caller.call(call.method, stage.path(call), stage.bodies(call)[0], **call.upload)
         assert answer.status_code == 200, call
 
 

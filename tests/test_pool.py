@@ -23,11 +23,15 @@ from tests.support.worlds import World, ask
 # The operations whose examples take long, by the code of their error if no place is free.
 LONG = {
     "export_busy": """
-        GET /api/users  GET /api/imports/{import_id}/errors  GET /api/urls/export  GET /api/qr/export
-        GET /api/campaigns/export  GET /api/channels/export  GET /api/pixels/export  GET /api/splash/export
-        GET /api/overlay/export  GET /api/bio/export  GET /api/domains/export
-        GET /api/overlay/answers/export  GET /api/url/{link_id}/visits/export  GET /api/qr/{qr_id}/visits/export
-        GET /api/account/export""",
+        GET /api/users  GET /api/imports/{import_id}/errors  GET /api/imports/{import_id}/errors.csv
+        GET /api/account/export  GET /api/urls/export  GET /api/qr/export  GET /api/campaigns/export
+        GET /api/channels/export  GET /api/pixels/export  GET /api/splash/export  GET /api/overlay/export
+        GET /api/bio/export  GET /api/domains/export  GET /api/overlay/answers/export
+        GET /api/url/{link_id}/visits/export  GET /api/qr/{qr_id}/visits/export  GET /api/urls/export.csv
+        GET /api/qr/export.csv  GET /api/campaigns/export.csv  GET /api/channels/export.csv
+        GET /api/pixels/export.csv  GET /api/splash/export.csv  GET /api/overlay/export.csv
+        GET /api/bio/export.csv  GET /api/domains/export.csv  GET /api/overlay/answers/export.csv
+        GET /api/url/{link_id}/visits/export.csv  GET /api/qr/{qr_id}/visits/export.csv""",
     "password_busy": "POST /api/user/add",
 }
 LONG_PAGES = {

@@ -45,6 +45,13 @@ class Call:
         """Return the kinds of rows in the path, named as in tests/support/factories.py."""
         return re.findall(r"{(\w+)_id}", self.path)
 
+    @property
+    def upload(self) -> dict[str, Any]:
+        """Return a file for an operation that takes one."""
+        return (
+            {"data": "Long URL\nhttps://example.com/", "content_type": "text/csv"} if self.operation.is_upload else {}
+        )
+
     def path_of(self, ids: list[int]) -> str:
         remaining = iter(ids)
         return re.sub(r"{\w+}", lambda _: str(next(remaining)), self.path)

@@ -93,4 +93,4 @@ def over(calls: list[Call]) -> pytest.MarkDecorator:
 
 
 def ask(client: "Client", call: Call, ids: list[int]) -> TestResponse:
-    return client.call(call.method, call.path_of(ids), call.example)
+    return client.call(call.method, call.path_of(ids), call.example, **call.upload)
