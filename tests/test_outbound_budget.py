@@ -18,6 +18,7 @@ from tests.support.foreign import answering, publish, server
 from tests.support.foreign_services import HOST, KEY, Start, shlink
 from tests.support.imported import import_of, sale, send
 from tests.support.imported import shlink as rows_of
+from tests.support.repeated import under
 from tests.support.targets import wait_until
 
 DOMAINS = [{"id": number, "domain": f"https://go{number}.example.com"} for number in range(1, 6)]
@@ -83,6 +84,23 @@ def test_an_import_waits_when_its_user_has_asked_too_many_hosts(
     assert (limited.status_code, limited.get_json()["code"]) == (429, "fetches_limited")
     assert 0 < int(limited.headers["Retry-After"]) <= 3600
     assert len(asked) == 4
+
+
+def test_a_request_under_a_key_counts_too_and_holds_no_transaction_while_a_host_answers(
+    alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbound_budget, "PER_HOUR", 2)
+    states: list[str] = []
+
+    def answer(request: Any) -> None:
+        states.extend(row["state"] for row in sql("SELECT state FROM pg_stat_activity WHERE state LIKE 'idle in%%'"))
+        answering(b"no image")(request)
+
+    with server(answer) as port:
+        publish(monkeypatch, {"go1.example.com:80": port})
+        body = TEXT | {"logo": "http://go1.example.com/logo.png"}
+        codes = [alice.post("/api/qr/add", body, **under(f"key-{number}")).status_code for number in range(3)]
+    assert (codes, states) == ([400, 400, 429], [])
 
 
 def test_pages_of_a_service_have_a_budget_of_their_own(

@@ -19,6 +19,8 @@ def spend_page(user_id: int) -> None:
 
 
 def _spend(bucket: str, limit: int) -> None:
-    counter = rate_windows.count(bucket, window=_HOUR)
-    if counter["count"] > limit:
-        raise AppError("fetches_limited", limit=f"{limit:,}", seconds=max(1, counter["seconds"]))
+    """Count a request. The transaction of the request does not begin for it, and does not undo it."""
+    if rate_windows.spend(bucket, 1, limit=limit, window=_HOUR) is None:
+        current = rate_windows.counts([bucket], window=_HOUR)
+        seconds = max(1, current[0]["seconds"]) if current else 1
+        raise AppError("fetches_limited", limit=f"{limit:,}", seconds=seconds)
