@@ -12,6 +12,7 @@ from gunicorn.http.body import CHUNK_EXT_RE
 
 _MAX_FRAMING = 16 << 10  # bytes of sizes, extensions and trailers
 _PAYLOAD = 64  # bytes of a chunk that allow one more byte of framing
+_MAX_ALLOWED = 64 << 10  # bytes of framing that are still allowed, however large the payload is
 _SIZE = re.compile(rb"\r\n([0-9A-Fa-f]{1,20})(;.*)?", re.DOTALL)
 
 
@@ -32,7 +33,7 @@ def take_chunks(received: bytearray, body: bytearray, parse_trailers: Callable[.
         if not line or (line[2] and not CHUNK_EXT_RE.fullmatch(line[2])):
             raise errors.InvalidChunkSize(received[:end])
         size = int(line[1], 16)
-        allowed += size // _PAYLOAD - end - 2
+        allowed = min(allowed + size // _PAYLOAD - end - 2, _MAX_ALLOWED)
         del received[: end + 2 if size else end]
         yield from take(received, body, size)
     if end := (yield from _find(received, b"\r\n\r\n", 0, allowed)):
@@ -42,6 +43,7 @@ def take_chunks(received: bytearray, body: bytearray, parse_trailers: Callable[.
 
 def _find(received: bytearray, end: bytes, start: int, most: int) -> Generator[bool, None, int]:
     while (index := received.find(end, start)) < 0 and len(received) <= most:
+        start = max(start, len(received) - len(end) + 1)  # what has been searched is not searched again
         yield False
     if not 0 <= index <= most:
         raise OverflowError("the framing of the chunks is too large")
