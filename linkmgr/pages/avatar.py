@@ -31,7 +31,7 @@ def _color(hue: float, lightness: float) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=256)
 def _render(username: str) -> bytes:
-    pool.take("image_busy")
+    pool.take_for_image()
     hue = hashlib.sha256(username.encode()).digest()[0] / 256
     gradient = Image.linear_gradient("L").resize((SIZE, SIZE))
     image = ImageOps.colorize(gradient, _color(hue, 0.38), _color(hue + 0.06, 0.29))

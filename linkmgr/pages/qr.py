@@ -34,7 +34,6 @@ def image(code: str) -> Response:
 
     def read(*, with_logo: bool) -> tuple[ImageSpec, bytes | None]:
         row = qr.image_source(branded.host(), code, with_logo=with_logo)
-        pool.count_for(row["user_id"])
         return _spec(code, row, *options), row.get("logo")
 
     # The code may change between the two reads, and the tag must match the logo.
@@ -65,7 +64,7 @@ def _respond(spec: ImageSpec, read: Callable[[], tuple[ImageSpec, bytes | None]]
 
 
 def _render(spec: ImageSpec, logo: bytes | None) -> bytes:
-    pool.take("image_busy")
+    pool.take_for_image()
     content = qr_image.render(spec, logo)
     if len(_kept) >= _MAX_KEPT:
         _kept.clear()

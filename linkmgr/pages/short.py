@@ -216,7 +216,6 @@ def qr_code(alias: str, size: str | None = None) -> Response:
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise AppError("image_missing")
-    pool.count_for(link["user_id"])
     return qr.of_url(_short_url(link), size or query_text("size"))
 
 

@@ -83,7 +83,7 @@ def _correction(logo_hash: bytes | None) -> str:
 @lru_cache(maxsize=128)
 def _code(payload: str, correction: str) -> tuple[bytes, ...]:
     """Return the rows of the code. A byte is 1 for a dark module, 0 for a light one."""
-    pool.take("image_busy")
+    pool.take_for_image()
     code = segno.make(payload, error=correction, micro=False, encoding="utf-8")
     return tuple(bytes(row) for row in code.matrix)
 

@@ -16,7 +16,7 @@ from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.request import request as web_request
 
 MANY_ROWS = 10_000  # rows that a request reads without a place
-_HOLDER, _USER = "linkmgr.place", "linkmgr.place_user"  # keys of the WSGI environment
+_HOLDER, _HOLDER_OF_PLACE = "linkmgr.place", "linkmgr.place_holder"  # keys of the WSGI environment
 _lock = threading.Lock()
 _holders: list[object] = []
 _places = 2
@@ -27,9 +27,9 @@ def resize(threads: int) -> None:
     _places = max(1, threads // 2)
 
 
-def count_for(user_id: int) -> None:
-    """Count the place of this request for the owner of what a visitor requests."""
-    web_request.current().environ[_USER] = user_id
+def count_for(holder: object) -> None:
+    """Count the place of this request for another holder, such as the owner of what a visitor requests."""
+    web_request.current().environ[_HOLDER_OF_PLACE] = holder
 
 
 def take(busy: str, own_busy: str = "") -> None:
@@ -37,7 +37,7 @@ def take(busy: str, own_busy: str = "") -> None:
     if the user has as many as allowed."""
     if not has_request_context() or _HOLDER in (environ := web_request.current().environ):
         return
-    holder = environ.get(_USER) or web_request.user_id() or web_request.network()
+    holder = environ.get(_HOLDER_OF_PLACE) or web_request.user_id() or web_request.network()
     with _lock:
         is_own = _holders.count(holder) >= max(1, _places // 2)
         if is_own or len(_holders) >= _places:
@@ -50,6 +50,13 @@ def take(busy: str, own_busy: str = "") -> None:
 def take_for(rows: int, busy: str) -> None:
     if rows > MANY_ROWS:
         take(busy)
+
+
+def take_for_image() -> None:
+    """Take a place to draw an image. Those that any client can request have half of the places together."""
+    if has_request_context() and web_request.user_id() is None:
+        count_for("images")
+    take("image_busy")
 
 
 def keep() -> ExitStack:

@@ -9,12 +9,12 @@ from linkmgr.request import pool
 
 
 @contextmanager
-def taken(app: Flask, *users: int) -> Iterator[None]:
-    """Let each of these users have a request that takes long."""
+def taken(app: Flask, *holders: object) -> Iterator[None]:
+    """Let each of these have a request that takes long."""
     with ExitStack() as requests:
-        for user_id in users:
+        for holder in holders:
             requests.enter_context(app.test_request_context("/"))
-            pool.count_for(user_id)
+            pool.count_for(holder)
             pool.take("busy")
         yield
 
