@@ -154,7 +154,7 @@ def test_the_image_of_a_short_link_has_a_format_and_a_size(alice: Client) -> Non
         assert (answer.status_code, answer.mimetype) == (200, qr_image.FORMATS[form])
         image = pixels(answer.data, form)
         assert fits(image, size)
-        assert decoded(image).text == f"{BASE_URL}{path.removesuffix('/qr')}"
+        assert decoded(image).text == f"{BASE_URL}{path.removesuffix('/qr')}?qr"
 
 
 @pytest.mark.parametrize("code", ["x", "%00", "a%00b", "%ED%A0%80", "x" * 3000, "%D9%A3", "a'b", "..", "a%2Fb"])

@@ -92,8 +92,8 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     links.LinkType: lambda _field, stage: st.sampled_from(
         [
             *((kind, kind) for kind in ("direct", "frame", "splash", f"overlay-{stage.ids['overlay']}")),
-            (stage.ids["splash"], stage.ids["splash"]),
-            (str(stage.ids["splash"]), stage.ids["splash"]),
+            (stage.ids["splash"], str(stage.ids["splash"])),
+            (str(stage.ids["splash"]), str(stage.ids["splash"])),
         ]
     ),
     links.Targets: lambda field, _: _targets(field),
