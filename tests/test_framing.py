@@ -3,6 +3,7 @@
 import random
 import re
 import socket
+from typing import Any
 
 import h11
 import pytest
@@ -151,3 +152,22 @@ def test_heads_frame_bodies_as_h11_reads_them(unlimited: str) -> None:
         ):  # fmt: skip
             sent = HEAD.replace(b"HTTP/1.1", b"HTTP/" + version) + lines + b"\r\n" + body + NEXT
             assert served(unlimited, sent) in (understood(sent), [False]), (version, lines)
+
+
+class Searched(bytearray):
+    """Bytes that count how many of them were searched."""
+
+    number = 0
+
+    def find(self, found: Any, start: Any = 0, /) -> int:  # type: ignore[override]
+        self.number += len(self) - start
+        return super().find(found, start)
+
+
+def test_each_byte_of_the_framing_is_searched_a_few_times_however_it_arrives() -> None:
+    received, sent = Searched(), 10_000
+    taking = framing.take_chunks(received, bytearray(), lambda *_, **__: None)
+    for byte in b"1;a=" + b"x" * sent:
+        received.append(byte)
+        assert next(taking, True) is False
+    assert received.number < 5 * sent
