@@ -134,3 +134,10 @@ def test_checks_of_passwords_of_links_are_limited_even_if_all_are_correct(app: F
     sender = {"REMOTE_ADDR": "198.51.100.7"}
     other = app.test_client().post(link.path, data={"password": "open sesame"}, environ_base=sender)
     assert other.status_code == 303
+
+
+def test_a_cursor_behind_many_visits_of_one_moment_needs_a_place(app: Flask, alice: Client, short: Make) -> None:
+    path = f"/api/url/{short().id}/visits?after=20991231T235959.999999-"
+    with full(app):
+        assert alice.get(f"{path}0").status_code == 200
+        assert alice.get(f"{path}999999999").get_json()["code"] == "stats_busy"

@@ -91,7 +91,9 @@ def delete(qr_id: int) -> Json:
     return ok("QR Code has been deleted successfully.")
 
 
-_VISITS = operation("qr:read", "qr.listVisits", VISITS, query=PARAMETERS, restricted=("own_only", "domains"))
+_VISITS = operation(
+    "qr:read", "qr.listVisits", VISITS, query=PARAMETERS, errors=("stats_busy",), restricted=("own_only", "domains")
+)
 
 
 @bp.get("/qr/<id:qr_id>/visits")

@@ -11,6 +11,7 @@ from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import page_limit, parameters
 from linkmgr.repository import visit_list, visits
 from linkmgr.repository.stats_scope import Owner
+from linkmgr.request import pool
 from linkmgr.resources import shapes
 from linkmgr.resources.resource import prose
 from linkmgr.settings import settings
@@ -167,6 +168,8 @@ def list_visits(tracked_id: int, *, what: str, as_csv: bool = False) -> Json | R
     """Answer /api/url/:id/visits and /api/qr/:id/visits."""
     sent, limit = parameters(queries.VISITS), page_limit()
     bots = queries.BOTS[sent["bots"]]
+    if sent["after"]:
+        pool.take_for(sent["after"][1], "stats_busy")  # visits of one moment, which are read and left out
     page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=sent["after"], bots=bots)
     if as_csv or csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))

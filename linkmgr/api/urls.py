@@ -192,7 +192,14 @@ def delete(link_id: int) -> Json:
     return ok("Link has been deleted successfully.")
 
 
-_VISITS = operation("links:read", "links.listVisits", VISITS, query=PARAMETERS, restricted=("own_only", "domains"))
+_VISITS = operation(
+    "links:read",
+    "links.listVisits",
+    VISITS,
+    query=PARAMETERS,
+    errors=("stats_busy",),
+    restricted=("own_only", "domains"),
+)
 
 
 @bp.get("/url/<id:link_id>/visits")
