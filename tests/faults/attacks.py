@@ -120,7 +120,7 @@ def _add_visits(deployment: Deployment) -> None:
     for number in range(100):
         deployment.link(f"stats-{secrets.token_hex(8)}-{number}")
     deployment.database.query(
-        "SELECT create_partition(now() - make_interval(days => 30 * n)) FROM generate_series(0, 12) n"
+        "SELECT create_partition(now() - make_interval(months => n)) FROM generate_series(0, 12) n"
     )
     deployment.database.query(_VISITS, user_id=deployment.user_id)
 
