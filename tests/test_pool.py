@@ -90,15 +90,22 @@ def many(alice: Client, sql: Sql) -> None:
         ("/api/urls?order=click", True),
         ("/console/links?q=a", True),
         ("/console/links?status=public", True),
+        ("/console/campaigns/{campaign}", True),
+        ("/console/statistics?campaign={campaign}", True),
+        ("/api/stats?campaign={campaign}&by=time:day", True),
         ("/console/links", False),
         ("/api/urls", False),
+        ("/api/stats?by=time:day", False),
     ],
 )
-def test_searches_of_many_links_need_a_place(app: Flask, alice: Client, bob: Client, path: str, is_long: bool) -> None:
+def test_searches_and_sums_of_many_links_need_a_place(
+    app: Flask, alice: Client, bob: Client, sql: Sql, *, path: str, is_long: bool
+) -> None:
     of_alice, of_bob = (signed_in(app, f"{name}@example.com") for name in ("alice", "bob"))
 
     def get(client: Client, browser: FlaskClient) -> TestResponse:
-        return client.get(path) if path.startswith("/api") else browser.get(path)
+        url = path.format(campaign=ROWS["campaigns"](sql, client.id))
+        return client.get(url) if path.startswith("/api") else browser.get(url)
 
     with full(app):
         refused = get(alice, of_alice)

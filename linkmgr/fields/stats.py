@@ -40,6 +40,10 @@ class Selection:
     def count(self) -> int:
         return sum(value is not None for value in (self.ids, self.campaign, self.channel, self.domain))
 
+    @property
+    def has_group(self) -> bool:
+        return {self.campaign, self.channel, self.domain} != {None}
+
 
 @dataclass(frozen=True)
 class Query:

@@ -152,7 +152,7 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
     if owner.everyone and selection.count:
         raise invalid("user=all counts everything: send it without ids, campaign, channel, domain", field="user")
     members = {"ids": selection.ids, "campaign": selection.campaign, "channel": selection.channel}
-    if named or owner.everyone or {selection.campaign, selection.channel, selection.domain} != {None}:
+    if named or owner.everyone or selection.has_group:
         own_domain = selection.domain is not None and is_own_host(selection.domain)
         facts = _read(owner, parts=selection.count, domain=selection.domain, own_domain=own_domain, **members)
     else:

@@ -14,8 +14,8 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.stats import BOTS, MAX_ROWS, Query
-from linkmgr.repository import stats_counts, stats_scope
+from linkmgr.fields.stats import BOTS, MAX_ROWS, Query, Selection
+from linkmgr.repository import link_lists, stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
 from linkmgr.request import pool
 
@@ -228,17 +228,22 @@ def _is_heavy(count: _Count) -> bool:
     return days > MAX_SUM_DAYS and bool({*count.query.dimensions, *count.query.filters})
 
 
-def report(owner: Owner, query: Query) -> Report:
+def _scope(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
+    if selection.has_group:
+        pool.take_for(link_lists.number_of(owner.user_id), "stats_busy")
     with _bounded():
-        scope = stats_scope.read(owner, query.selection)
-    return _report(owner, query, scope)
+        return stats_scope.read(owner, selection, named=named)
+
+
+def report(owner: Owner, query: Query) -> Report:
+    return _report(owner, query, _scope(owner, query.selection))
 
 
 def reports(owner: Owner, queries: list[Query]) -> tuple[str, list[Report]]:
     """Return the name of what all queries select, or "" for the account, and the report of each. Visitors of the
     account and of many links, which take long to count, are left out unless the filters need the visits anyway."""
+    scope = _scope(owner, queries[0].selection, named=True)
     with _bounded():
-        scope = stats_scope.read(owner, queries[0].selection, named=True)
         is_bounded = queries[0].selection.ids or any(map(_needs_visits, queries))
         if not is_bounded and (
             scope.tracked_ids is None or any(_is_heavy(_plan(owner, query, scope)) for query in queries)

@@ -13,6 +13,7 @@ from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import lines
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.repository import channels, console_queries
+from linkmgr.request import pool
 
 _PROPOSED = 30  # of each kind
 _MAX_URL = 2048
@@ -33,6 +34,7 @@ class GroupForm(Form):
         return self._assign(row_id) if request.method == "POST" else self._show(row_id)
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
+        pool.take_for(g.account["used"].get("links", 0), "stats_busy")
         row = console_queries.group(g.user_id, self.resource.path, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
         return render_template(
