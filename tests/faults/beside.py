@@ -35,6 +35,7 @@ _STORED = """
 class Attack(NamedTuple):
     title: str
     inject: Callable[[Deployment], object]
+    max_stored: int = 64 << 20  # bytes, of an attack that takes less than a minute
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Row:
     waits: dict[str, float]  # the longest one of each kind, in seconds
     memory: float
     stored: float  # bytes of the attacker's events, answers, failed rows and logos
+    max_stored: int
 
     @property
     def problems(self) -> list[str]:
@@ -51,7 +53,8 @@ class Row:
         return (
             [f"{kind} took {seconds:.1f} s; the limit is {most} s" for kind, seconds, most in slow]
             + [f"a worker uses {self.memory:.0f} MiB; the limit is {MAX_MEMORY} MiB"] * (self.memory > MAX_MEMORY)
-            + [f"{stored:.0f} MiB are stored; the limit is {MAX_STORED >> 20} MiB"] * (self.stored > MAX_STORED)
+            + [f"{stored:.0f} MiB are stored; the limit is {self.max_stored >> 20} MiB"]
+            * (self.stored > self.max_stored)
         )
 
     def __str__(self) -> str:
@@ -149,4 +152,4 @@ def run(database: Database, attack: Attack) -> Row:
             attack.inject(own)
         [(stored,)] = database.query(_STORED, user_id=own.user_id)
         waits = victim.waits | {"health": monitor.max_wait}
-        return Row(attack.title, waits, monitor.memory, float(stored))
+        return Row(attack.title, waits, monitor.memory, float(stored), attack.max_stored)

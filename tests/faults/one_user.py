@@ -17,7 +17,7 @@ from linkmgr import create_app
 from linkmgr.repository import outbox
 from linkmgr.repository.login import new_link
 from tests.faults.attacks import add_logo
-from tests.faults.beside import Attack, until
+from tests.faults.beside import MAX_STORED, Attack, until
 from tests.faults.deployment import TARGET, TIMEOUT, Deployment, answer, call, settings
 from tests.support.raw_http import chunk, many
 from tests.support.receivers import receiving
@@ -205,7 +205,7 @@ def _copied_logos(target: Deployment) -> None:
 ATTACKS = (
     Attack("8 bodies in chunks of one byte, 400 with chunk extensions of 4 MiB, without a key", _framed_bodies),
     Attack("30 bulk requests with a logo in each of 100 codes", _copied_logos),
-    Attack("events, answers and failed rows fill the disk", _fill_disk),
+    Attack("events, answers and failed rows fill the disk", _fill_disk, MAX_STORED),
     Attack("previews and imports of 20 MiB of blank lines, `;` and one line", _import_lines),
     Attack("SQL tables of 11,000 columns, a zip of 1 MiB with 1 GiB of lines", _import_memory),
     Attack("20 webhooks whose receiver takes 13.5 s", _slow_receivers),
