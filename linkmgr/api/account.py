@@ -50,7 +50,7 @@ def update(changes: Row) -> Response:
 
     Send `email`, `password` or both.
     """
-    if "password" in changes:
-        changes["password_hash"] = passwords.hashed(changes.pop("password"))
-    account = accounts.update(user_id(), **changes)
+    password = changes["password"]
+    password_hash = None if password is None else passwords.hashed(password)
+    account = accounts.update(user_id(), email=changes["email"], password_hash=password_hash)
     return updated("Account has been successfully updated.", account.pop("version"), data=account)

@@ -158,7 +158,7 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, webhook_id: int) -> Response:
     """Change a webhook."""
-    _require_admin(changes.get("events", []))
+    _require_admin(changes["events"] or [])
     _require_admin_for(webhook_id)
     return changed(Webhook, Webhook.change(user_id(), webhook_id, changes))
 

@@ -79,7 +79,7 @@ def add_plan(free: bool, limits: str, **options: str | None) -> None:
 def edit_plan(plan_id: int, limits: str, **options: str | None) -> None:
     """Change the given properties of a plan."""
     changes = _members(limits, options)
-    if not changes:
+    if all(value is None for value in changes.values()):
         raise click.UsageError("Nothing to change: use at least one option.")
     if problem := Plan.price_problem(changes | {"free": plans.read(plan_id)["free"]}):
         raise click.UsageError(problem)

@@ -74,12 +74,8 @@ def members_of(schema: type[Schema]) -> Collection[str]:
 
 @cache
 def _always_loaded(schema: type[Schema]) -> frozenset[str]:
-    drops_defaults = getattr(schema, "drops_defaults", False)
-    return frozenset(
-        name
-        for name, field in _instance(schema).load_fields.items()
-        if field.required or not (drops_defaults or field.load_default is missing)
-    )
+    fields = _instance(schema).load_fields.items()
+    return frozenset(name for name, field in fields if field.required or field.load_default is not missing)
 
 
 def _instance_for(schema: type[Schema], members: dict[str, Any]) -> Schema:
@@ -110,6 +106,8 @@ class New(Schema):
     """Body of a create. null and "" mean not sent; on update, "" clears an optional text."""
 
     unsent: ClassVar[tuple[str | None, ...]] = (None, "")
+    # Members that reads show, so that a client may send them back. True if they cannot be changed.
+    readable: ClassVar[dict[str, bool]] = {}
 
     class Meta:
         unknown = EXCLUDE

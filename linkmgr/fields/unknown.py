@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -48,15 +47,6 @@ def _meant(name: str, fields: Iterable[str]) -> str | None:
     return next((member for member in _MEANINGS.get(plain, ()) if member in fields), None)
 
 
-@cache
-def _shown(schema: type[Schema]) -> dict[str, bool]:
-    """Return the members that reads show and that a client can send back. The value is True if it cannot be changed."""
-    declared = {name: field.metadata for name, field in schema._declared_fields.items()}
-    shown = {name: bool(marks["fixed"]) for name, marks in declared.items() if marks.get("shown")}
-    also, fixed = getattr(schema, "also_shown", ()), getattr(schema, "fixed", ())
-    return shown | {name: name in fixed for name in also}
-
-
 def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str, Any], prefix: str = "") -> None:
     """Warn of members that are not in the schema, except those that a read of the record shows.
 
@@ -65,7 +55,7 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     """
     if not can_warn():
         return
-    shown = _shown(schema)
+    shown: dict[str, bool] = getattr(schema, "readable", {})
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):
         meant = _meant(name, fields)

@@ -7,6 +7,7 @@ from marshmallow import Schema, fields, missing
 
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema
+from linkmgr.resources.resource import Body
 from linkmgr.resources.shapes import json_of, or_null
 
 
@@ -19,7 +20,7 @@ def _allow_null(schema: JsonSchema) -> JsonSchema:
 
 
 def _default(field: fields.Field[Any]) -> Any:
-    if not isinstance(field.parent, New) or getattr(field.parent, "sent_on", "") == "update":
+    if not isinstance(field.parent, New) or (isinstance(field.parent, Body) and field.parent.is_update):
         return None
     default = field.metadata["default"]
     default = field.load_default if default is None else default

@@ -9,7 +9,6 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr import errors, keys
-from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.fields.periods import parse_zone, regional_zones
@@ -77,20 +76,20 @@ def _replace_key() -> str:
     return "This is your new API key. The old one no longer works."
 
 
-def _sent(member: str) -> Row:
-    return load(Account.updates(), {member: request.form.get(member, "")})
+def _sent(member: str) -> str:
+    return str(load(Account.updates(), {member: request.form.get(member, "")})[member])
 
 
 def _change_email() -> str:
-    changes = _sent("email")
+    email = _sent("email")
     confirm_password()
-    accounts.update(g.user_id, **changes)
-    return f"Your e-mail address is now {changes['email']}."
+    accounts.update(g.user_id, email=email)
+    return f"Your e-mail address is now {email}."
 
 
 def _change_password() -> str:
     """Change the password. Users who forgot it use a sign-in link: its session can set one, once and within an hour."""
-    password = _sent("password")["password"]
+    password = _sent("password")
     if not g.by_link:
         confirm_password()
     password_hash = passwords.hashed(password)

@@ -91,9 +91,8 @@ def batch(user_id: int, after: int) -> list[Row]:
 
 
 def _params(user_id: int, members: Row) -> Row:
-    unsent = dict.fromkeys(("name", "background", "foreground", "own_alias", "logo", "logo_source"))
     encoded = {"data": orjson.dumps(members["data"]).decode(), "user_id": user_id}
-    return unsent | members | encoded
+    return {"logo": None, "logo_source": None} | members | encoded
 
 
 def add(user_id: int, members: Row) -> Row:

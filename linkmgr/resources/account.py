@@ -7,7 +7,7 @@ from marshmallow import ValidationError, validates_schema
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Email, Matching, Password, Shown, Timestamp
 from linkmgr.fields.member import member
-from linkmgr.resources.resource import Resource, row_id
+from linkmgr.resources.resource import Body, Resource, row_id
 
 STATUSES = ("admin", "free", "pro")
 
@@ -17,7 +17,15 @@ class Username(Matching):
         super().__init__("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", **kwargs)
 
 
+class AccountBody(Body):
+    @validates_schema
+    def check_not_empty(self, data: Row, **_: object) -> None:
+        if not data:
+            raise ValidationError("Send email, password or both")
+
+
 class Account(Resource):
+    body = AccountBody
     about = """\
 `status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
 end of the plan, or `null` if it has none."""
@@ -40,8 +48,3 @@ end of the plan, or `null` if it has none."""
         "The new password. It ends the user's browser sessions and cancels unused sign-in links.",
         "correct horse battery",
     )
-
-    @validates_schema
-    def check_not_empty(self, data: Row, **_: object) -> None:
-        if not data:
-            raise ValidationError("Send email, password or both")

@@ -1,6 +1,7 @@
 """/api/campaigns and /api/campaign"""
 
 import secrets
+from typing import ClassVar
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
@@ -23,8 +24,7 @@ campaign is `public`. Responses to create and update contain the name as `domain
     noun = path = "campaign"
     plural = "campaigns"
     table = "campaigns"
-    also_shown = ("domain", "campaign")
-    fixed = ("domain",)
+    also_shown: ClassVar[dict[str, bool]] = {"domain": True, "campaign": False}
     rows = campaigns
 
     id = row_id()

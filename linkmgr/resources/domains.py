@@ -98,7 +98,7 @@ class Domain(Stored):
         """Raise an error unless the user can add the domain and it points to this service. Return False if the check is
         off."""
         with transaction.lazily(lambda: None):  # not committed: the database decides before other hosts are asked
-            cls.rows.add(user_id, cls.complete(members) | {"logo": b"", "is_checked": False})
+            cls.rows.add(user_id, members | {"logo": b"", "is_checked": False})
         if settings().domain_check == "off":
             return False
         outbound_budget.spend(user_id)
@@ -107,14 +107,14 @@ class Domain(Stored):
     @classmethod
     def add_checked(cls, user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
         logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
-        return cls.record(cls.rows.add(user_id, cls.complete(members) | {"logo": logo, "is_checked": is_checked}))
+        return cls.record(cls.rows.add(user_id, members | {"logo": logo, "is_checked": is_checked}))
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        logo = None
-        if "brandlogo" in members and members["brandlogo"] != cls.read(user_id, row_id)["brandlogo"]:
-            logo = logos.load(members["brandlogo"], member="brandlogo")
-        return cls.record(cls.rows.update(user_id, row_id, cls.complete(members) | {"logo": logo}))
+        source, logo = members["brandlogo"], None
+        if source is not None and source != cls.read(user_id, row_id)["brandlogo"]:
+            logo = logos.load(source, member="brandlogo")
+        return cls.record(cls.rows.update(user_id, row_id, members | {"logo": logo}))
 
     @classmethod
     def check_now(cls, user_id: int, row_id: int) -> str | None:

@@ -14,7 +14,7 @@ from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
-from linkmgr.resources.resource import Stored, prose, row_id
+from linkmgr.resources.resource import Body, Stored, prose, row_id
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
@@ -98,7 +98,8 @@ class KeyExpiry(Timestamp):
 
     def clean(self, text: str) -> str:
         time = super().clean(text)
-        if getattr(self.parent, "sent_on", "") == "create" and datetime.fromisoformat(time) <= datetime.now(UTC):
+        is_update = isinstance(self.parent, Body) and self.parent.is_update
+        if not is_update and datetime.fromisoformat(time) <= datetime.now(UTC):
             raise ValidationError("must be in the future. Send a later time, or none for a key that does not expire")
         return time
 
@@ -175,7 +176,7 @@ class Key(Stored):
     def create(cls, user_id: int, members: Row) -> Row:
         secret = keys.new_scoped_key()
         with transaction.in_transaction():
-            added = api_keys.add(user_id, cls.complete(members) | {"secret": secret})
+            added = api_keys.add(user_id, members | {"secret": secret})
             return cls.read(user_id, added["id"]) | {"key": secret}
 
     @staticmethod

@@ -12,7 +12,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import overlay
-from linkmgr.resources.resource import DETAIL, Stored, created, prose, row_id
+from linkmgr.resources.resource import DETAIL, Body, Stored, created, prose, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
@@ -20,7 +20,14 @@ MAX_CHOICES = 10  # of a poll
 _PAIRS = (("type", "message"), ("color", "background"))
 
 
+class OverlayBody(Body):
+    @validates_schema
+    def check_message(self, data: dict[str, Any], **_: Any) -> None:
+        _check_type(data.get("type"), data.get("message"))
+
+
 class Overlay(Stored):
+    body = OverlayBody
     about = prose(__file__, choices=MAX_CHOICES, answers=overlay.MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
@@ -65,10 +72,6 @@ class Overlay(Stored):
     )
     date = created()
 
-    @validates_schema
-    def check_message(self, data: dict[str, Any], **_: Any) -> None:
-        _check_type(data.get("type"), data.get("message"))
-
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
         _check_colors(members)
@@ -78,15 +81,16 @@ class Overlay(Stored):
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
         """If only a type or only a message was sent, or only one of the colors, check it with the stored other one
         while the row is locked, and undo the change if they do not suit each other."""
-        if all((one in members) == (other in members) for one, other in _PAIRS):
-            if "color" in members:
+        sent = {name for name, value in members.items() if value is not None}
+        if all((one in sent) == (other in sent) for one, other in _PAIRS):
+            if "color" in sent:
                 _check_colors(members)
             return super().change(user_id, row_id, members)
         before = cls.read(user_id, row_id)
         with transaction.in_transaction():
             after = super().change(user_id, row_id, members)
             _check_message(before, after)
-            if {"color", "background"} & members.keys():
+            if {"color", "background"} & sent:
                 _check_colors(after)
         return after
 

@@ -103,7 +103,7 @@ def _limit(field: Any) -> JsonSchema:
     return json | {name: field.metadata[name] for name in ("description", "examples")}
 
 
-class Plan(Resource, PlanLimits):  # type: ignore[misc]
+class Plan(Resource, PlanLimits):
     """A plan. Its forms have the limits as single members, and records have them in `limits`."""
 
     about = """\
@@ -154,18 +154,18 @@ setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
 
     @classmethod
     def change(cls, _: int, row_id: int, members: Row) -> Row:
-        plans.edit(row_id, **{"name": members.get("name")} | _to_columns(members))
+        plans.edit(row_id, name=members["name"], **_to_columns(members))
         return {"id": row_id}
 
     @staticmethod
     def price_problem(members: Row) -> str:
-        has_price = any(members.get(name, "").strip("0.") for name in PRICES)
+        has_price = any((members.get(name) or "").strip("0.") for name in PRICES)
         return "A free plan has no prices." if members["free"] and has_price else ""
 
 
 def _to_columns(members: Row) -> Row:
-    numbers = {name: float(members[name] or 0) for name in (*PRICES, "rate") if name in members}
-    return numbers | {"limits": {name: members[name] for name in LIMITS if name in members}}
+    numbers = {name: float(members[name] or 0) for name in (*PRICES, "rate") if members[name] is not None}
+    return numbers | {"limits": {name: members[name] for name in LIMITS if members[name] is not None}}
 
 
 class Subscription(New):

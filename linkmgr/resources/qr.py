@@ -108,30 +108,29 @@ class QrCode(Stored):
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
         """If a color was sent, check both while the row is locked, and undo the change if they are too similar."""
         stored = cls.read(user_id, row_id)
-        if members.get("logo") == stored["logo"]:
-            members.pop("logo", None)  # keep the image instead of fetching it again
+        if members["logo"] == stored["logo"]:
+            members["logo"] = None  # keep the image instead of fetching it again
         row = _prepare(stored["type"], members, image)
         old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
         with transaction.in_transaction():
             code = qr.update(user_id, row_id, row | {"old_name": old, "new_name": new})
-            if members.keys() & {"foreground", "background"}:
+            if members["foreground"] or members["background"]:
                 _check_colors(code)
         return code
 
     @classmethod
     def to_row(cls, new: Row, image: bytes | AppError | None = None) -> Row:
         """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was not loaded."""
-        sent = {name: value for name, value in new.items() if name != "logo" or value}
-        row = _prepare(new["type"], sent, image)
+        row = _prepare(new["type"], new | {"logo": new["logo"] or None}, image)
         _check_colors(row)
-        return {"name": qr_data.default_name(new["type"], row["data"])} | row
+        return row | {"name": row["name"] or qr_data.default_name(new["type"], row["data"])}
 
 
 def _prepare(code_type: str, members: Row, image: bytes | AppError | None) -> Row:
     """Replace the data by its stored form, and the logo by its image. Ignore a logo that cannot be reached."""
     data = qr_data.normalize(code_type, members["data"])
     row = members | {"data": data, "own_alias": qr_data.own_alias(code_type, data)}
-    return row if (source := row.pop("logo", None)) is None else row | _logo(source, image)
+    return row if (source := row.pop("logo")) is None else row | _logo(source, image)
 
 
 def _logo(source: str, image: bytes | AppError | None) -> Row:

@@ -4,11 +4,12 @@ A subclass of `Resource` declares all members in the order of its records. Field
 with `load_only` are sent only. Parsing is in the fields; what else there is to say of a member is in `member()`.
 """
 
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Unpack
 
-from marshmallow import fields, missing
+from marshmallow import Schema, fields, missing, post_load
 
 from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.fields.base import Id, Timestamp
@@ -49,8 +50,22 @@ def created(shown: str = "record list export") -> Timestamp:
     return member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00", shown=shown)
 
 
-class Resource(New):
+class Body(New):
+    """Body of a create or an update. When loaded, it has all its members: those that were not sent are None, or the ""
+    of a text that a create may leave empty."""
+
+    is_update: ClassVar[bool] = False
+    absent: ClassVar[Row] = {}  # the members of a body that sends none
+
+    @post_load
+    def complete(self, loaded: Row, **_: Any) -> Row:
+        return self.absent | loaded
+
+
+class Resource(Schema):
     """The members of a word, and what is said of it."""
+
+    body: ClassVar[type[Body]] = Body  # of its creates and updates
 
     noun: ClassVar[str]  # in sentences
     called: ClassVar[str] = ""  # in responses, if not the noun
@@ -59,26 +74,9 @@ class Resource(New):
     plural: ClassVar[str]  # path segment of the list
     table: ClassVar[str]  # of its rows
     file: ClassVar[str] = ""  # of its exports, without the extension, if it is not `plural`
-    also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
-    drops_defaults: ClassVar[bool] = False  # True if members with their default values are dropped from a create
+    # In responses to writes, so that a client may send them back. True if an update cannot change them.
+    also_shown: ClassVar[dict[str, bool]] = {}
     create_extras: ClassVar[tuple[str, ...]] = ("id",)  # beside the record, in the response to a create
-    sent_on: ClassVar[str] = ""  # "create" or "update" in the schemas of bodies
-
-    def __init__(self, only: tuple[str, ...] | None = None) -> None:
-        declared: dict[str, Any] = self._declared_fields
-        is_update = self.sent_on == "update"
-        left_out = [
-            name
-            for name, field in declared.items()
-            if self.sent_on and (field.dump_only or (is_update and field.metadata["fixed"]))
-        ]
-        super().__init__(only=only, exclude=left_out)
-
-    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
-        if self.sent_on == "update":
-            field_obj.required, field_obj.load_default = field_obj.metadata["needed"], missing
-        elif getattr(field_obj, "allow_empty", False) and field_obj.load_default is missing:
-            field_obj.load_default = ""
 
     @classmethod
     def subject(cls) -> str:
@@ -90,21 +88,38 @@ class Resource(New):
 
     @classmethod
     @cache
-    def creates(cls) -> type[New]:
-        return type(f"{cls.__name__}Create", (cls,), {"sent_on": "create"})
+    def creates(cls) -> type[Body]:
+        sent = {name: copy(field) for name, field in cls._declared_fields.items() if not field.dump_only}
+        absent = {name: "" if getattr(field, "allow_empty", False) else None for name, field in sent.items()}
+        return cls._body_of("Create", sent, absent=absent)
 
     @classmethod
     @cache
-    def updates(cls) -> type[New]:
-        return type(f"{cls.__name__}Update", (cls,), {"sent_on": "update", "unsent": (None,)})
+    def updates(cls) -> type[Body]:
+        declared: dict[str, Any] = cls._declared_fields
+        sent = {
+            name: copy(field) for name, field in declared.items() if not (field.dump_only or field.metadata["fixed"])
+        }
+        for field in sent.values():
+            field.required, field.load_default = field.metadata["needed"], missing
+        return cls._body_of("Update", sent, absent=dict.fromkeys(sent), is_update=True, unsent=(None,))
+
+    @classmethod
+    def _body_of(cls, suffix: str, sent: dict[str, Any], **attributes: Any) -> type[Body]:
+        shown = {name: field.metadata for name, field in cls._declared_fields.items() if field.metadata["shown"]}
+        readable = {name: bool(marks["fixed"]) for name, marks in shown.items()} | cls.also_shown
+        return type(f"{cls.__name__}{suffix}", (cls.body,), sent | {"readable": readable} | attributes)
 
     @classmethod
     @cache
     def defaults(cls) -> Row:
-        fields = cls.creates()().fields.items()
-        loaded = {name: field.load_default for name, field in fields if field.load_default is not missing}
-        stored = {name: field.metadata["default"] for name, field in fields if field.metadata["default"]}
-        return stored | {name: value for name, value in loaded.items() if not callable(value)}
+        body = cls.creates()
+        defaults = {name: value for name, value in body.absent.items() if value is not None}
+        for name, field in body().fields.items():
+            value = field.metadata["default"] or None if field.load_default is missing else field.load_default
+            if value is not None and not callable(value):
+                defaults[name] = value
+        return defaults
 
     @classmethod
     @cache
@@ -132,15 +147,6 @@ class Resource(New):
     @classmethod
     def extra_members(cls, row: Row, *, is_new: bool) -> Row:
         return {name: row[name] for name in cls.create_extras} if is_new else {}
-
-    @classmethod
-    @cache
-    def _unsent(cls) -> Row:
-        return dict.fromkeys(cls.creates()().fields)
-
-    @classmethod
-    def complete(cls, members: Row) -> Row:
-        return cls._unsent() | members
 
 
 class Stored(Resource):
@@ -170,11 +176,11 @@ class Stored(Resource):
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
-        return cls.record(cls.rows.add(user_id, cls.complete(members)))
+        return cls.record(cls.rows.add(user_id, members))
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        return cls.record(cls.rows.update(user_id, row_id, cls.complete(members)))
+        return cls.record(cls.rows.update(user_id, row_id, members))
 
     @classmethod
     def delete(cls, user_id: int, row_id: int, /) -> None:

@@ -1,6 +1,6 @@
 """/api/urls and /api/url"""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, post_load, validates_schema
 
@@ -25,7 +25,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records, urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, prose, row_id, with_statistics
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Body, Resource, created, prose, row_id, with_statistics
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 
@@ -58,15 +58,33 @@ _URLS = {"type": "object", "additionalProperties": _URL}
 _COUNT = {"type": "integer", "minimum": 0}
 
 
+class LinkBody(Body):
+    """Body of a link, which has only the members that were sent. That of a create has none with their defaults."""
+
+    @validates_schema
+    def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
+        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an update decides."""
+        is_ours = loaded.get("domain") == "" if self.is_update else not loaded.get("domain")
+        if is_ours and "custom" in loaded:
+            try:
+                refuse_own_words(loaded["custom"])
+            except ValidationError as error:
+                raise ValidationError(error.messages, "custom") from None
+
+    @post_load
+    def complete(self, loaded: Row, **_: Any) -> Row:
+        return loaded if self.is_update else _without_defaults(loaded)
+
+
 class Link(Resource):
+    body = LinkBody
     about = prose(__file__)
     noun = "link"
     path = "url"
     plural = "urls"
     table = "links"
     file = "links"
-    also_shown = ("short",)
-    drops_defaults = True
+    also_shown: ClassVar[dict[str, bool]] = {"short": False}
 
     id = row_id()
     alias = member(Shown({"type": "string"}), "", "summer")
@@ -242,20 +260,6 @@ class Link(Resource):
     @classmethod
     def extra_members(cls, row: Row, *, is_new: bool) -> Row:
         return {"id": row["id"], "shorturl": row["shorturl"], "short": row["shorturl"]}
-
-    @validates_schema
-    def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
-        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an update decides."""
-        is_ours = not loaded.get("domain") if self.sent_on == "create" else loaded.get("domain") == ""
-        if is_ours and "custom" in loaded:
-            try:
-                refuse_own_words(loaded["custom"])
-            except ValidationError as error:
-                raise ValidationError(error.messages, "custom") from None
-
-    @post_load
-    def drop_defaults(self, loaded: Row, **_: Any) -> Row:
-        return loaded if self.sent_on == "update" else _without_defaults(loaded)
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:

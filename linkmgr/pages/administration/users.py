@@ -92,7 +92,7 @@ class UserForm(Form):
 
     def add(self, _user_id: int, members: Row) -> Row:
         admin = members.pop("admin")
-        has_password = "password" in members
+        has_password = members["password"] is not None
         row = User.register(members, admin=admin)
         return row if has_password else row | {"secret": login.new_link(row["id"])}
 
