@@ -12,7 +12,10 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import updated, versioned
 
 bp = Blueprint("account", __name__)
-SECTION = Section("account", "Account", Account.about, lambda: shapes.records_of(Account))
+_ABOUT = """\
+`status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
+end of the plan, or `null` if it has none."""
+SECTION = Section("account", "Account", _ABOUT, lambda: shapes.records_of(Account))
 
 
 @bp.get("/account")

@@ -11,7 +11,10 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("bio", __name__)
-SECTION = Section("bio", "Bio pages", BioPage.about, lambda: shapes.records_of(BioPage), nouns={"bio": "bio page"})
+_ABOUT = """\
+A bio page is always on the host of this service. Plans do not limit their number; a custom alias needs the
+feature `alias`."""
+SECTION = Section("bio", "Bio pages", _ABOUT, lambda: shapes.records_of(BioPage), nouns={"bio": "bio page"})
 
 
 @bp.get("/bio")

@@ -26,11 +26,10 @@ from linkmgr.repository import bulk, bulk_changes, qr
 from linkmgr.request import request as web_request
 from linkmgr.resources import shapes
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import prose
 from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("bulk", __name__)

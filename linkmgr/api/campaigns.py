@@ -12,7 +12,11 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("campaigns", __name__)
-SECTION = Section("campaigns", "Campaigns", Campaign.about, lambda: shapes.records_of(Campaign))
+_ABOUT = """\
+`rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
+links, except those with the status `private`. Neither has links that have expired, and both work only while the
+campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
+SECTION = Section("campaigns", "Campaigns", _ABOUT, lambda: shapes.records_of(Campaign))
 
 _MEMBERS = shapes.members(Campaign)
 _NAMES = {"domain": _MEMBERS["name"], "campaign": _MEMBERS["name"]}

@@ -33,7 +33,10 @@ def _records() -> dict[str, JsonSchema]:
     return shapes.records_of(Channel) | {"ChannelItem": _ITEM}
 
 
-SECTION = Section("channels", "Channels", Channel.about, _records)
+_ABOUT = """\
+A channel collects links, bio pages and QR codes. Items are listed in the order in which they were added to the
+channel, newest first. `date` is the day on which the item itself was created."""
+SECTION = Section("channels", "Channels", _ABOUT, _records)
 
 
 class Assignment(New):

@@ -4,15 +4,18 @@ from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
+from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
 from linkmgr.resources import shapes
 from linkmgr.resources.domains import Domain
 from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("domains", __name__)
-SECTION = Section("domains", "Branded domains", Domain.about, lambda: shapes.records_of(Domain))
+SECTION = Section(
+    "domains", "Branded domains", prose(__file__, check=domain_check, fetch=fetch), lambda: shapes.records_of(Domain)
+)
 
 
 @bp.get("/domains")

@@ -13,7 +13,7 @@ from linkmgr.repository import plans, visit_list
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources import shapes
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Stored, prose
+from linkmgr.resources.resource import Stored
 from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
@@ -21,7 +21,7 @@ from linkmgr.web import csv
 from linkmgr.web import export as web_export
 from linkmgr.web.auth import user_id
 from linkmgr.web.export import BUSY, FORMATS
-from linkmgr.web.operation import Operation, Section, operation
+from linkmgr.web.operation import Operation, Section, operation, prose
 from linkmgr.web.responses import Json
 
 bp = Blueprint("export", __name__)

@@ -19,13 +19,12 @@ from linkmgr.outbound.service_api import DEADLINE
 from linkmgr.repository import import_rows, imports
 from linkmgr.request import request as web_request
 from linkmgr.resources import shapes
-from linkmgr.resources.resource import prose
 from linkmgr.web import csv as web_csv
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 from linkmgr.web.auth import user_id
 from linkmgr.web.export import BUSY
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, listing, ok, versioned
 
 bp = Blueprint("imports", __name__)

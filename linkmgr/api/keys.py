@@ -2,6 +2,7 @@
 
 from flask import Blueprint, Response
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Boolean
@@ -13,7 +14,7 @@ from linkmgr.request import scopes
 from linkmgr.resources import shapes
 from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("keys", __name__)
@@ -32,7 +33,7 @@ def _records() -> dict[str, JsonSchema]:
     return shapes.records_of(Key) | {"DefaultKey": _DEFAULT}
 
 
-SECTION = Section("keys", "Keys", Key.about, _records)
+SECTION = Section("keys", "Keys", prose(__file__, pattern=keys.SCOPED_PATTERN), _records)
 
 
 class DefaultKeyUpdate(New):

@@ -6,15 +6,18 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
 from linkmgr.repository import overlay
 from linkmgr.resources import shapes
-from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.overlay import MAX_CHOICES, Overlay
 from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("overlay", __name__)
 _ANSWER = shapes.record(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
 SECTION = Section(
-    "overlay", "CTA overlays", Overlay.about, lambda: shapes.records_of(Overlay) | {"OverlayAnswer": _ANSWER}
+    "overlay",
+    "CTA overlays",
+    prose(__file__, choices=MAX_CHOICES, answers=overlay.MAX_ANSWERS),
+    lambda: shapes.records_of(Overlay) | {"OverlayAnswer": _ANSWER},
 )
 
 

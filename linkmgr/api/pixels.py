@@ -11,7 +11,9 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("pixels", __name__)
-SECTION = Section("pixels", "Pixels", Pixel.about, lambda: shapes.records_of(Pixel))
+_ABOUT = """\
+Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
+SECTION = Section("pixels", "Pixels", _ABOUT, lambda: shapes.records_of(Pixel))
 
 
 @bp.get("/pixels")

@@ -10,9 +10,12 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("plans", __name__)
-SECTION = Section(
-    "plans", "Plans", Plan.about, lambda: shapes.records_of(Plan), tables={"Limits of a plan": "Plan.limits"}
-)
+_ABOUT = """\
+For administrators. Plans limit growth: adding a row beyond a count is a 400, and using a feature that is not `enabled`
+is a 403. Existing rows can still be read, changed and deleted. A limit of `0` and a count of `"0"` mean unlimited.
+Administrators have no limits, except that `retention` also applies to them. Their requests per minute are those of the
+setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
+SECTION = Section("plans", "Plans", _ABOUT, lambda: shapes.records_of(Plan), tables={"Limits of a plan": "Plan.limits"})
 
 
 @bp.get("/plans")

@@ -7,19 +7,21 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.qr import OBJECTS
 from linkmgr.fields.query import PAGING, paging
 from linkmgr.fields.stats import VISITS as PARAMETERS
+from linkmgr.outbound import fetch
+from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.resources import shapes
 from linkmgr.resources.qr import QrCode
 from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("qr", __name__)
 SECTION = Section(
     "qr",
     "QR codes",
-    QrCode.about,
+    prose(__file__, image=qr_image, fetch=fetch, logos=logos),
     lambda: shapes.records_of(QrCode),
     tables={f"Data of the type {name}": schema.__name__ for name, schema in OBJECTS.items()},
     nouns={"qr": "QR code"},

@@ -11,9 +11,9 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("splash", __name__)
-SECTION = Section(
-    "splash", "Splash pages", Splash.about, lambda: shapes.records_of(Splash), nouns={"splash": "splash page"}
-)
+_ABOUT = """\
+A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
+SECTION = Section("splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Splash), nouns={"splash": "splash page"})
 
 
 @bp.get("/splash")

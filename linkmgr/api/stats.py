@@ -13,12 +13,11 @@ from linkmgr.repository import visit_list, visits
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.request import pool
 from linkmgr.resources import shapes
-from linkmgr.resources.resource import prose
 from linkmgr.settings import settings
 from linkmgr.visits import stats
 from linkmgr.visits.stats import Report
 from linkmgr.web import auth, csv
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("stats", __name__)

@@ -17,11 +17,11 @@ from linkmgr.request.request import warn
 from linkmgr.resources import shapes
 from linkmgr.resources.urls import Link
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("urls", __name__)
-SECTION = Section("links", "Links", Link.about, lambda: shapes.records_of(Link))
+SECTION = Section("links", "Links", prose(__file__), lambda: shapes.records_of(Link))
 
 QUERY = {
     "order": Parameter(

@@ -16,7 +16,9 @@ from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, ok, updated, versioned
 
 bp = Blueprint("users", __name__)
-SECTION = Section("users", "Users", User.about, lambda: shapes.records_of(User))
+_ABOUT = """\
+For administrators. A user whose plan has expired is shown with the free plan. `expiration` is read as `expires`."""
+SECTION = Section("users", "Users", _ABOUT, lambda: shapes.records_of(User))
 
 QUERY = {
     "filter": Parameter("Only users with this status.", type="string", enum=list(STATUSES)),

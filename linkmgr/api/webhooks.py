@@ -17,7 +17,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.stored import STORED
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, TEST, TYPES, Webhook, match_users, users_problem
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.operation import Section, operation
+from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
 
 bp = Blueprint("webhooks", __name__)
@@ -73,7 +73,7 @@ def _carried_by(event: str) -> str:
 SECTION = Section(
     "webhooks",
     "Webhooks and events",
-    Webhook.about,
+    prose(__file__, outbox=outbox, mebibytes=outbox.MAX_BYTES >> 20),
     _records,
     events={event: _carried_by(event) for event in TYPES},
 )

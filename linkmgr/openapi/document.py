@@ -17,11 +17,10 @@ from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
-from linkmgr.resources.resource import prose
 from linkmgr.resources.shapes import ID, record, ref, text
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency
-from linkmgr.web.operation import PUBLIC, Operation, Route, Section
+from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose
 from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 
 _PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())

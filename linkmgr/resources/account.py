@@ -26,9 +26,6 @@ class AccountBody(Body):
 
 class Account(Resource):
     body = AccountBody
-    about = """\
-`status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
-end of the plan, or `null` if it has none."""
     noun = path = plural = "account"
 
     id = row_id()

@@ -55,9 +55,6 @@ class Links(fields.Field[list[Row]]):
 
 
 class BioPage(Stored):
-    about = """\
-A bio page is always on the host of this service. Plans do not limit their number; a custom alias needs the
-feature `alias`."""
     noun = "bio page"
     path = plural = "bio"
     table = "bios"

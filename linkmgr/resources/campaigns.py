@@ -17,10 +17,6 @@ def _generate_name() -> str:
 
 
 class Campaign(Stored):
-    about = """\
-`rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
-links, except those with the status `private`. Neither has links that have expired, and both work only while the
-campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
     noun = path = "campaign"
     plural = "campaigns"
     table = "campaigns"

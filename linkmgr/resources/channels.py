@@ -8,9 +8,6 @@ from linkmgr.resources.resource import EXPORT, Stored, created, row_id
 
 
 class Channel(Stored):
-    about = """\
-A channel collects links, bio pages and QR codes. Items are listed in the order in which they were added to the
-channel, newest first. `date` is the day on which the item itself was created."""
     noun = path = "channel"
     plural = "channels"
     table = "channels"

@@ -11,10 +11,10 @@ from linkmgr.fields import colors
 from linkmgr.fields.base import Color, Target, Text
 from linkmgr.fields.member import JsonSchema, member, url_json
 from linkmgr.fields.urls import MAX_URL, normalize_domain
-from linkmgr.outbound import domain_check, fetch
+from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources.resource import Stored, prose, row_id
+from linkmgr.resources.resource import Stored, row_id
 from linkmgr.settings import settings
 from linkmgr.web import outbound_budget
 
@@ -42,7 +42,6 @@ class BrandColor(Color):
 
 
 class Domain(Stored):
-    about = prose(__file__, check=domain_check, fetch=fetch)
     noun, called = "branded domain", "Domain"
     path = "domain"
     plural = "domains"

@@ -14,7 +14,7 @@ from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
-from linkmgr.resources.resource import Body, Stored, prose, row_id
+from linkmgr.resources.resource import Body, Stored, row_id
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
@@ -116,7 +116,6 @@ class KeyRotation(New):
 
 
 class Key(Stored):
-    about = prose(__file__, pattern=keys.SCOPED_PATTERN)
     noun = "API key"
     path = "key"
     plural = "keys"

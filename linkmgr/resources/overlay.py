@@ -12,7 +12,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import overlay
-from linkmgr.resources.resource import DETAIL, Body, Stored, created, prose, row_id
+from linkmgr.resources.resource import DETAIL, Body, Stored, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
@@ -28,7 +28,6 @@ class OverlayBody(Body):
 
 class Overlay(Stored):
     body = OverlayBody
-    about = prose(__file__, choices=MAX_CHOICES, answers=overlay.MAX_ANSWERS)
     noun, called = "CTA overlay", "Overlay"
     path = plural = "overlay"
     table = "overlays"

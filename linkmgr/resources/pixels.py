@@ -25,8 +25,6 @@ TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' o
 
 
 class Pixel(Stored):
-    about = """\
-Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
     noun = path = "pixel"
     plural = "pixels"
     table = "pixels"

@@ -106,11 +106,6 @@ def _limit(field: Any) -> JsonSchema:
 class Plan(Resource, PlanLimits):
     """A plan. Its forms have the limits as single members, and records have them in `limits`."""
 
-    about = """\
-For administrators. Plans limit growth: adding a row beyond a count is a 400, and using a feature that is not `enabled`
-is a 403. Existing rows can still be read, changed and deleted. A limit of `0` and a count of `"0"` mean unlimited.
-Administrators have no limits, except that `retention` also applies to them. Their requests per minute are those of the
-setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
     noun = path = "plan"
     plural = "plans"
 

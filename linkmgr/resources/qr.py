@@ -12,12 +12,10 @@ from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Choice, Matching, Shown, Text
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.outbound import fetch
-from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.request.request import warn
-from linkmgr.resources.resource import DETAIL, EXPORT, Stored, created, prose, row_id, with_statistics
+from linkmgr.resources.resource import DETAIL, EXPORT, Stored, created, row_id, with_statistics
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
@@ -45,7 +43,6 @@ class Data(fields.Raw):
 
 
 class QrCode(Stored):
-    about = prose(__file__, image=qr_image, fetch=fetch, logos=logos)
     noun, called = "QR code", "QR"
     path = plural = "qr"
     table = "qrs"

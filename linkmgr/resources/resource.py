@@ -6,7 +6,6 @@ with `load_only` are sent only. Parsing is in the fields; what else there is to 
 
 from copy import copy
 from functools import cache
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, Unpack
 
 from marshmallow import Schema, fields, missing, post_load
@@ -30,11 +29,6 @@ class Rows(Protocol):
     def update(self, user_id: int, row_id: int, members: Row, /) -> Row: ...
     def delete(self, user_id: int, row_id: int, /) -> None: ...
     def batch(self, user_id: int, after: int, /) -> list[Row]: ...
-
-
-def prose(module: str, **values: Any) -> str:
-    """Return the text beside a module: what the documents say of a resource. Names in braces are values."""
-    return Path(module).with_suffix(".md").read_text().strip().format(**values)
 
 
 def with_statistics(row: Row) -> Row:
@@ -69,7 +63,6 @@ class Resource(Schema):
 
     noun: ClassVar[str]  # in sentences
     called: ClassVar[str] = ""  # in responses, if not the noun
-    about: ClassVar[str]
     path: ClassVar[str]  # path segment of one record
     plural: ClassVar[str]  # path segment of the list
     table: ClassVar[str]  # of its rows

@@ -7,8 +7,6 @@ from linkmgr.resources.resource import DETAIL, Stored, created, row_id
 
 
 class Splash(Stored):
-    about = """\
-A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
     noun = "splash page"
     path = plural = "splash"
     table = "splash_pages"

@@ -25,7 +25,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records, urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Body, Resource, created, prose, row_id, with_statistics
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Body, Resource, created, row_id, with_statistics
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 
@@ -78,7 +78,6 @@ class LinkBody(Body):
 
 class Link(Resource):
     body = LinkBody
-    about = prose(__file__)
     noun = "link"
     path = "url"
     plural = "urls"

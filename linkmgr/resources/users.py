@@ -10,10 +10,6 @@ from linkmgr.web import passwords
 
 
 class User(Account):
-    about = (
-        "For administrators. A user whose plan has expired is shown with the free plan. `expiration` is read as "
-        "`expires`."
-    )
     noun = path = "user"
     plural = "users"
 

@@ -12,9 +12,9 @@ from linkmgr.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Ur
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.webhooks import is_refused, new_secret
-from linkmgr.repository import outbox, webhooks
+from linkmgr.repository import webhooks
 from linkmgr.request import request as web_request
-from linkmgr.resources.resource import Stored, created, prose, row_id
+from linkmgr.resources.resource import Stored, created, row_id
 from linkmgr.resources.stored import STORED
 
 SUBJECTS = ("link", "qr", *(resource.path for resource in STORED))
@@ -87,7 +87,6 @@ class ReceiverUrl(Url):
 
 
 class Webhook(Stored):
-    about = prose(__file__, outbox=outbox, mebibytes=outbox.MAX_BYTES >> 20)
     noun = path = "webhook"
     plural = "webhooks"
     table = "webhooks"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import cleandoc
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from flask import Flask
@@ -101,6 +102,11 @@ class Operation:
 
 
 operation = Operation  # as a decorator
+
+
+def prose(module: str, **values: Any) -> str:
+    """Return the text beside a module: what the documents say of a section. Names in braces are values."""
+    return Path(module).with_suffix(".md").read_text().strip().format(**values)
 
 
 @dataclass(frozen=True, eq=False)
