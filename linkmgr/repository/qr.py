@@ -33,12 +33,12 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return codes
 
 
-def read(user_id: int, qr_id: int) -> Row:
+def read_from_replica(user_id: int, qr_id: int) -> Row:
+    """Return a QR code, perhaps without the last write."""
     return _read(replica_row, user_id, qr_id)
 
 
-def read_current(user_id: int, qr_id: int) -> Row:
-    """Return the QR code as the last write left it, which a replica may not have yet."""
+def read(user_id: int, qr_id: int) -> Row:
     return _read(row, user_id, qr_id)
 
 
@@ -140,7 +140,7 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
         **_params(user_id, members),
     )
     if updated is None:
-        read_current(user_id, qr_id)  # raises not_found
+        read(user_id, qr_id)  # raises not_found
         raise AppError("short_link_unknown")
     return _to_record(updated)
 

@@ -15,12 +15,12 @@ STORED = ("password_hash", "plain", "source_host", "source_clicks")  # columns o
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
 
 
-def read(user_id: int, link_id: int) -> Row:
+def read_from_replica(user_id: int, link_id: int) -> Row:
+    """Return a link, perhaps without the last write."""
     return _read(replica_row, user_id, link_id)
 
 
-def read_current(user_id: int, link_id: int) -> Row:
-    """Return the link as the last write left it, which a replica may not have yet."""
+def read(user_id: int, link_id: int) -> Row:
     return _read(row, user_id, link_id)
 
 

@@ -94,7 +94,7 @@ class QrCode(Stored):
         Shown({"type": "array", "items": {"type": "integer"}}), "The ids of its channels.", [17], shown=EXPORT
     )
 
-    read, show, as_read = staticmethod(qr.read_current), staticmethod(qr.read), staticmethod(with_statistics)
+    read, show, as_read = staticmethod(qr.read), staticmethod(qr.read_from_replica), staticmethod(with_statistics)
 
     @classmethod
     def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:

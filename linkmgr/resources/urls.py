@@ -249,7 +249,7 @@ class Link(Resource):
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204, shown=DETAIL)
 
-    read, show = staticmethod(url_records.read_current), staticmethod(url_records.read)
+    read, show = staticmethod(url_records.read), staticmethod(url_records.read_from_replica)
     delete = staticmethod(urls.delete)
 
     @classmethod

@@ -24,7 +24,7 @@ _PAIRS = {name: field.parts for name, field in Link.controls().items() if hasatt
 @bp.get("/links/<id:row_id>/qr")
 def link_qr(row_id: int) -> Response:
     """Draw the QR code of the short URL, which on a branded domain has another host than this page."""
-    record = url_records.read(g.user_id, row_id)
+    record = url_records.read_from_replica(g.user_id, row_id)
     response = qr_page.of_url(record["shorturl"], query_text("size"))
     if query_text("download"):
         name = f"qr-{record['alias']}.{qr_page.requested_format()}"

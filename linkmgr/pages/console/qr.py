@@ -34,7 +34,7 @@ TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", 
 
 @bp.get("/qrs/<id:row_id>/image")
 def qr_download(row_id: int) -> Response:
-    code = _code(qr.read(g.user_id, row_id))
+    code = _code(qr.read_from_replica(g.user_id, row_id))
     response = qr_page.image(code)
     response.headers["Content-Disposition"] = f'attachment; filename="{code}.{qr_page.requested_format()}"'
     return response
@@ -73,7 +73,7 @@ class QrForm(Form):
         return self.render_list(page)
 
     def page(self, row_id: int) -> str:
-        row = qr.read_current(g.user_id, row_id)
+        row = qr.read(g.user_id, row_id)
         visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
         return render_template(
             "console/qr.html",
