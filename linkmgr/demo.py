@@ -9,18 +9,18 @@ from linkmgr import keys
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.repository import account, channels, overlay, plans, users
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.keys import Key
-from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
-from linkmgr.resources.qr import QrCode
+from linkmgr.resources.bio import BIO_PAGES
+from linkmgr.resources.campaigns import CAMPAIGNS
+from linkmgr.resources.channels import CHANNELS
+from linkmgr.resources.domains import Domain, add_checked_domain
+from linkmgr.resources.keys import KEYS
+from linkmgr.resources.overlay import OVERLAYS
+from linkmgr.resources.pixels import PIXELS
+from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.resource import Stored
-from linkmgr.resources.splash import Splash
-from linkmgr.resources.urls import Link
-from linkmgr.resources.users import User
+from linkmgr.resources.splash import SPLASH_PAGES
+from linkmgr.resources.urls import LINKS
+from linkmgr.resources.users import register
 from linkmgr.settings import settings
 from linkmgr.visits import demo as demo_visits
 
@@ -99,26 +99,26 @@ def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
         return users.find_id(name)
     plan_ids = {row["name"]: row["id"] for row in plans.all_plans() if not row["free"]}
     members = {"username": name, "email": f"{name}@example.com", "password": keys.new_token()}
-    return int(User.register(members | {"planid": plan_ids.get(plan)}, admin=admin)["id"])
+    return int(register(members | {"planid": plan_ids.get(plan)}, admin=admin)["id"])
 
 
 def _add_rows(user_id: int) -> None:
-    def add(resource: type[Stored | Link], **body: Any) -> int:
-        return int(resource.create(user_id, load(resource.creates(), body))["id"])
+    def add(stored: Stored, **body: Any) -> int:
+        return stored.add(user_id, body)
 
     domain = {"domain": "https://go.example.com", "redirectroot": _SHOP}
-    Domain.add_checked(user_id, load(Domain.creates(), domain), is_checked=False)
-    add(Key, name="Newsletter", scopes=["links:create", "stats:read"])
+    add_checked_domain(user_id, load(Domain.creates(), domain), is_checked=False)
+    add(KEYS, name="Newsletter", scopes=["links:create", "stats:read"])
     pixels = [
-        add(Pixel, type="gapixel", name="Shop", tag="UA-12345678-1"),
-        add(Pixel, type="fbpixel", name="Spring campaign", tag="1234567890"),
+        add(PIXELS, type="gapixel", name="Shop", tag="UA-12345678-1"),
+        add(PIXELS, type="fbpixel", name="Spring campaign", tag="1234567890"),
     ]
-    spring = add(Campaign, name="Spring", slug="spring", public=True)
-    add(Campaign, name="Draft")
-    shelf = add(Channel, name="Favorites", color="#f97316", description="What we show first", starred=True)
-    add(Channel, name="Archive", color="#64748b")
+    spring = add(CAMPAIGNS, name="Spring", slug="spring", public=True)
+    add(CAMPAIGNS, name="Draft")
+    shelf = add(CHANNELS, name="Favorites", color="#f97316", description="What we show first", starred=True)
+    add(CHANNELS, name="Archive", color="#64748b")
     splash = add(
-        Splash,
+        SPLASH_PAGES,
         name="One moment",
         title="A word from our bakery",
         message="The rye bread is back, from Thursday to Saturday.\nYou will be redirected in a moment.",
@@ -127,10 +127,10 @@ def _add_rows(user_id: int) -> None:
     )
     on_shelf = {"channel": [shelf]}
     in_spring = on_shelf | {"campaign": spring}
-    add(Link, custom="about-pg", url=f"{_SITE}/about/", metatitle="About PostgreSQL", pixels=pixels, **in_spring)
-    add(Link, custom="pg-news", url=f"{_SITE}/about/newsarchive/", **in_spring)
+    add(LINKS, custom="about-pg", url=f"{_SITE}/about/", metatitle="About PostgreSQL", pixels=pixels, **in_spring)
+    add(LINKS, custom="pg-news", url=f"{_SITE}/about/newsarchive/", **in_spring)
     add(
-        Link,
+        LINKS,
         custom="pg-docs",
         url=f"{_SITE}/docs/",
         metatitle="The manual",
@@ -143,16 +143,16 @@ def _add_rows(user_id: int) -> None:
         parameters=[{"name": "utm_source", "value": "demo"}],
         **in_spring,
     )
-    add(Link, custom="pg-download", url=f"{_SITE}/download/", type=splash, **on_shelf)
+    add(LINKS, custom="pg-download", url=f"{_SITE}/download/", type=splash, **on_shelf)
     for alias, members in _OVERLAYS.items():
-        overlay_id = add(Overlay, **members)
-        add(Link, custom=alias, url=_SHOP, type=f"overlay-{overlay_id}", **on_shelf)
+        overlay_id = add(OVERLAYS, **members)
+        add(LINKS, custom=alias, url=_SHOP, type=f"overlay-{overlay_id}", **on_shelf)
         if members["type"] == "newsletter":
             overlay.add_answer(user_id, overlay_id, answer='{"email": "robin@example.com"}')
     links = [{"title": title, "url": f"{settings().base_url}/{path}"} for path, title in _BIO_LINKS.items()]
-    channels.assign(user_id, shelf, add(BioPage, alias=BIO, links=links, **_BIO_PAGE), type="bio")
+    channels.assign(user_id, shelf, add(BIO_PAGES, alias=BIO, links=links, **_BIO_PAGE), type="bio")
     for code in _CODES:
-        channels.assign(user_id, shelf, add(QrCode, **code), type="qr")
+        channels.assign(user_id, shelf, add(QR_CODES, **code), type="qr")
     demo_visits.add(user_id)
 
 

@@ -15,7 +15,7 @@ RATE = ("a row for each request or row of a bulk request", "linkmgr/settings.py"
 PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
 PARENT = "what it belongs to"
 # The bound of each table in number or age, the file that enforces it, and text of that place.
-BOUNDS = {kind.table: RATE for kind in STORED} | {
+BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "account_rollups": (
         "quarters 400 days; days by target and label",
         f"{REPOSITORY}/visits.py",
@@ -77,7 +77,7 @@ LABELS = ("100 characters a label", "linkmgr/fields/dimensions.py", "MAX_LABEL =
 FIXED = ("numbers, times, digests and names that the service gives", SCHEMA, "")
 ADMINISTRATORS = ("administrators only", SCHEMA, "")
 # The same in bytes.
-BYTES = {kind.table: BODY for kind in STORED} | {
+BYTES = {kind.words.table: BODY for kind in STORED} | {
     "account_rollups": LABELS,
     "aliases": ("100 characters each", "linkmgr/fields/aliases.py", "MAX_ALIAS = 100"),
     "api_keys": BODY,

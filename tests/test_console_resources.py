@@ -98,7 +98,7 @@ def add(client: Client, kind: Kind) -> int:
 
 
 def test_every_resource_is_tested() -> None:
-    assert {kind.word for kind in KINDS} == {"url", "qr", *(resource.path for resource in STORED)}
+    assert {kind.word for kind in KINDS} == {"url", "qr", *(stored.words.path for stored in STORED)}
 
 
 @EACH

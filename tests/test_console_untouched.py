@@ -7,9 +7,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.pages.console.forms import Form
-from linkmgr.resources.qr import QrCode
-from linkmgr.resources.webhooks import Webhook
+from linkmgr.pages.console.stored_forms import StoredForm
+from linkmgr.resources.qr import QR_CODES
+from linkmgr.resources.webhooks import WEBHOOKS
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.bodies import LEAST
@@ -101,17 +101,17 @@ def test_a_form_writes_nothing_untouched_and_a_change_of_one_field_leaves_the_ot
 
 @pytest.mark.parametrize("form", forms(), ids=lambda form: form.path[1:])
 def test_an_untouched_form_stores_what_the_api_stores_for_the_same_body(
-    browser: FlaskClient, alice: Client, sql: Sql, form: Form
+    browser: FlaskClient, alice: Client, sql: Sql, form: StoredForm
 ) -> None:
-    kind, path, body = form.resource, f"/console{form.path}/new", LEAST[form.resource.path]
-    newest = f"id = (SELECT max(id) FROM {kind.table} WHERE user_id = {alice.id})"
-    stored = f"SELECT to_jsonb(t) - %(own)s::text[] AS columns FROM {kind.table} t WHERE {newest}"
-    typed = qr_editor.as_form(body["type"], body["data"]) if kind is QrCode else as_form(body)
+    words, path, body = form.stored.words, f"/console{form.path}/new", LEAST[form.stored.words.path]
+    newest = f"id = (SELECT max(id) FROM {words.table} WHERE user_id = {alice.id})"
+    stored = f"SELECT to_jsonb(t) - %(own)s::text[] AS columns FROM {words.table} t WHERE {newest}"
+    typed = qr_editor.as_form(body["type"], body["data"]) if form.stored is QR_CODES else as_form(body)
     answer = browser.post(path, data=sent(get(browser, path)) | typed | {"current_password": PASSWORD})
     assert answer.status_code in (200, 303), answer.text
     of_form = sql(stored, own=OWN)
-    sql(f"DELETE FROM {kind.table} WHERE {newest} RETURNING 1")
-    alice.add("/api/webhooks" if kind is Webhook else f"/api/{kind.path}/add", body)
+    sql(f"DELETE FROM {words.table} WHERE {newest} RETURNING 1")
+    alice.add("/api/webhooks" if form.stored is WEBHOOKS else f"/api/{words.path}/add", body)
     assert of_form == sql(stored, own=OWN)
 
 

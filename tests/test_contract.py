@@ -84,7 +84,12 @@ def test_urls_of_this_service_begin_with_its_base_url(stage: Stage) -> None:
     for call in KEYED:
         if call.method == "GET" and not call.operation.file:
             text, word = stage.caller(call).get(stage.path(call)).text, call.path.split("/")[2]
-            sent = [name for kind in RESOURCES if word in (kind.path, kind.plural) for name in kind.creates()().fields]
+            sent = [
+                name
+                for kind in RESOURCES
+                if word in (kind.words.path, kind.words.plural)
+                for name in kind.resource.creates()().fields
+            ]
             names = {"shorturl", "avatar", "rotator", "list", "link", "url"}.difference(sent)
             if "geotarget" in sent:
                 names -= {"link"}  # of targets
@@ -154,6 +159,6 @@ def test_every_path_but_those_of_exports_is_text_in_the_module_of_its_word(app: 
     served = {(route.method.lower(), route.rule.rule.removeprefix("/api")) for route in routes(app)}
     derived = {path for method, path in served - written if method == "get"}
     assert written <= served
-    exports = {f"/{kind.resource.plural}/export{end}" for kind in EXPORTS for end in ("", ".csv")}
+    exports = {f"/{kind.stored.words.plural}/export{end}" for kind in EXPORTS for end in ("", ".csv")}
     assert derived == exports | {"/openapi.json", "/docs"}
     assert len(served - written) == len(derived)

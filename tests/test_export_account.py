@@ -11,7 +11,7 @@ from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.stage import Stage
 
-KINDS = {file: kind.path for file, kind in RESOURCES.items()} | {"links": "link", "qr": "qr"}
+KINDS = {file: kind.words.path for file, kind in RESOURCES.items()} | {"links": "link", "qr": "qr"}
 
 
 def read(client: Client) -> dict[str, Any]:

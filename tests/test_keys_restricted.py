@@ -67,7 +67,7 @@ def test_every_restricted_view_has_all_columns_of_its_table(sql: Sql) -> None:
 
 
 def test_every_resource_is_a_word_of_scopes() -> None:
-    assert all(f"`{kind.plural}`" in keys_api.SECTION.description for kind in STORED)
+    assert all(f"`{kind.words.plural}`" in keys_api.SECTION.description for kind in STORED)
 
 
 def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -> None:

@@ -1,21 +1,22 @@
 """Classes of resources promise only what they keep."""
 
-from linkmgr.resources.account import Account
+from linkmgr.fields.bodies import New
 from linkmgr.resources.plans import Plan
-from linkmgr.resources.resource import Resource, Stored
-from linkmgr.resources.stored import STORED
+from linkmgr.resources.resource import Resource
 from linkmgr.resources.urls import Link
 from linkmgr.resources.users import User
 
 
-def test_only_resources_with_rows_of_their_own_have_the_methods_of_rows() -> None:
-    methods = {name for name, value in vars(Stored).items() if isinstance(value, classmethod)}
-    assert {"index", "read", "create", "change", "delete", "batch"} <= methods
-    assert not methods & {*dir(Resource), *dir(Account), *dir(User)}
-    assert methods & {*dir(Plan)} == {"read", "create", "change"}
-    assert "index" not in dir(Link)
+def test_bodies_have_the_members_that_can_be_sent_and_no_bodies_of_their_own() -> None:
+    for body in (Link.creates(), Link.updates()):
+        assert issubclass(body, New)
+        assert not issubclass(body, Resource)
+        assert not {"creates", "updates", "shown", "record"} & {*dir(body)}
+        assert not {"id", "shorturl", "clicks"} & body().fields.keys()
+    assert "username" in User.creates()().fields
+    assert "username" not in User.updates()().fields
 
 
-def test_the_module_of_a_word_has_the_statements_of_its_rows() -> None:
-    for kind in STORED:
-        assert kind.rows.__name__.startswith("linkmgr.repository."), kind  # type: ignore[attr-defined]
+def test_resources_have_members_and_no_rows() -> None:
+    for resource in (Link, Plan, User):
+        assert not {"index", "read", "create", "change", "delete", "noun", "path", "table"} & {*dir(resource)}

@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
+from linkmgr.repository import bio
 from linkmgr.resources import shapes
 from linkmgr.resources.bio import BioPage
 from linkmgr.web.auth import user_id
@@ -21,14 +22,14 @@ SECTION = Section("bio", "Bio pages", _ABOUT, lambda: shapes.records_of(BioPage)
 @operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=PAGING)
 def index() -> Json:
     """List bio pages."""
-    return listing("bios", BioPage.index(user_id(), **paging()))
+    return listing("bios", bio.index(user_id(), **paging()), BioPage)
 
 
 @bp.get("/bio/<id:bio_id>")
 @operation("bio:read", "bio.get", shapes.reading(BioPage), has_etag=True)
 def read(bio_id: int) -> Response:
     """Read a bio page."""
-    return shown(BioPage, BioPage.show(user_id(), bio_id))
+    return shown(BioPage, bio.read(user_id(), bio_id))
 
 
 @bp.post("/bio/add")
@@ -43,7 +44,7 @@ def read(bio_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a bio page."""
-    return created(BioPage, BioPage.create(user_id(), new))
+    return created(BioPage, bio.add(user_id(), new), "alias", "shorturl")
 
 
 @bp.put("/bio/<id:bio_id>/update")
@@ -52,7 +53,7 @@ def add(new: Row) -> Response:
     "bio.update",
     shapes.changed("Bio page has been updated successfully.", BioPage),
     body=BioPage.updates(),
-    stored=BioPage.read,
+    stored=bio.read,
     example={"bio": "I write.", "theme": "dark"},
     errors=("plan_feature", "alias_taken"),
     row="bios",
@@ -60,7 +61,7 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, bio_id: int) -> Response:
     """Change a bio page."""
-    return changed(BioPage, BioPage.change(user_id(), bio_id, changes))
+    return changed("Bio page has been updated successfully.", BioPage, bio.update(user_id(), bio_id, changes))
 
 
 @bp.delete("/bio/<id:bio_id>/delete")
@@ -72,5 +73,5 @@ def update(changes: Row, bio_id: int) -> Response:
 )
 def delete(bio_id: int) -> Json:
     """Delete a bio page."""
-    BioPage.delete(user_id(), bio_id)
+    bio.delete(user_id(), bio_id)
     return ok("Bio page has been deleted successfully.")

@@ -25,8 +25,8 @@ from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, qr
 from linkmgr.request import request as web_request
 from linkmgr.resources import shapes
-from linkmgr.resources.qr import QrCode
-from linkmgr.resources.urls import Link
+from linkmgr.resources.qr import QrCode, code_to_row
+from linkmgr.resources.urls import Link, link_to_changes, link_to_row
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
@@ -149,7 +149,7 @@ def update_links(sent: Row) -> Answer:
     if changes.get("custom") and len(set(ids)) > 1:
         raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
-    results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **Link.to_changes(changes))
+    results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **link_to_changes(changes))
     return _answer("updated", results, atomic, Link.updates())
 
 
@@ -237,7 +237,7 @@ def _to_row(link: Row, hashes: dict[str, str]) -> Row:
     if link.keys() == {"url"}:
         return {"url": link["url"], "hosts": hosts_of([link["url"]])}
     password = link.pop("password", None)
-    return Link.to_row(link) | ({"password_hash": hashes[password]} if password else {})
+    return link_to_row(link) | ({"password_hash": hashes[password]} if password else {})
 
 
 def _load_logos(loaded: list[Row | AppError]) -> dict[str, bytes | AppError]:
@@ -261,7 +261,7 @@ def _prepare_code(code: Row | AppError, images: dict[str, bytes | AppError]) -> 
     """Convert a QR code to the row of the repository."""
     if isinstance(code, AppError):
         raise code
-    return QrCode.to_row(code, images.get(code["logo"]))
+    return code_to_row(code, images.get(code["logo"]))
 
 
 def _store(

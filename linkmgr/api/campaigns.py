@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, listing, ok, shown, updated
 
 bp = Blueprint("campaigns", __name__)
 _ABOUT = """\
@@ -23,6 +23,10 @@ _NAMES = {"domain": _MEMBERS["name"], "campaign": _MEMBERS["name"]}
 _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
 
 
+def _names(campaign: Row) -> Row:
+    return dict.fromkeys(_NAMES, campaign["name"])
+
+
 @bp.get("/campaigns")
 @operation(
     "campaigns:read",
@@ -32,14 +36,14 @@ _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
 )
 def index() -> Json:
     """List campaigns."""
-    return listing("campaigns", Campaign.index(user_id(), **paging()))
+    return listing("campaigns", campaigns.index(user_id(), **paging()), Campaign)
 
 
 @bp.get("/campaign/<id:campaign_id>")
 @operation("campaigns:read", "campaigns.get", shapes.reading(Campaign), has_etag=True)
 def read(campaign_id: int) -> Response:
     """Read a campaign."""
-    return shown(Campaign, Campaign.show(user_id(), campaign_id))
+    return shown(Campaign, campaigns.read(user_id(), campaign_id))
 
 
 @bp.post("/campaign/add")
@@ -54,7 +58,9 @@ def read(campaign_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a campaign."""
-    return created(Campaign, Campaign.create(user_id(), new))
+    campaign = campaigns.add(user_id(), new)
+    beside = {name: campaign[name] for name in _ADDED} | _names(campaign)
+    return updated(None, campaign["version"], beside, verb="set", data=Campaign.record(campaign))
 
 
 @bp.put("/campaign/<id:campaign_id>/update")
@@ -65,7 +71,7 @@ def add(new: Row) -> Response:
         message="Campaign has been updated successfully.", **_MEMBERS, **_NAMES, data=shapes.ref("Campaign")
     ),
     body=Campaign.updates(),
-    stored=Campaign.read,
+    stored=campaigns.read,
     example={"name": "Winter"},
     errors=("campaign_name_taken", "campaign_slug_taken"),
     row="campaigns",
@@ -73,7 +79,9 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, campaign_id: int) -> Response:
     """Change a campaign."""
-    return changed(Campaign, Campaign.change(user_id(), campaign_id, changes))
+    campaign = campaigns.update(user_id(), campaign_id, changes)
+    message, record = "Campaign has been updated successfully.", Campaign.record(campaign)
+    return updated(message, campaign["version"], record | _names(campaign), data=record)
 
 
 @bp.delete("/campaign/<id:campaign_id>/delete")
@@ -88,7 +96,7 @@ def delete(campaign_id: int) -> Json:
 
     Its links remain.
     """
-    Campaign.delete(user_id(), campaign_id)
+    campaigns.delete(user_id(), campaign_id)
     return ok("Campaign has been deleted successfully.")
 
 

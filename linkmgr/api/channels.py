@@ -13,7 +13,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.channels import Channel
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, listing, ok, versioned
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("channels", __name__)
 
@@ -52,7 +52,7 @@ class Assignment(New):
 )
 def index() -> Json:
     """List channels."""
-    return listing("channels", Channel.index(user_id(), **paging()))
+    return listing("channels", channels.index(user_id(), **paging()), Channel)
 
 
 @bp.get("/channel/<id:channel_id>")
@@ -66,8 +66,8 @@ def index() -> Json:
 def read(channel_id: int) -> Response:
     """Read a channel and list its items."""
     items = channels.items(user_id(), channel_id, **paging())
-    channel = Channel.read(user_id(), channel_id)
-    return versioned(channel.pop("version"), data=listing("items", items)["data"], details=channel)
+    channel = channels.read(user_id(), channel_id)
+    return versioned(channel["version"], data=listing("items", items)["data"], details=Channel.record(channel))
 
 
 @bp.post("/channel/add")
@@ -82,7 +82,8 @@ def read(channel_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a channel."""
-    return created(Channel, Channel.create(user_id(), new))
+    channel = channels.add(user_id(), new)
+    return updated(None, channel["version"], verb="set", **Channel.record(channel))
 
 
 @bp.put("/channel/<id:channel_id>/update")
@@ -91,7 +92,7 @@ def add(new: Row) -> Response:
     "channels.update",
     shapes.success(message="Channel has been updated successfully.", **_MEMBERS),
     body=Channel.updates(),
-    stored=Channel.read,
+    stored=channels.read,
     example={"starred": False},
     errors=("channel_name_taken",),
     row="channels",
@@ -99,7 +100,8 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, channel_id: int) -> Response:
     """Change a channel."""
-    return changed(Channel, Channel.change(user_id(), channel_id, changes))
+    channel = channels.update(user_id(), channel_id, changes)
+    return updated("Channel has been updated successfully.", channel["version"], **Channel.record(channel))
 
 
 @bp.delete("/channel/<id:channel_id>/delete")
@@ -114,7 +116,7 @@ def delete(channel_id: int) -> Json:
 
     Its items remain.
     """
-    Channel.delete(user_id(), channel_id)
+    channels.delete(user_id(), channel_id)
     return ok("Channel has been deleted successfully.")
 
 

@@ -6,8 +6,9 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
 from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
+from linkmgr.repository import domains
 from linkmgr.resources import shapes
-from linkmgr.resources.domains import Domain
+from linkmgr.resources.domains import Domain, change_domain, create_domain
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
@@ -22,14 +23,14 @@ SECTION = Section(
 @operation("domains:read", "domains.list", shapes.listing("domains", Domain), query=PAGING)
 def index() -> Json:
     """List branded domains."""
-    return listing("domains", Domain.index(user_id(), **paging()))
+    return listing("domains", domains.index(user_id(), **paging()), Domain)
 
 
 @bp.get("/domain/<id:domain_id>")
 @operation("domains:read", "domains.get", shapes.reading(Domain), has_etag=True)
 def read(domain_id: int) -> Response:
     """Read a branded domain."""
-    return shown(Domain, Domain.show(user_id(), domain_id))
+    return shown(Domain, domains.read(user_id(), domain_id))
 
 
 @bp.post("/domain/add")
@@ -48,7 +49,7 @@ def read(domain_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a branded domain."""
-    return created(Domain, Domain.create(user_id(), new))
+    return created(Domain, create_domain(user_id(), new))
 
 
 @bp.put("/domain/<id:domain_id>/update")
@@ -57,14 +58,14 @@ def add(new: Row) -> Response:
     "domains.update",
     shapes.changed("Domain has been updated successfully.", Domain),
     body=Domain.updates(),
-    stored=Domain.read,
+    stored=domains.read,
     errors=("redirect_branded", *logos.ERRORS),
     row="domains",
     has_etag=True,
 )
 def update(changes: Row, domain_id: int) -> Response:
     """Change a branded domain."""
-    return changed(Domain, Domain.change(user_id(), domain_id, changes))
+    return changed("Domain has been updated successfully.", Domain, change_domain(user_id(), domain_id, changes))
 
 
 @bp.delete("/domain/<id:domain_id>/delete")
@@ -80,5 +81,5 @@ def delete(domain_id: int) -> Json:
 
     A domain that links use cannot be deleted.
     """
-    Domain.delete(user_id(), domain_id)
+    domains.delete(user_id(), domain_id)
     return ok("Domain has been deleted successfully.")

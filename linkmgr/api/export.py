@@ -12,10 +12,10 @@ from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources import shapes
-from linkmgr.resources.qr import QrCode
+from linkmgr.resources.qr import QR_CODES, QrCode
 from linkmgr.resources.resource import Stored
 from linkmgr.resources.stored import STORED
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import LINKS, Link
 from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web import export as web_export
@@ -70,16 +70,16 @@ _LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _AM
 class Export(NamedTuple):
     """An export of a resource."""
 
-    resource: type[Stored | Link]
+    stored: Stored
     columns: Columns
 
 
 # The column `code` is only in JSON: `link` ends with it.
 _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
 EXPORTS = (
-    LINKS := Export(Link, _LINKS),
-    Export(QrCode, _CODES),
-    *(Export(resource, columns(resource.shown("export"))) for resource in STORED),
+    OF_LINKS := Export(LINKS, _LINKS),
+    Export(QR_CODES, _CODES),
+    *(Export(stored, columns(stored.resource.shown("export"))) for stored in STORED),
 )
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
@@ -98,27 +98,27 @@ def _operation(scope: str, name: str, record: str, **facts: Any) -> Operation:
 
 def _add_export(exported: Export, word: str, name: str) -> None:
     """Add the exports of a resource. `word` is that of its scopes, and `name` ends its id."""
-    resource = exported.resource
-    path, summary = f"/{resource.plural}/export", f"Export {resource.noun}s"
-    stated = _operation(f"{word}:read", name, shapes.name_of(resource, "export"), query={"after": _AFTER})
+    stored, words = exported.stored, exported.stored.words
+    path, summary = f"/{words.plural}/export", f"Export {words.noun}s"
+    stated = _operation(f"{word}:read", name, shapes.name_of(stored.resource, "export"), query={"after": _AFTER})
 
     def batches() -> Iterator[list[Json]]:
-        return in_batches(resource.batch, user_id(), query_position("after"))
+        return in_batches(stored.exported, user_id(), query_position("after"))
 
     @bp.get(path, endpoint=name)
     @replace(stated, summary=summary)
     def export() -> Response:
-        return _respond(resource.file_name(), exported.columns, batches())
+        return _respond(words.file_name, exported.columns, batches())
 
     @bp.get(f"{path}.csv", endpoint=f"{name}_csv")
     @replace(stated.as_csv(_names(exported.columns)), summary=f"{summary} as CSV")
     def export_csv() -> Response:
-        return _respond(resource.file_name(), exported.columns, batches(), "csv")
+        return _respond(words.file_name, exported.columns, batches(), "csv")
 
 
-_add_export(LINKS, "links", "links")
+_add_export(OF_LINKS, "links", "links")
 for exported in EXPORTS[1:]:
-    _add_export(exported, exported.resource.plural, exported.resource.plural)
+    _add_export(exported, exported.stored.words.plural, exported.stored.words.plural)
 
 
 _ANSWERS = _operation("overlay:read", "answers", "AnswerExported")

@@ -12,7 +12,7 @@ from linkmgr.fields.query import PAGING, paging
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
 from linkmgr.resources import shapes
-from linkmgr.resources.keys import Key, KeyRotation
+from linkmgr.resources.keys import Key, KeyRotation, create_key, rotate_secret
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
@@ -50,14 +50,14 @@ class DefaultKeyUpdate(New):
 )
 def index() -> Json:
     """List API keys."""
-    return listing("keys", Key.index(user_id(), **paging())) | {"default": api_keys.default(user_id())}
+    return listing("keys", api_keys.index(user_id(), **paging()), Key) | {"default": api_keys.default(user_id())}
 
 
 @bp.get("/key/<id:key_id>")
 @operation("keys:read", "keys.get", shapes.reading(Key), has_etag=True)
 def read(key_id: int) -> Response:
     """Read an API key."""
-    return shown(Key, Key.show(user_id(), key_id))
+    return shown(Key, api_keys.read(user_id(), key_id))
 
 
 @bp.post("/key/add")
@@ -73,7 +73,7 @@ def read(key_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add an API key."""
-    return created(Key, Key.create(user_id(), new))
+    return created(Key, create_key(user_id(), new), "key")
 
 
 @bp.put("/key/<id:key_id>/update")
@@ -82,7 +82,7 @@ def add(new: Row) -> Response:
     "keys.update",
     shapes.changed("API key has been updated successfully.", Key),
     body=Key.updates(),
-    stored=Key.read,
+    stored=api_keys.read,
     example={"scopes": ["links:create"]},
     errors=("key_exceeded", "admin_scope", "domains_unknown"),
     row="api_keys",
@@ -91,7 +91,7 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, key_id: int) -> Response:
     """Change an API key."""
-    return changed(Key, Key.change(user_id(), key_id, changes))
+    return changed("API key has been updated successfully.", Key, api_keys.update(user_id(), key_id, changes))
 
 
 @bp.delete("/key/<id:key_id>/delete")
@@ -105,7 +105,7 @@ def update(changes: Row, key_id: int) -> Response:
 )
 def delete(key_id: int) -> Json:
     """Delete an API key."""
-    Key.delete(user_id(), key_id)
+    api_keys.delete(user_id(), key_id)
     return ok("API key has been deleted successfully.")
 
 
@@ -152,5 +152,5 @@ def rotate(rotation: Row, key_id: int) -> Json:
 
     The previous key works for `overlap` more seconds. A key that an earlier rotation replaced stops working at once.
     """
-    rotated = Key.rotate(user_id(), key_id, **rotation)
+    rotated = rotate_secret(user_id(), key_id, **rotation)
     return ok("API key has been rotated successfully.", id=key_id, **rotated)

@@ -6,7 +6,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
 from linkmgr.repository import overlay
 from linkmgr.resources import shapes
-from linkmgr.resources.overlay import MAX_CHOICES, Overlay
+from linkmgr.resources.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
@@ -25,14 +25,14 @@ SECTION = Section(
 @operation("overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=PAGING)
 def index() -> Json:
     """List CTA overlays."""
-    return listing("cta", Overlay.index(user_id(), **paging()))
+    return listing("cta", overlay.index(user_id(), **paging()), Overlay)
 
 
 @bp.get("/overlay/<id:overlay_id>")
 @operation("overlay:read", "overlay.get", shapes.reading(Overlay), has_etag=True)
 def read(overlay_id: int) -> Response:
     """Read a CTA overlay."""
-    return shown(Overlay, Overlay.show(user_id(), overlay_id))
+    return shown(Overlay, overlay.read(user_id(), overlay_id))
 
 
 @bp.post("/overlay/add")
@@ -47,7 +47,7 @@ def read(overlay_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a CTA overlay."""
-    return created(Overlay, Overlay.create(user_id(), new))
+    return created(Overlay, create_overlay(user_id(), new))
 
 
 @bp.put("/overlay/<id:overlay_id>/update")
@@ -56,7 +56,7 @@ def add(new: Row) -> Response:
     "overlay.update",
     shapes.changed("Overlay has been updated successfully.", Overlay),
     body=Overlay.updates(),
-    stored=Overlay.read,
+    stored=overlay.read,
     example={"label": "Have a look", "position": "top"},
     errors=("overlay_colours_too_close",),
     row="overlays",
@@ -64,7 +64,7 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, overlay_id: int) -> Response:
     """Change a CTA overlay."""
-    return changed(Overlay, Overlay.change(user_id(), overlay_id, changes))
+    return changed("Overlay has been updated successfully.", Overlay, change_overlay(user_id(), overlay_id, changes))
 
 
 @bp.delete("/overlay/<id:overlay_id>/delete")
@@ -79,7 +79,7 @@ def delete(overlay_id: int) -> Json:
 
     Its answers are deleted too. Links with this overlay redirect without it from then on.
     """
-    Overlay.delete(user_id(), overlay_id)
+    overlay.delete(user_id(), overlay_id)
     return ok("Overlay has been deleted successfully.")
 
 

@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
+from linkmgr.repository import pixels
 from linkmgr.resources import shapes
 from linkmgr.resources.pixels import Pixel
 from linkmgr.web.auth import user_id
@@ -20,14 +21,14 @@ SECTION = Section("pixels", "Pixels", _ABOUT, lambda: shapes.records_of(Pixel))
 @operation("pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=PAGING)
 def index() -> Json:
     """List pixels."""
-    return listing("pixels", Pixel.index(user_id(), **paging()))
+    return listing("pixels", pixels.index(user_id(), **paging()), Pixel)
 
 
 @bp.get("/pixel/<id:pixel_id>")
 @operation("pixels:read", "pixels.get", shapes.reading(Pixel), has_etag=True)
 def read(pixel_id: int) -> Response:
     """Read a pixel."""
-    return shown(Pixel, Pixel.show(user_id(), pixel_id))
+    return shown(Pixel, pixels.read(user_id(), pixel_id))
 
 
 @bp.post("/pixel/add")
@@ -42,7 +43,7 @@ def read(pixel_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a pixel."""
-    return created(Pixel, Pixel.create(user_id(), new))
+    return created(Pixel, pixels.add(user_id(), new))
 
 
 @bp.put("/pixel/<id:pixel_id>/update")
@@ -51,13 +52,13 @@ def add(new: Row) -> Response:
     "pixels.update",
     shapes.changed("Pixel has been updated successfully.", Pixel),
     body=Pixel.updates(),
-    stored=Pixel.read,
+    stored=pixels.read,
     row="pixels",
     has_etag=True,
 )
 def update(changes: Row, pixel_id: int) -> Response:
     """Change a pixel."""
-    return changed(Pixel, Pixel.change(user_id(), pixel_id, changes))
+    return changed("Pixel has been updated successfully.", Pixel, pixels.update(user_id(), pixel_id, changes))
 
 
 @bp.delete("/pixel/<id:pixel_id>/delete")
@@ -69,5 +70,5 @@ def update(changes: Row, pixel_id: int) -> Response:
 )
 def delete(pixel_id: int) -> Json:
     """Delete a pixel."""
-    Pixel.delete(user_id(), pixel_id)
+    pixels.delete(user_id(), pixel_id)
     return ok("Pixel has been deleted successfully.")

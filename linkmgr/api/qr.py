@@ -12,10 +12,10 @@ from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.resources import shapes
-from linkmgr.resources.qr import QrCode
+from linkmgr.resources.qr import QrCode, change_code, create_code
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_statistics
 
 bp = Blueprint("qr", __name__)
 SECTION = Section(
@@ -42,7 +42,8 @@ def index() -> Json:
 @operation("qr:read", "qr.get", shapes.success(**_RECORD), has_etag=True, restricted=("own_only", "domains"))
 def read(qr_id: int) -> Response:
     """Read a QR code."""
-    return shown(QrCode, QrCode.show(user_id(), qr_id))
+    code = qr.read_from_replica(user_id(), qr_id)
+    return versioned(code["version"], **with_statistics(code))
 
 
 @bp.post("/qr/add")
@@ -58,7 +59,9 @@ def read(qr_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a QR code."""
-    return created(QrCode, QrCode.create(user_id(), new))
+    code = create_code(user_id(), new)
+    beside = {"id": code["id"], "link": code["link"]}
+    return updated(None, code["version"], beside, verb="set", **with_statistics(code))
 
 
 @bp.put("/qr/<id:qr_id>/update")
@@ -67,7 +70,7 @@ def add(new: Row) -> Response:
     "qr.update",
     shapes.success(message="QR has been updated successfully.", **_RECORD),
     body=QrCode.updates(),
-    stored=QrCode.read,
+    stored=qr.read,
     example={"data": "https://example.com/winter"},
     errors=_ERRORS,
     row="qrs",
@@ -76,7 +79,8 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, qr_id: int) -> Response:
     """Change a QR code."""
-    return changed(QrCode, QrCode.change(user_id(), qr_id, changes))
+    code = change_code(user_id(), qr_id, changes)
+    return updated("QR has been updated successfully.", code["version"], **with_statistics(code))
 
 
 @bp.delete("/qr/<id:qr_id>/delete")

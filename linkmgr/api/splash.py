@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import PAGING, paging
+from linkmgr.repository import splash
 from linkmgr.resources import shapes
 from linkmgr.resources.splash import Splash
 from linkmgr.web.auth import user_id
@@ -20,14 +21,14 @@ SECTION = Section("splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Sp
 @operation("splash:read", "splash.list", shapes.listing("splash", Splash), query=PAGING)
 def index() -> Json:
     """List splash pages."""
-    return listing("splash", Splash.index(user_id(), **paging()))
+    return listing("splash", splash.index(user_id(), **paging()), Splash)
 
 
 @bp.get("/splash/<id:splash_id>")
 @operation("splash:read", "splash.get", shapes.reading(Splash), has_etag=True)
 def read(splash_id: int) -> Response:
     """Read a splash page."""
-    return shown(Splash, Splash.show(user_id(), splash_id))
+    return shown(Splash, splash.read(user_id(), splash_id))
 
 
 @bp.post("/splash/add")
@@ -42,7 +43,7 @@ def read(splash_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a splash page."""
-    return created(Splash, Splash.create(user_id(), new))
+    return created(Splash, splash.add(user_id(), new))
 
 
 @bp.put("/splash/<id:splash_id>/update")
@@ -51,13 +52,13 @@ def add(new: Row) -> Response:
     "splash.update",
     shapes.changed("Splash page has been updated successfully.", Splash),
     body=Splash.updates(),
-    stored=Splash.read,
+    stored=splash.read,
     row="splash_pages",
     has_etag=True,
 )
 def update(changes: Row, splash_id: int) -> Response:
     """Change a splash page."""
-    return changed(Splash, Splash.change(user_id(), splash_id, changes))
+    return changed("Splash page has been updated successfully.", Splash, splash.update(user_id(), splash_id, changes))
 
 
 @bp.delete("/splash/<id:splash_id>/delete")
@@ -72,5 +73,5 @@ def delete(splash_id: int) -> Json:
 
     Links with this splash page redirect without it from then on.
     """
-    Splash.delete(user_id(), splash_id)
+    splash.delete(user_id(), splash_id)
     return ok("Splash page has been deleted successfully.")

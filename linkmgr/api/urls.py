@@ -11,14 +11,14 @@ from linkmgr.fields.query import PAGING, SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import link_lists, url_records
+from linkmgr.repository import link_lists, url_records, urls
 from linkmgr.request import pool, scopes
 from linkmgr.request.request import warn
 from linkmgr.resources import shapes
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import Link, change_link, create_link
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_statistics
 
 bp = Blueprint("urls", __name__)
 SECTION = Section("links", "Links", prose(__file__), lambda: shapes.records_of(Link))
@@ -74,13 +74,21 @@ _NEW = {
 }
 
 
+def _shown(link: Row) -> Json:
+    return {"id": link["id"]} | with_statistics(link)
+
+
+def _short(link: Row) -> Json:
+    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+
+
 def _find(short: str) -> Json:
     """Return the link with this short URL as `read` does, with the members of a list besides."""
     page, parsed = paging(), parse_short_url(short)
     link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
-    record = Link.as_read(link)
+    record = _shown(link)
     totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
     row = {name: (link | totals)[name] for name in Link.shown("list")}
     after, number = page["after"], page["number"]
@@ -136,7 +144,8 @@ def index() -> Json:
 )
 def read(link_id: int) -> Response:
     """Read a link."""
-    return shown(Link, Link.show(user_id(), link_id))
+    link = url_records.read_from_replica(user_id(), link_id)
+    return versioned(link["version"], **_shown(link))
 
 
 @bp.post("/url/add")
@@ -152,7 +161,8 @@ def read(link_id: int) -> Response:
 )
 def add(new: Row) -> Response:
     """Add a link."""
-    response = created(Link, Link.create(user_id(), new))
+    link = create_link(user_id(), new)
+    response = updated(None, link["version"], _short(link), verb="set", **_shown(link))
     if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
         members = response.get_json()
         names = ("error", "id", "shorturl", "short", "warnings")
@@ -166,7 +176,7 @@ def add(new: Row) -> Response:
     "links.update",
     shapes.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     body=Link.updates(),
-    stored=Link.read,
+    stored=urls.read,
     example={"url": "https://example.com/winter", "metatitle": "Winter sale"},
     errors=_ERRORS,
     row="links",
@@ -175,7 +185,8 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, link_id: int) -> Response:
     """Change a link."""
-    return changed(Link, Link.change(user_id(), link_id, changes))
+    link = change_link(user_id(), link_id, changes)
+    return updated("Link has been updated successfully.", link["version"], _short(link), **_shown(link))
 
 
 @bp.delete("/url/<id:link_id>/delete")
@@ -188,7 +199,7 @@ def update(changes: Row, link_id: int) -> Response:
 )
 def delete(link_id: int) -> Json:
     """Delete a link."""
-    Link.delete(user_id(), link_id)
+    urls.delete(user_id(), link_id)
     return ok("Link has been deleted successfully.")
 
 

@@ -8,7 +8,7 @@ from linkmgr.fields.query import Parameter, values_of
 from linkmgr.repository import login, users
 from linkmgr.resources import shapes
 from linkmgr.resources.account import STATUSES
-from linkmgr.resources.users import User
+from linkmgr.resources.users import User, register
 from linkmgr.web import auth
 from linkmgr.web import export as web_export
 from linkmgr.web.export import BUSY
@@ -59,7 +59,7 @@ def read(user_id: int) -> Response:
 def add(new: Row) -> Response:
     """Register a user."""
     with transaction.in_transaction():
-        user = users.read(User.register(new)["id"])
+        user = users.read(register(new)["id"])
     return updated("User has been registered.", user.pop("version"), verb="set", data=user)
 
 

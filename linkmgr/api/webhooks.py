@@ -15,7 +15,16 @@ from linkmgr.repository import outbox, webhooks
 from linkmgr.request import scopes
 from linkmgr.resources import shapes
 from linkmgr.resources.stored import STORED
-from linkmgr.resources.webhooks import OF_USERS, PATTERNS, TEST, TYPES, Webhook, match_users, users_problem
+from linkmgr.resources.webhooks import (
+    OF_USERS,
+    PATTERNS,
+    TEST,
+    TYPES,
+    Webhook,
+    create_webhook,
+    match_users,
+    users_problem,
+)
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, shown
@@ -56,7 +65,7 @@ _RECORDS = {
     "Event": shapes.record(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
 }
 _CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {
-    resource.path: resource.__name__ for resource in STORED
+    stored.words.path: stored.resource.__name__ for stored in STORED
 }
 
 
@@ -115,14 +124,14 @@ def _require_admin_for(webhook_id: int) -> None:
 @operation("webhooks:read", "webhooks.list", shapes.listing("webhooks", Webhook), query=PAGING)
 def index() -> Json:
     """List webhooks."""
-    return listing("webhooks", Webhook.index(user_id(), **paging()))
+    return listing("webhooks", webhooks.index(user_id(), **paging()), Webhook)
 
 
 @bp.get("/webhook/<id:webhook_id>")
 @operation("webhooks:read", "webhooks.get", shapes.reading(Webhook), has_etag=True)
 def read(webhook_id: int) -> Response:
     """Read a webhook."""
-    return shown(Webhook, Webhook.show(user_id(), webhook_id))
+    return shown(Webhook, webhooks.read(user_id(), webhook_id))
 
 
 @bp.post("/webhooks")
@@ -141,7 +150,7 @@ def add(new: Row) -> Response:
     The `secret` is shown only once. A user has at most 20 webhooks.
     """
     _require_admin(new["events"])
-    return created(Webhook, Webhook.create(user_id(), new))
+    return created(Webhook, create_webhook(user_id(), new), "secret")
 
 
 @bp.put("/webhook/<id:webhook_id>/update")
@@ -150,7 +159,7 @@ def add(new: Row) -> Response:
     "webhooks.update",
     shapes.changed("Webhook has been updated successfully.", Webhook),
     body=Webhook.updates(),
-    stored=Webhook.read,
+    stored=webhooks.read,
     example={"events": ["link.*"]},
     errors=_UNKNOWN,
     row="webhooks",
@@ -160,14 +169,14 @@ def update(changes: Row, webhook_id: int) -> Response:
     """Change a webhook."""
     _require_admin(changes["events"] or [])
     _require_admin_for(webhook_id)
-    return changed(Webhook, Webhook.change(user_id(), webhook_id, changes))
+    return changed("Webhook has been updated successfully.", Webhook, webhooks.update(user_id(), webhook_id, changes))
 
 
 @bp.delete("/webhook/<id:webhook_id>/delete")
 @operation("webhooks:write", "webhooks.delete", shapes.done("Webhook has been deleted successfully."), row="webhooks")
 def delete(webhook_id: int) -> Json:
     """Delete a webhook."""
-    Webhook.delete(user_id(), webhook_id)
+    webhooks.delete(user_id(), webhook_id)
     return ok("Webhook has been deleted successfully.")
 
 

@@ -15,7 +15,7 @@ from linkmgr.fields.aliases import own_words
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.repository import plans, public, purge
-from linkmgr.resources.plans import Plan, PlanLimits
+from linkmgr.resources.plans import Plan, PlanLimits, change_plan, create_plan, price_problem
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
@@ -67,9 +67,9 @@ def _members(limits: str, options: Row) -> Row:
 def add_plan(free: bool, limits: str, **options: str | None) -> None:
     """Add a plan. Limits that --limits does not set are unlimited."""
     plan = _members(limits, options) | {"free": free}
-    if problem := Plan.price_problem(plan):
+    if problem := price_problem(plan):
         raise click.UsageError(problem)
-    click.echo(f"{plan['name']} has been added as plan {Plan.create(0, plan)['id']}.")
+    click.echo(f"{plan['name']} has been added as plan {create_plan(plan)['id']}.")
 
 
 @plans_group.command("edit")
@@ -81,9 +81,9 @@ def edit_plan(plan_id: int, limits: str, **options: str | None) -> None:
     changes = _members(limits, options)
     if all(value is None for value in changes.values()):
         raise click.UsageError("Nothing to change: use at least one option.")
-    if problem := Plan.price_problem(changes | {"free": plans.read(plan_id)["free"]}):
+    if problem := price_problem(changes | {"free": plans.read(plan_id)["free"]}):
         raise click.UsageError(problem)
-    Plan.change(0, plan_id, changes)
+    change_plan(plan_id, changes)
     click.echo(f"Plan {plan_id} has been changed.")
 
 

@@ -11,7 +11,7 @@ from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.fields.query import MAX_LIMIT
 from linkmgr.repository import api_keys
-from linkmgr.resources.keys import MAX_OVERLAP, Key
+from linkmgr.resources.keys import MAX_OVERLAP, Key, create_key, rotate_secret
 
 group = Group("keys", help="List, add, rotate and delete the API keys of a user.")
 _KEY_ID = click.IntRange(1, MAX_ID)
@@ -29,7 +29,7 @@ def list_keys(user: str) -> None:
     """Print the keys of a user, newest first, one per line."""
     user_id = find_id(user)
     click.echo(f"{'id':>6}  {'key':<12}  {'name':<20}  {'last used':<16}  scopes")
-    for key in Key.rows.index(user_id, limit=MAX_LIMIT, number=1, after=None).rows:
+    for key in api_keys.index(user_id, limit=MAX_LIMIT, number=1, after=None).rows:
         used, limits = (key["last_used"] or "never")[:16], _limits(key)
         allowed = " ".join(key["scopes"]) + (f" ({limits})" if limits else "")
         click.echo(f"{key['id']:>6}  {key['prefix'] + '...':<12}  {key['name']:<20}  {used:<16}  {allowed}")
@@ -53,7 +53,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
     user_id = find_id(user)
     arrays = {member: list(limits.pop(member)) for member in ("domains", "allowed_ips")}
     members = load(Key.creates(), {"name": name, "scopes": list(names)} | limits | arrays)
-    click.echo(Key.create(user_id, members)["key"])
+    click.echo(create_key(user_id, members)["key"])
 
 
 @group.command("rotate")
@@ -64,7 +64,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
 )
 def rotate_key(user: str, key_id: int, overlap: int) -> None:
     """Replace a key and print the new one."""
-    click.echo(Key.rotate(find_id(user), key_id, overlap=overlap)["key"])
+    click.echo(rotate_secret(find_id(user), key_id, overlap=overlap)["key"])
 
 
 @group.command("delete")
@@ -72,7 +72,7 @@ def rotate_key(user: str, key_id: int, overlap: int) -> None:
 @click.argument("key_id", type=_KEY_ID)
 def delete_key(user: str, key_id: int) -> None:
     """Delete a key. It stops working at once."""
-    Key.delete(find_id(user), key_id)
+    api_keys.delete(find_id(user), key_id)
     click.echo(f"Key {key_id} of {user} has been deleted.")
 
 

@@ -18,7 +18,7 @@ from linkmgr.db.statements import Row
 from linkmgr.imports import bodies, job, requests, services
 from linkmgr.repository import account, imports
 from linkmgr.repository.tables import in_batches
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import LINKS
 from linkmgr.web.export import FORMATS, encode
 
 group = Group("links", help="Import and export links.")
@@ -165,9 +165,9 @@ def _write(user_id: int, form: str, file: BinaryIO) -> None:
     with tqdm(total=total, unit=" links", disable=None) as bar:
 
         def read(user_id: int, after: int) -> list[Row]:
-            batch = Link.batch(user_id, after)
+            batch = LINKS.exported(user_id, after)
             bar.update(len(batch))
             return batch
 
-        file.writelines(encode(form, export_api.LINKS.columns, in_batches(read, user_id)))
+        file.writelines(encode(form, export_api.OF_LINKS.columns, in_batches(read, user_id)))
     file.flush()

@@ -11,7 +11,7 @@ from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.repository import account, login, users
 from linkmgr.resources.account import Account
-from linkmgr.resources.users import User
+from linkmgr.resources.users import User, register
 from linkmgr.web import passwords
 
 group = Group("users", help="Add, list, change and delete users; print API keys and sign-in links; set passwords.")
@@ -34,7 +34,7 @@ def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
     password = keys.new_token()
     members = load(User.creates(), {"username": name, "email": email, "password": password, "planid": plan})
     try:
-        User.register(members, admin=admin)
+        register(members, admin=admin)
     except AppError as error:
         if error.code != "plan_not_premium":
             raise

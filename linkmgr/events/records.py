@@ -17,21 +17,25 @@ from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.repository import imports, outbox
-from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import HIDDEN
+from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.stored import STORED
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import LINKS
 from linkmgr.resources.webhooks import TEST, matches
 from linkmgr.settings import settings
 
 MAX_BATCH = 200
 MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
 
+
+def _read_import(user_id: int, import_id: int) -> Row:
+    return {name: value for name, value in imports.read(user_id, import_id).items() if name != "version"}
+
+
 _READ: dict[str, Callable[[int, int], Row]] = {
-    "link": Link.read,
-    "qr": QrCode.read,
-    "import": imports.read,
-    **{resource.path: resource.read for resource in STORED},
+    "link": LINKS.record,
+    "qr": QR_CODES.record,
+    "import": _read_import,
+    **{stored.words.path: stored.record for stored in STORED},
 }
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
@@ -115,7 +119,6 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         record = _READ[path](event["user_id"], event["object_id"])
     except AppError:  # deleted since
         return {"id": event["object_id"]}, [{path: event["object_id"]}]
-    record = {name: value for name, value in record.items() if name not in HIDDEN}
     targets = outbox.targets(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
     return record, targets or [{path: event["object_id"]}]
 

@@ -18,7 +18,7 @@ from linkmgr.fields.problems import invalid
 from linkmgr.imports.rows import ImportRow
 from linkmgr.imports.sources import BY_NAME, mapping_of
 from linkmgr.repository import bulk, imported, urls
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import Link, link_to_changes, link_to_row
 from linkmgr.settings import settings
 
 MAX_CHANNELS = 100  # of a row
@@ -93,7 +93,7 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
     if host in hosts:
         body["domain"] = host
     try:
-        link = Link.to_row(load(Link.creates(), body))
+        link = link_to_row(load(Link.creates(), body))
     except AppError as error:
         columns = mapping_of(BY_NAME.get(source), [*row.raw]) | dict(mapping or {})
         return Sent(outcome=failure(_with_columns(error, columns)))
@@ -221,7 +221,7 @@ def _change(user_id: int, link_id: int, row: Sent, source: str) -> Outcome:
     exports include what the link already has."""
     try:
         with undoable():
-            changes = Link.to_changes(load(Link.updates(), row.body))
+            changes = link_to_changes(load(Link.updates(), row.body))
             if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
                 changes |= {"password_hash": row.link["password_hash"], "changed": True}
             urls.update(user_id, link_id, **changes)

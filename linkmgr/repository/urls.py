@@ -13,8 +13,12 @@ from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, existing, not_found
 from linkmgr.fields.aliases import new_alias
+from linkmgr.repository import link_lists, url_records
 from linkmgr.repository.tables import run_with_name
 from linkmgr.repository.url_records import to_record
+
+# The statements that read links, so that this module has all functions that modules of rows have
+index, read, batch = link_lists.index, url_records.read, url_records.batch
 
 T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free

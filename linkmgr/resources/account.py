@@ -26,7 +26,6 @@ class AccountBody(Body):
 
 class Account(Resource):
     body = AccountBody
-    noun = path = plural = "account"
 
     id = row_id()
     email = member(

@@ -12,7 +12,7 @@ from linkmgr.fields.member import JsonSchema, member, ref
 from linkmgr.fields.problems import join_problems
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.repository import bio
-from linkmgr.resources.resource import DETAIL, EXPORT, Stored, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id
 
 THEMES = ("auto", "light", "dark", "ocean", "forest", "sunset", "candy")  # linkmgr/static/bio.css
 MAX_LINKS = 100
@@ -54,13 +54,7 @@ class Links(fields.Field[list[Row]]):
         return link
 
 
-class BioPage(Stored):
-    noun = "bio page"
-    path = plural = "bio"
-    table = "bios"
-    create_extras = ("id", "alias", "shorturl")
-    rows = bio
-
+class BioPage(Resource):
     id = row_id()
     name = member(Text(required=True), "The heading of the page.", "Dana", label="Name")
     alias = member(
@@ -97,3 +91,12 @@ class BioPage(Stored):
         Shown({"type": "array", "items": {"type": "integer"}}), "The ids of its channels.", [17], shown=EXPORT
     )
     date = created()
+
+
+BIO_PAGES = Stored(
+    BioPage,
+    Words("bio page", path="bio", plural="bio", table="bios"),
+    rows=bio,
+    create=bio.add,
+    change=bio.update,
+)

@@ -3,11 +3,10 @@
 import secrets
 from typing import ClassVar
 
-from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import campaigns
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Stored, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
 
@@ -16,12 +15,8 @@ def _generate_name() -> str:
     return f"Campaign {secrets.token_hex(6)}"
 
 
-class Campaign(Stored):
-    noun = path = "campaign"
-    plural = "campaigns"
-    table = "campaigns"
+class Campaign(Resource):
     also_shown: ClassVar[dict[str, bool]] = {"domain": True, "campaign": False}
-    rows = campaigns
 
     id = row_id()
     name = member(
@@ -49,9 +44,11 @@ class Campaign(Stored):
     list = member(Shown({"type": "string"}), "", "https://go.example.org/u/dana/summer-17", shown=READ)
     date = created(shown=EXPORT)
 
-    @classmethod
-    def extra_members(cls, row: Row, *, is_new: bool) -> Row:
-        names = dict.fromkeys(cls.also_shown, row["name"])
-        if is_new:
-            return {"id": row["id"]} | names | {name: row[name] for name in ("public", "rotator", "list")}
-        return {name: row[name] for name in cls.shown()} | names
+
+CAMPAIGNS = Stored(
+    Campaign,
+    Words("campaign", path="campaign", plural="campaigns", table="campaigns"),
+    rows=campaigns,
+    create=campaigns.add,
+    change=campaigns.update,
+)

@@ -1,19 +1,12 @@
 """/api/channels and /api/channel"""
 
-from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Color, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import channels
-from linkmgr.resources.resource import EXPORT, Stored, created, row_id
+from linkmgr.resources.resource import EXPORT, Resource, Stored, Words, created, row_id
 
 
-class Channel(Stored):
-    noun = path = "channel"
-    plural = "channels"
-    table = "channels"
-    create_extras = ()
-    rows = channels
-
+class Channel(Resource):
     id = row_id()
     name = member(Text(required=True), "Unique among your channels.", "Reading", label="Name")
     description = member(
@@ -23,7 +16,11 @@ class Channel(Stored):
     starred = member(Boolean(load_default=False), "Marks the channel as a favorite.", True, label="Starred")
     date = created(shown=EXPORT)
 
-    @classmethod
-    def as_read(cls, row: Row) -> Row:
-        """Return the members of the record, as the specification shows them. A read also lists the items."""
-        return {name: row[name] for name in cls.shown()}
+
+CHANNELS = Stored(
+    Channel,
+    Words("channel", path="channel", plural="channels", table="channels"),
+    rows=channels,
+    create=channels.add,
+    change=channels.update,
+)

@@ -14,7 +14,7 @@ from linkmgr.fields.urls import MAX_URL, normalize_domain
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources.resource import Stored, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, row_id
 from linkmgr.settings import settings
 from linkmgr.web import outbound_budget
 
@@ -41,13 +41,7 @@ class BrandColor(Color):
         return text
 
 
-class Domain(Stored):
-    noun, called = "branded domain", "Domain"
-    path = "domain"
-    plural = "domains"
-    table = "domains"
-    rows = domains
-
+class Domain(Resource):
     id = row_id()
     domain = member(
         DomainUrl(required=True),
@@ -88,47 +82,56 @@ class Domain(Stored):
         label="Color",
     )
 
-    @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        return cls.add_checked(user_id, members, is_checked=cls.prove(user_id, members))
 
-    @classmethod
-    def prove(cls, user_id: int, members: Row) -> bool:
-        """Raise an error unless the user can add the domain and it points to this service. Return False if the check is
-        off."""
-        with transaction.lazily(lambda: None):  # not committed: the database decides before other hosts are asked
-            cls.rows.add(user_id, members | {"logo": b"", "is_checked": False})
+def create_domain(user_id: int, members: Row) -> Row:
+    return add_checked_domain(user_id, members, is_checked=prove_domain(user_id, members))
+
+
+def prove_domain(user_id: int, members: Row) -> bool:
+    """Raise an error unless the user can add the domain and it points to this service. Return False if the check is
+    off."""
+    with transaction.lazily(lambda: None):  # not committed: the database decides before other hosts are asked
+        domains.add(user_id, members | {"logo": b"", "is_checked": False})
+    if settings().domain_check == "off":
+        return False
+    outbound_budget.spend(user_id)
+    return domain_check.check(members["domain"])
+
+
+def add_checked_domain(user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
+    logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
+    return domains.add(user_id, members | {"logo": logo, "is_checked": is_checked})
+
+
+def change_domain(user_id: int, domain_id: int, members: Row) -> Row:
+    source, logo = members["brandlogo"], None
+    if source is not None and source != domains.read(user_id, domain_id)["brandlogo"]:
+        logo = logos.load(source, member="brandlogo")
+    return domains.update(user_id, domain_id, members | {"logo": logo})
+
+
+def check_domain(user_id: int, domain_id: int) -> str | None:
+    """Check that the domain points to this service, and store the problem, or "". Return it, or None if checks are
+    off."""
+    problem = ""
+    try:
+        domain = domains.read(user_id, domain_id)["domain"]
         if settings().domain_check == "off":
-            return False
+            return None
         outbound_budget.spend(user_id)
-        return domain_check.check(members["domain"])
+        domain_check.check(domain)
+    except AppError as error:
+        if error.code != "domain_unproven":
+            raise
+        problem = error.message
+    domains.store_check(user_id, domain_id, problem=problem)
+    return problem
 
-    @classmethod
-    def add_checked(cls, user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
-        logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
-        return cls.record(cls.rows.add(user_id, members | {"logo": logo, "is_checked": is_checked}))
 
-    @classmethod
-    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        source, logo = members["brandlogo"], None
-        if source is not None and source != cls.read(user_id, row_id)["brandlogo"]:
-            logo = logos.load(source, member="brandlogo")
-        return cls.record(cls.rows.update(user_id, row_id, members | {"logo": logo}))
-
-    @classmethod
-    def check_now(cls, user_id: int, row_id: int) -> str | None:
-        """Check that the domain points to this service, and store the problem, or "". Return it, or None if checks are
-        off."""
-        problem = ""
-        try:
-            domain = cls.read(user_id, row_id)["domain"]
-            if settings().domain_check == "off":
-                return None
-            outbound_budget.spend(user_id)
-            domain_check.check(domain)
-        except AppError as error:
-            if error.code != "domain_unproven":
-                raise
-            problem = error.message
-        domains.store_check(user_id, row_id, problem=problem)
-        return problem
+DOMAINS = Stored(
+    Domain,
+    Words("branded domain", path="domain", plural="domains", table="domains"),
+    rows=domains,
+    create=create_domain,
+    change=change_domain,
+)

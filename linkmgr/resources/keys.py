@@ -14,7 +14,7 @@ from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
-from linkmgr.resources.resource import Body, Stored, row_id
+from linkmgr.resources.resource import Body, Resource, Stored, Words, row_id
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
@@ -115,14 +115,7 @@ class KeyRotation(New):
     )
 
 
-class Key(Stored):
-    noun = "API key"
-    path = "key"
-    plural = "keys"
-    table = "api_keys"
-    create_extras = ("id", "key")
-    rows = api_keys
-
+class Key(Resource):
     id = row_id()
     name = member(Text(required=True), "The program that uses the key.", "Newsletter", label="Name")
     prefix = member(Shown({"type": "string"}), "The first characters of the key.", "lmk_Ab3d")
@@ -171,16 +164,26 @@ class Key(Stored):
         "2026-11-21 09:30:00",
     )
 
-    @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        secret = keys.new_scoped_key()
-        with transaction.in_transaction():
-            added = api_keys.add(user_id, members | {"secret": secret})
-            return cls.read(user_id, added["id"]) | {"key": secret}
 
-    @staticmethod
-    def rotate(user_id: int, row_id: int, *, overlap: int, version: str | None = None) -> Row:
-        """Replace a key, unless `version` is not that of its row. Return the new key, its prefix, and the end of the
-        previous one."""
-        secret = keys.new_scoped_key()
-        return {"key": secret} | api_keys.rotate(user_id, row_id, secret=secret, overlap=overlap, version=version)
+def create_key(user_id: int, members: Row) -> Row:
+    """Store a key and return its row, with the `key`, which is not shown again."""
+    secret = keys.new_scoped_key()
+    with transaction.in_transaction():
+        added = api_keys.add(user_id, members | {"secret": secret})
+        return api_keys.read(user_id, added["id"]) | {"key": secret}
+
+
+def rotate_secret(user_id: int, key_id: int, *, overlap: int, version: str | None = None) -> Row:
+    """Replace a key, unless `version` is not that of its row. Return the new key, its prefix, and the end of the
+    previous one."""
+    secret = keys.new_scoped_key()
+    return {"key": secret} | api_keys.rotate(user_id, key_id, secret=secret, overlap=overlap, version=version)
+
+
+KEYS = Stored(
+    Key,
+    Words("API key", path="key", plural="keys", table="api_keys"),
+    rows=api_keys,
+    create=create_key,
+    change=api_keys.update,
+)

@@ -12,7 +12,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import overlay
-from linkmgr.resources.resource import DETAIL, Body, Stored, created, row_id
+from linkmgr.resources.resource import DETAIL, Body, Resource, Stored, Words, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
@@ -26,13 +26,8 @@ class OverlayBody(Body):
         _check_type(data.get("type"), data.get("message"))
 
 
-class Overlay(Stored):
+class Overlay(Resource):
     body = OverlayBody
-    noun, called = "CTA overlay", "Overlay"
-    path = plural = "overlay"
-    table = "overlays"
-    file = "overlays"
-    rows = overlay
 
     id = row_id()
     type = member(Choice(TYPES, required=True), "The type of the overlay.", "message", label="Type")
@@ -71,27 +66,27 @@ class Overlay(Stored):
     )
     date = created()
 
-    @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        _check_colors(members)
-        return super().create(user_id, members)
 
-    @classmethod
-    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        """If only a type or only a message was sent, or only one of the colors, check it with the stored other one
-        while the row is locked, and undo the change if they do not suit each other."""
-        sent = {name for name, value in members.items() if value is not None}
-        if all((one in sent) == (other in sent) for one, other in _PAIRS):
-            if "color" in sent:
-                _check_colors(members)
-            return super().change(user_id, row_id, members)
-        before = cls.read(user_id, row_id)
-        with transaction.in_transaction():
-            after = super().change(user_id, row_id, members)
-            _check_message(before, after)
-            if {"color", "background"} & sent:
-                _check_colors(after)
-        return after
+def create_overlay(user_id: int, members: Row) -> Row:
+    _check_colors(members)
+    return overlay.add(user_id, members)
+
+
+def change_overlay(user_id: int, overlay_id: int, members: Row) -> Row:
+    """If only a type or only a message was sent, or only one of the colors, check it with the stored other one while
+    the row is locked, and undo the change if they do not suit each other."""
+    sent = {name for name, value in members.items() if value is not None}
+    if all((one in sent) == (other in sent) for one, other in _PAIRS):
+        if "color" in sent:
+            _check_colors(members)
+        return overlay.update(user_id, overlay_id, members)
+    before = overlay.read(user_id, overlay_id)
+    with transaction.in_transaction():
+        after = overlay.update(user_id, overlay_id, members)
+        _check_message(before, after)
+        if {"color", "background"} & sent:
+            _check_colors(after)
+    return after
 
 
 def _check_colors(members: Row) -> None:
@@ -106,6 +101,15 @@ def _check_message(before: Row, after: Row) -> None:
         _check_type(after["type"], after["message"])
     except ValidationError as error:
         raise invalid(f"message {error.messages[0]}") from None
+
+
+OVERLAYS = Stored(
+    Overlay,
+    Words("CTA overlay", path="overlay", plural="overlay", table="overlays", file="overlays"),
+    rows=overlay,
+    create=create_overlay,
+    change=change_overlay,
+)
 
 
 # --- messages that are not plain text: images and polls

@@ -3,7 +3,7 @@
 from linkmgr.fields.base import Choice, Matching, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import pixels
-from linkmgr.resources.resource import Stored, created, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, created, row_id
 
 SERVICES = {
     "gtmpixel": "Google Tag Manager",
@@ -24,12 +24,7 @@ TYPES = tuple(SERVICES)
 TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
 
 
-class Pixel(Stored):
-    noun = path = "pixel"
-    plural = "pixels"
-    table = "pixels"
-    rows = pixels
-
+class Pixel(Resource):
     id = row_id()
     type = member(
         Choice(TYPES, required=True),
@@ -44,3 +39,12 @@ class Pixel(Stored):
         Matching(*TAG, required=True), "The id that the network assigned to you.", "GTM-ABC123", label="Id", needed=True
     )
     date = created()
+
+
+PIXELS = Stored(
+    Pixel,
+    Words("pixel", path="pixel", plural="pixels", table="pixels"),
+    rows=pixels,
+    create=pixels.add,
+    change=pixels.update,
+)

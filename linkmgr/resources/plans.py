@@ -106,9 +106,6 @@ def _limit(field: Any) -> JsonSchema:
 class Plan(Resource, PlanLimits):
     """A plan. Its forms have the limits as single members, and records have them in `limits`."""
 
-    noun = path = "plan"
-    plural = "plans"
-
     id = row_id()
     name = member(Text(50, required=True), "", "Pro", label="Name")
     free = member(
@@ -137,25 +134,20 @@ class Plan(Resource, PlanLimits):
         {name: field.metadata["examples"][0] for name, field in LIMITS.items()},
     )
 
-    @classmethod
-    def read(cls, _: int, row_id: int, /) -> Row:
-        return plans.read(row_id)
 
-    @classmethod
-    def create(cls, _: int, members: Row) -> Row:
-        columns = _to_columns(members)
-        limits = UNLIMITED | columns.pop("limits")
-        return {"id": plans.add(members["name"], free=members["free"], limits=limits, **columns)}
+def create_plan(members: Row) -> Row:
+    columns = _to_columns(members)
+    limits = UNLIMITED | columns.pop("limits")
+    return {"id": plans.add(members["name"], free=members["free"], limits=limits, **columns)}
 
-    @classmethod
-    def change(cls, _: int, row_id: int, members: Row) -> Row:
-        plans.edit(row_id, name=members["name"], **_to_columns(members))
-        return {"id": row_id}
 
-    @staticmethod
-    def price_problem(members: Row) -> str:
-        has_price = any((members.get(name) or "").strip("0.") for name in PRICES)
-        return "A free plan has no prices." if members["free"] and has_price else ""
+def change_plan(plan_id: int, members: Row) -> None:
+    plans.edit(plan_id, name=members["name"], **_to_columns(members))
+
+
+def price_problem(members: Row) -> str:
+    has_price = any((members.get(name) or "").strip("0.") for name in PRICES)
+    return "A free plan has no prices." if members["free"] and has_price else ""
 
 
 def _to_columns(members: Row) -> Row:

@@ -15,7 +15,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.request.request import warn
-from linkmgr.resources.resource import DETAIL, EXPORT, Stored, created, row_id, with_statistics
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
@@ -31,7 +31,7 @@ class Rgb(Matching):
 
 
 class Data(fields.Raw):
-    """Any value. `to_row` and `QrCode.change` validate it, because its form depends on the type."""
+    """Any value. `code_to_row` and `change_code` validate it, because its form depends on the type."""
 
     default_error_messages = {"required": "is required"}
     nested = tuple(qr_data.OBJECTS.values())
@@ -42,13 +42,7 @@ class Data(fields.Raw):
     json_shown: ClassVar[JsonSchema] = {}
 
 
-class QrCode(Stored):
-    noun, called = "QR code", "QR"
-    path = plural = "qr"
-    table = "qrs"
-    create_extras = ("id", "link")
-    rows = qr
-
+class QrCode(Resource):
     id = row_id()
     code = member(Shown({"type": "string"}), "", "bcd234fgh567", shown=EXPORT)
     link = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/qr/bcd234fgh567")
@@ -94,33 +88,31 @@ class QrCode(Stored):
         Shown({"type": "array", "items": {"type": "integer"}}), "The ids of its channels.", [17], shown=EXPORT
     )
 
-    read, show, as_read = staticmethod(qr.read), staticmethod(qr.read_from_replica), staticmethod(with_statistics)
 
-    @classmethod
-    def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
-        """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
-        return qr.add(user_id, cls.to_row(members, image) | {"code": qr_data.new_code()})
+def create_code(user_id: int, members: Row, image: bytes | None = None) -> Row:
+    """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
+    return qr.add(user_id, code_to_row(members, image) | {"code": qr_data.new_code()})
 
-    @classmethod
-    def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
-        """If a color was sent, check both while the row is locked, and undo the change if they are too similar."""
-        stored = cls.read(user_id, row_id)
-        if members["logo"] == stored["logo"]:
-            members["logo"] = None  # keep the image instead of fetching it again
-        row = _prepare(stored["type"], members, image)
-        old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
-        with transaction.in_transaction():
-            code = qr.update(user_id, row_id, row | {"old_name": old, "new_name": new})
-            if members["foreground"] or members["background"]:
-                _check_colors(code)
-        return code
 
-    @classmethod
-    def to_row(cls, new: Row, image: bytes | AppError | None = None) -> Row:
-        """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was not loaded."""
-        row = _prepare(new["type"], new | {"logo": new["logo"] or None}, image)
-        _check_colors(row)
-        return row | {"name": row["name"] or qr_data.default_name(new["type"], row["data"])}
+def change_code(user_id: int, qr_id: int, members: Row, image: bytes | None = None) -> Row:
+    """If a color was sent, check both while the row is locked, and undo the change if they are too similar."""
+    stored = qr.read(user_id, qr_id)
+    if members["logo"] == stored["logo"]:
+        members["logo"] = None  # keep the image instead of fetching it again
+    row = _prepare(stored["type"], members, image)
+    old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
+    with transaction.in_transaction():
+        code = qr.update(user_id, qr_id, row | {"old_name": old, "new_name": new})
+        if members["foreground"] or members["background"]:
+            _check_colors(code)
+    return code
+
+
+def code_to_row(new: Row, image: bytes | AppError | None = None) -> Row:
+    """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was not loaded."""
+    row = _prepare(new["type"], new | {"logo": new["logo"] or None}, image)
+    _check_colors(row)
+    return row | {"name": row["name"] or qr_data.default_name(new["type"], row["data"])}
 
 
 def _prepare(code_type: str, members: Row, image: bytes | AppError | None) -> Row:
@@ -152,3 +144,12 @@ def _check_colors(code: Row) -> None:
     elif colors.is_inverted(*pair):
         change = colors.scan_advice(*pair)["change"]
         warn(f"Many readers cannot scan a light code on a dark background. Change {change}.")
+
+
+QR_CODES = Stored(
+    QrCode,
+    Words("QR code", path="qr", plural="qr", table="qrs"),
+    rows=qr,
+    create=create_code,
+    change=change_code,
+)

@@ -4,7 +4,9 @@ A subclass of `Resource` declares all members in the order of its records. Field
 with `load_only` are sent only. Parsing is in the fields; what else there is to say of a member is in `member()`.
 """
 
+from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol, Unpack
 
@@ -17,23 +19,6 @@ from linkmgr.fields.member import member
 
 # The places that show a member, if it is not shown everywhere
 READ, DETAIL, EXPORT = "record list", "record export", "export"
-HIDDEN = ("version", "statistics", "is_new")  # of a row, which a record does not have
-
-
-class Rows(Protocol):
-    """A module of linkmgr/repository. Its rows have at least the members of the resource, and `version`."""
-
-    def index(self, user_id: int, **paging: Unpack[Paging]) -> Page: ...
-    def read(self, user_id: int, row_id: int, /) -> Row: ...
-    def add(self, user_id: int, members: Row, /) -> Row: ...
-    def update(self, user_id: int, row_id: int, members: Row, /) -> Row: ...
-    def delete(self, user_id: int, row_id: int, /) -> None: ...
-    def batch(self, user_id: int, after: int, /) -> list[Row]: ...
-
-
-def with_statistics(row: Row) -> Row:
-    details = {name: value for name, value in row.items() if name not in HIDDEN}
-    return {"data": row["statistics"], "details": details}
 
 
 def row_id() -> Id:
@@ -57,27 +42,11 @@ class Body(New):
 
 
 class Resource(Schema):
-    """The members of a word, and what is said of it."""
+    """The members of a word."""
 
     body: ClassVar[type[Body]] = Body  # of its creates and updates
-
-    noun: ClassVar[str]  # in sentences
-    called: ClassVar[str] = ""  # in responses, if not the noun
-    path: ClassVar[str]  # path segment of one record
-    plural: ClassVar[str]  # path segment of the list
-    table: ClassVar[str]  # of its rows
-    file: ClassVar[str] = ""  # of its exports, without the extension, if it is not `plural`
     # In responses to writes, so that a client may send them back. True if an update cannot change them.
     also_shown: ClassVar[dict[str, bool]] = {}
-    create_extras: ClassVar[tuple[str, ...]] = ("id",)  # beside the record, in the response to a create
-
-    @classmethod
-    def subject(cls) -> str:
-        return cls.called or cls.noun[0].upper() + cls.noun[1:]
-
-    @classmethod
-    def file_name(cls) -> str:
-        return cls.file or cls.plural
 
     @classmethod
     @cache
@@ -129,57 +98,49 @@ class Resource(Schema):
         return tuple(name for name, field in cls().fields.items() if place in field.metadata["shown"])
 
     @classmethod
-    def record(cls, row: Row) -> Row:
-        return {name: row[name] for name in (*cls.shown(), "version")}
-
-    @classmethod
-    def as_read(cls, row: Row) -> Row:
-        """Return the members of the response to a single read, which creates and updates have too."""
-        return {"data": {name: row[name] for name in cls.shown()}}
-
-    @classmethod
-    def extra_members(cls, row: Row, *, is_new: bool) -> Row:
-        return {name: row[name] for name in cls.create_extras} if is_new else {}
+    def record(cls, row: Row, place: str = "record") -> Row:
+        return {name: row[name] for name in cls.shown(place)}
 
 
-class Stored(Resource):
-    """A resource with rows of its own, which the API, the console, exports and imports read and write in one way."""
+@dataclass(frozen=True)
+class Words:
+    """The names of a resource."""
 
+    noun: str  # in sentences
+    path: str  # path segment of one record
+    plural: str  # path segment of the list
+    table: str  # of its rows
+    file: str = ""  # of its exports, without the extension, if it is not `plural`
+
+    @property
+    def file_name(self) -> str:
+        return self.file or self.plural
+
+
+class Rows(Protocol):
+    """A module of linkmgr/repository. Its rows have at least the members of the resource, and `version`."""
+
+    def index(self, user_id: int, **paging: Unpack[Paging]) -> Page: ...
+    def read(self, user_id: int, row_id: int, /) -> Row: ...
+    def delete(self, user_id: int, row_id: int, /) -> None: ...
+    def batch(self, user_id: int, after: int, /) -> list[Row]: ...
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A resource with rows of its own, for callers that treat all of them alike: forms, exports, imports and events."""
+
+    resource: type[Resource]
+    words: Words
     rows: Rows
+    create: Callable[[int, Row], Row]  # of a user, with a loaded body
+    change: Callable[[int, int, Row], Row]  # of a user and the id of a row, with a loaded body
 
-    @classmethod
-    def index(cls, user_id: int, **paging: Unpack[Paging]) -> Page:
-        page = cls.rows.index(user_id, **paging)
-        names = cls.shown("list")
-        page.rows[:] = [{name: row[name] for name in names} for row in page.rows]
-        return page
+    def add(self, user_id: int, body: Row) -> int:
+        return int(self.create(user_id, load(self.resource.creates(), body))["id"])
 
-    @classmethod
-    def read(cls, user_id: int, row_id: int, /) -> Row:
-        return cls.record(cls.rows.read(user_id, row_id))
+    def record(self, user_id: int, row_id: int) -> Row:
+        return self.resource.record(self.rows.read(user_id, row_id))
 
-    @classmethod
-    def show(cls, user_id: int, row_id: int, /) -> Row:
-        """Return the record for a single read, which may lag."""
-        return cls.read(user_id, row_id)
-
-    @classmethod
-    def add(cls, user_id: int, body: Row) -> int:
-        return int(cls.create(user_id, load(cls.creates(), body))["id"])
-
-    @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        return cls.record(cls.rows.add(user_id, members))
-
-    @classmethod
-    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        return cls.record(cls.rows.update(user_id, row_id, members))
-
-    @classmethod
-    def delete(cls, user_id: int, row_id: int, /) -> None:
-        cls.rows.delete(user_id, row_id)
-
-    @classmethod
-    def batch(cls, user_id: int, after: int) -> list[Row]:
-        names = cls.shown("export")
-        return [{name: row[name] for name in names} for row in cls.rows.batch(user_id, after)]
+    def exported(self, user_id: int, after: int) -> list[Row]:
+        return [self.resource.record(row, "export") for row in self.rows.batch(user_id, after)]

@@ -3,15 +3,10 @@
 from linkmgr.fields.base import Integer, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import splash
-from linkmgr.resources.resource import DETAIL, Stored, created, row_id
+from linkmgr.resources.resource import DETAIL, Resource, Stored, Words, created, row_id
 
 
-class Splash(Stored):
-    noun = "splash page"
-    path = plural = "splash"
-    table = "splash_pages"
-    rows = splash
-
+class Splash(Resource):
     id = row_id()
     name = member(Text(required=True), "Its name in lists. Visitors do not see it.", "Launch", label="Name")
     title = member(
@@ -47,3 +42,12 @@ class Splash(Stored):
         shown=DETAIL,
     )
     date = created()
+
+
+SPLASH_PAGES = Stored(
+    Splash,
+    Words("splash page", path="splash", plural="splash", table="splash_pages"),
+    rows=splash,
+    create=splash.add,
+    change=splash.update,
+)

@@ -1,13 +1,13 @@
 """The resources whose rows are read, exported and sent as events in the same way."""
 
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.bio import BIO_PAGES
+from linkmgr.resources.campaigns import CAMPAIGNS
+from linkmgr.resources.channels import CHANNELS
+from linkmgr.resources.domains import DOMAINS
+from linkmgr.resources.overlay import OVERLAYS
+from linkmgr.resources.pixels import PIXELS
 from linkmgr.resources.resource import Stored
-from linkmgr.resources.splash import Splash
+from linkmgr.resources.splash import SPLASH_PAGES
 
 # In an order in which a row refers to earlier ones only, for imports.
-STORED: tuple[type[Stored], ...] = (Domain, Campaign, Channel, Pixel, Splash, Overlay, BioPage)
+STORED: tuple[Stored, ...] = (DOMAINS, CAMPAIGNS, CHANNELS, PIXELS, SPLASH_PAGES, OVERLAYS, BIO_PAGES)

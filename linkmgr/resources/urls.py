@@ -24,8 +24,8 @@ from linkmgr.fields.links import (
 )
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import url_records, urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Body, Resource, created, row_id, with_statistics
+from linkmgr.repository import urls
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Body, Resource, Stored, Words, created, row_id
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 
@@ -78,11 +78,6 @@ class LinkBody(Body):
 
 class Link(Resource):
     body = LinkBody
-    noun = "link"
-    path = "url"
-    plural = "urls"
-    table = "links"
-    file = "links"
     also_shown: ClassVar[dict[str, bool]] = {"short": False}
 
     id = row_id()
@@ -249,39 +244,25 @@ class Link(Resource):
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204, shown=DETAIL)
 
-    read, show = staticmethod(url_records.read), staticmethod(url_records.read_from_replica)
-    delete = staticmethod(urls.delete)
 
-    @classmethod
-    def as_read(cls, row: Row) -> Row:
-        return {"id": row["id"]} | with_statistics(row)
+def create_link(user_id: int, members: Row) -> Row:
+    return urls.add(user_id, **link_to_row(members))
 
-    @classmethod
-    def extra_members(cls, row: Row, *, is_new: bool) -> Row:
-        return {"id": row["id"], "shorturl": row["shorturl"], "short": row["shorturl"]}
 
-    @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        return urls.add(user_id, **cls.to_row(members))
+def change_link(user_id: int, link_id: int, members: Row) -> Row:
+    return urls.update(user_id, link_id, **link_to_changes(members))
 
-    @classmethod
-    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
-        return urls.update(user_id, row_id, **cls.to_changes(members))
 
-    @classmethod
-    def batch(cls, user_id: int, after: int) -> list[Row]:
-        names = cls.shown("export")
-        return [{name: link[name] for name in names} for link in url_records.batch(user_id, after)]
+def link_to_row(new: Row) -> Row:
+    """Return the arguments of `urls.add` for the body of a create."""
+    return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
 
-    @staticmethod
-    def to_row(new: Row) -> Row:
-        return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
 
-    @staticmethod
-    def to_changes(changes: Row) -> Row:
-        changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
-        moved = {"reserved": [*own_words()]} if changes.keys() & {"custom", "domain"} else {}
-        return {"changed": changed, "targets": targets_of(changes), **moved, **_to_columns(changes)}
+def link_to_changes(changes: Row) -> Row:
+    """Return the arguments of `urls.update` for the body of an update."""
+    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
+    moved = {"reserved": [*own_words()]} if changes.keys() & {"custom", "domain"} else {}
+    return {"changed": changed, "targets": targets_of(changes), **moved, **_to_columns(changes)}
 
 
 def _without_defaults(loaded: Row) -> Row:
@@ -296,3 +277,12 @@ def _to_columns(loaded: Row) -> Row:
         password = columns.pop("password")
         columns["password_hash"] = passwords.hashed(password) if password else ""
     return columns
+
+
+LINKS = Stored(
+    Link,
+    Words("link", path="url", plural="urls", table="links", file="links"),
+    rows=urls,
+    create=create_link,
+    change=change_link,
+)

@@ -10,9 +10,6 @@ from linkmgr.web import passwords
 
 
 class User(Account):
-    noun = path = "user"
-    plural = "users"
-
     username = member(Username(required=True), "Unique, ignoring case.", "carol", label="Name", fixed=True)
     password = member(
         Password(required=True, load_only=True), "The first password.", "correct horse", label="Password", fixed=True
@@ -29,10 +26,10 @@ class User(Account):
     )
     apikey = member(Shown({"type": "string"}), "", "linkmgr_...")
 
-    @staticmethod
-    def register(members: Row, *, admin: bool = False) -> Row:
-        """Store a user with a new API key and return the id, e-mail address and name. One without a password has an
-        empty hash, which no password matches, and sets one at the first sign-in with a link."""
-        password, user_id = members.pop("password", None), users.next_id()
-        password_hash = passwords.hashed(password) if password else ""
-        return users.add(user_id, **keys.new_key(user_id), **members, password_hash=password_hash, admin=admin)
+
+def register(members: Row, *, admin: bool = False) -> Row:
+    """Store a user with a new API key and return the id, e-mail address and name. One without a password has an empty
+    hash, which no password matches, and sets one at the first sign-in with a link."""
+    password, user_id = members.pop("password", None), users.next_id()
+    password_hash = passwords.hashed(password) if password else ""
+    return users.add(user_id, **keys.new_key(user_id), **members, password_hash=password_hash, admin=admin)

@@ -14,10 +14,10 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import webhooks
 from linkmgr.request import request as web_request
-from linkmgr.resources.resource import Stored, created, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, created, row_id
 from linkmgr.resources.stored import STORED
 
-SUBJECTS = ("link", "qr", *(resource.path for resource in STORED))
+SUBJECTS = ("link", "qr", *(stored.words.path for stored in STORED))
 TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
     *(f"{subject}.{change}" for subject in SUBJECTS for change in ("created", "updated", "deleted")),
@@ -86,13 +86,7 @@ class ReceiverUrl(Url):
         return url
 
 
-class Webhook(Stored):
-    noun = path = "webhook"
-    plural = "webhooks"
-    table = "webhooks"
-    create_extras = ("id", "secret")
-    rows = webhooks
-
+class Webhook(Resource):
     id = row_id()
     name = member(Text(required=True), "Its name in lists.", "Shop", label="Name")
     url = member(
@@ -119,7 +113,17 @@ class Webhook(Stored):
     reason = member(Shown({"type": "string"}), "Why the service turned the webhook off.", "")
     date = created()
 
-    @classmethod
-    def create(cls, user_id: int, members: Row) -> Row:
-        secret = new_secret()
-        return super().create(user_id, members | {"secret": secret}) | {"secret": secret}
+
+def create_webhook(user_id: int, members: Row) -> Row:
+    """Store a webhook and return its row, with the `secret`, which is not shown again."""
+    secret = new_secret()
+    return webhooks.add(user_id, members | {"secret": secret}) | {"secret": secret}
+
+
+WEBHOOKS = Stored(
+    Webhook,
+    Words("webhook", path="webhook", plural="webhooks", table="webhooks"),
+    rows=webhooks,
+    create=create_webhook,
+    change=webhooks.update,
+)

@@ -12,6 +12,7 @@ from linkmgr.db.statements import Page
 from linkmgr.request import request as web_request
 
 Json = dict[str, Any]
+_NOT_SHOWN = ("version", "statistics", "is_new")  # of the rows of links and QR codes
 
 
 class OrjsonProvider(JSONProvider):
@@ -72,34 +73,38 @@ def updated(
     return response
 
 
-class Readable(Protocol):
+class Resource(Protocol):
     """A resource, as far as responses to its operations need it."""
 
-    def subject(self) -> str: ...
-    def as_read(self, row: Json, /) -> Json: ...
-    def extra_members(self, row: Json, /, *, is_new: bool) -> Json: ...
+    def record(self, row: Json, /, place: str = ...) -> Json: ...
 
 
-def shown(resource: Readable, row: Json) -> Response:
-    return versioned(row["version"], **resource.as_read(row))
+def shown(resource: Resource, row: Json) -> Response:
+    return versioned(row["version"], data=resource.record(row))
 
 
-def created(resource: Readable, row: Json) -> Response:
-    """Return a created row as its read does, and beside it the members that the specification names."""
-    return updated(None, row["version"], resource.extra_members(row, is_new=True), verb="set", **resource.as_read(row))
+def created(resource: Resource, row: Json, *others: str) -> Response:
+    """Return a created row as its read does, and beside it its id and the `others` that the specification names."""
+    beside = {name: row[name] for name in ("id", *others)}
+    return updated(None, row["version"], beside, verb="set", data=resource.record(row))
 
 
-def changed(resource: Readable, row: Json) -> Response:
-    message = f"{resource.subject()} has been updated successfully."
-    return updated(message, row["version"], resource.extra_members(row, is_new=False), **resource.as_read(row))
+def changed(message: str, resource: Resource, row: Json) -> Response:
+    return updated(message, row["version"], data=resource.record(row))
 
 
-def listing(key: str, page: Page) -> Json:
+def with_statistics(row: Json) -> Json:
+    """Return the members of the response to a single read of a link or a QR code."""
+    return {"data": row["statistics"], "details": {name: row[name] for name in row if name not in _NOT_SHOWN}}
+
+
+def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
+    rows = [resource.record(row, "list") for row in page.rows] if resource else page.rows
     last = max(1, -(-page.total // page.limit))
     data: Json = {"result": page.total, "perpage": page.limit}
     if page.number is not None:
         data |= {"currentpage": page.number, "nextpage": page.number + 1 if page.number < last else 0}
-    data |= {"maxpage": last, key: page.rows}
+    data |= {"maxpage": last, key: rows}
     if page.next is not None:
         data["next"] = str(page.next)
     return ok(data=data)

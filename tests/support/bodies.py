@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Members = dict[str, Any]
 
 # The least that creates a row, by the word in the path
-LEAST: dict[str, Members] = {kind.path: first_examples(kind.creates(), 0) for kind in factories.RESOURCES} | {
+LEAST: dict[str, Members] = {
+    kind.words.path: first_examples(kind.resource.creates(), 0) for kind in factories.RESOURCES
+} | {
     "account": {},
     "url": {"url": "https://example.com/page"},
     "campaign": {"name": "Spring"},  # not required, but without it the name has the date

@@ -10,18 +10,18 @@ from typing import Any
 from linkmgr.db.statements import Row
 from linkmgr.fields.member import first_examples
 from linkmgr.repository import visits
-from linkmgr.resources.keys import Key
-from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource
+from linkmgr.resources.keys import KEYS
+from linkmgr.resources.qr import QR_CODES
+from linkmgr.resources.resource import Stored
 from linkmgr.resources.stored import STORED
-from linkmgr.resources.urls import Link
-from linkmgr.resources.webhooks import Webhook
+from linkmgr.resources.urls import LINKS
+from linkmgr.resources.webhooks import WEBHOOKS
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
-Kind = type[Resource]
+Kind = Stored
 
-RESOURCES: tuple[Kind, ...] = (Link, QrCode, *STORED, Key, Webhook)  # of users
+RESOURCES: tuple[Kind, ...] = (LINKS, QR_CODES, *STORED, KEYS, WEBHOOKS)  # of users
 
 _numbers = count(1)
 
@@ -34,7 +34,9 @@ def row(sql: Sql, table: str, **columns: Any) -> int:
 
 def _usual(kind: Kind) -> Make:
     """Return the factory of a resource whose members are its columns."""
-    return lambda sql, user_id: row(sql, kind.table, user_id=user_id, **first_examples(kind.creates(), 0))
+    return lambda sql, user_id: row(
+        sql, kind.words.table, user_id=user_id, **first_examples(kind.resource.creates(), 0)
+    )
 
 
 def domain(sql: Sql, user_id: int) -> int:
@@ -148,7 +150,7 @@ def delivery(sql: Sql, user_id: int) -> int:
 
 
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
-ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in STORED} | {
+ALL: dict[str, Make] = {kind.words.path: _usual(kind) for kind in STORED} | {
     "link": link,
     "bio": bio,
     "qr": qr,
@@ -164,12 +166,12 @@ ALL: dict[str, Make] = {kind.path: _usual(kind) for kind in STORED} | {
     "import": an_import,
 }
 # The tables of resources, by the names in paths. Links are `link` in other paths.
-TABLES = {kind.path: kind.table for kind in RESOURCES}
+TABLES = {kind.words.path: kind.words.table for kind in RESOURCES}
 TABLES["link"] = TABLES["url"]
 
 
 def of(kind: Kind) -> Make:
-    return ALL["link" if kind is Link else kind.path]
+    return ALL["link" if kind is LINKS else kind.words.path]
 
 
 PLAIN = {"brandname": "", "brandlogo": "", "brandcolor": ""}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask import Flask
 
-from linkmgr.resources.keys import Key
+from linkmgr.resources.keys import KEYS
 from tests.support import factories
 from tests.support.document import operations
 from tests.support.factories import Sql
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 URL = "https://example.com/page"
 # The resources that restricted keys make, besides other keys
 _CREATED = {route.path for route in operations() if route.method == "POST" and route.operation.restricted}
-OWNED = [kind.path for kind in factories.RESOURCES if f"/api/{kind.path}/add" in _CREATED and kind is not Key]
+OWNED = [
+    kind.words.path for kind in factories.RESOURCES if f"/api/{kind.words.path}/add" in _CREATED and kind is not KEYS
+]
 Make = Callable[..., "Client"]
 
 

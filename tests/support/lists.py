@@ -21,7 +21,7 @@ def _key(path: str) -> str:
 
 
 LISTS = {
-    f"/api/{kind.plural}": List(_key(f"/api/{kind.plural}"), factories.of(kind), kind.table)
+    f"/api/{kind.words.plural}": List(_key(f"/api/{kind.words.plural}"), factories.of(kind), kind.words.table)
     for kind in factories.RESOURCES
 } | {
     "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.pages import console as console_pages
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console.stored_forms import StoredForm
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.visited import Visited
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 PASSWORD = "correct horse"
 
 
-def forms() -> list[Form]:
+def forms() -> list[StoredForm]:
     """Return the forms of the modules of the console."""
     names = [f"{console_pages.__name__}.{module.name}" for module in iter_modules(console_pages.__path__)]
-    return [value for name in names for value in vars(import_module(name)).values() if isinstance(value, Form)]
+    return [value for name in names for value in vars(import_module(name)).values() if isinstance(value, StoredForm)]
 
 
 # The factories of rows, by the word after /console/
-ROWS = {form.path[1:]: factories.of(form.resource) for form in forms()} | {"imports": factories.an_import}
+ROWS = {form.path[1:]: factories.of(form.stored) for form in forms()} | {"imports": factories.an_import}
 
 
 def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:

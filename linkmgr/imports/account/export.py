@@ -32,15 +32,15 @@ import orjson
 from linkmgr.db.statements import Row
 from linkmgr.repository import domains, qr, url_records, users, visit_list
 from linkmgr.repository.tables import Batch, in_batches
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.qr import QrCode
+from linkmgr.resources.domains import DOMAINS
+from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 
 FORMAT = 1
-RESOURCES = {resource.file_name(): resource for resource in STORED}
+RESOURCES = {stored.words.file_name: stored for stored in STORED}
 FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits")
 # Members that follow from others
 _DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}
@@ -70,14 +70,14 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
     special: dict[str, Batch] = {
         "domains": _domains,
         "links": _links,
-        "qr": QrCode.batch,
+        "qr": QR_CODES.exported,
         "logos": qr.logos,
     }
-    return in_batches(special.get(name) or RESOURCES[name].batch, user_id)
+    return in_batches(special.get(name) or RESOURCES[name].exported, user_id)
 
 
 def _domains(user_id: int, after: int) -> list[Row]:
-    records = Domain.batch(user_id, after)
+    records = DOMAINS.exported(user_id, after)
     images = domains.logos(user_id, [domain["id"] for domain in records])
     return [domain | {"image": images.get(domain["id"])} for domain in records]
 

@@ -24,12 +24,12 @@ from linkmgr.imports.figures import utc
 from linkmgr.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.imports.rows import ImportRow
 from linkmgr.qr import logos
-from linkmgr.repository import channels, import_rows, imported, qr
+from linkmgr.repository import bio, channels, import_rows, imported, qr
 from linkmgr.repository.overlay import MAX_ANSWER
 from linkmgr.repository.tables import in_batches, try_lock
 from linkmgr.resources.bio import BioPage
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.qr import QrCode
+from linkmgr.resources.domains import Domain, add_checked_domain, prove_domain
+from linkmgr.resources.qr import QrCode, code_to_row
 from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 
@@ -44,7 +44,7 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
 }
-_TABLES = {file: resource.table for file, resource in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
+_TABLES = {file: stored.words.table for file, stored in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other files, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
@@ -65,7 +65,7 @@ class Lines(Batch):
         try:
             if links.own_hosts(self.user_id, [row]):
                 raise AppError("domain_taken")
-            self._check = Domain.prove(self.user_id, load(Domain.creates(), row.record))
+            self._check = prove_domain(self.user_id, load(Domain.creates(), row.record))
         except (AppError, psycopg2.IntegrityError) as error:
             failure(error)  # raises an error after which the batch is repeated
             self._check = error if isinstance(error, AppError) else from_constraint(error)
@@ -119,7 +119,7 @@ class Lines(Batch):
         file = self.rows[0].file
         special = {"domains": self._create_domain, "qr": self._create_code, "bio": _create_bio}
         create = special.get(file) or RESOURCES[file].add
-        members = (_KEYS[file],) if file in _KEYS else tuple(RESOURCES[file].creates()().fields)
+        members = (_KEYS[file],) if file in _KEYS else tuple(RESOURCES[file].resource.creates()().fields)
         keys = [tuple(str(row.record.get(member)) for member in members) for row in rows]
         existing = self._existing(file, members, keys)
         for row, key in zip(rows, keys, strict=True):
@@ -137,7 +137,7 @@ class Lines(Batch):
             return {(key,): n for key, n in ids.items()}
         return {
             tuple(str(row[member]) for member in members): row["id"]
-            for rows in in_batches(RESOURCES[file].batch, self.user_id)
+            for rows in in_batches(RESOURCES[file].exported, self.user_id)
             for row in rows
         }
 
@@ -162,7 +162,7 @@ class Lines(Batch):
         image = logos.decode(record["image"]) if record.get("image") else b""
         if not image:
             new["brandlogo"] = ""
-        return int(Domain.add_checked(user_id, new, is_checked=bool(self._check), image=image)["id"])
+        return int(add_checked_domain(user_id, new, is_checked=bool(self._check), image=image)["id"])
 
     def _create_code(self, user_id: int, record: Row) -> int:
         """Add a QR code, with a new code if no URL can have the one of the record, or if another user has it. The image
@@ -171,7 +171,7 @@ class Lines(Batch):
         source = record.get("logo")
         if isinstance(source, str) and len(source) > MAX_URL:
             raise invalid(f"logo must be at most {MAX_URL:,} characters")
-        stored = QrCode.to_row(new) | {"logo_source": source if isinstance(source, str) else ""}
+        stored = code_to_row(new) | {"logo_source": source if isinstance(source, str) else ""}
         code = str(record.get("code") or "")
         if not _CODE.fullmatch(code):
             code = qr_data.new_code()
@@ -242,7 +242,7 @@ def _add_stored(record: Row, sent: Sent) -> None:
 
 
 def _create_bio(user_id: int, record: Row) -> int:
-    return int(BioPage.create(user_id, load(BioPage.creates(), record) | {"custom": bool(record.get("custom"))})["id"])
+    return int(bio.add(user_id, load(BioPage.creates(), record) | {"custom": bool(record.get("custom"))})["id"])
 
 
 def _count(value: Any) -> int:

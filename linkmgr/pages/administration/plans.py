@@ -8,7 +8,7 @@ from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import BOTH, LIST, Form
 from linkmgr.repository import plans as stored_plans
-from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, Plan
+from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, Plan, change_plan, create_plan, price_problem
 from linkmgr.settings import settings
 
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
@@ -25,17 +25,17 @@ class PlanForm(Form):
             "administration/plans.html", form=self, plans=stored_plans.with_users(), **self.choices()
         )
 
-    def read(self, user_id: int, row_id: int) -> Row:
-        return Plan.read(user_id, row_id)
+    def read(self, _user_id: int, row_id: int) -> Row:
+        return stored_plans.read(row_id)
 
-    def add(self, user_id: int, members: Row) -> Row:
-        return Plan.create(user_id, members)
+    def add(self, _user_id: int, members: Row) -> Row:
+        return create_plan(members)
 
-    def change(self, user_id: int, row_id: int, members: Row) -> None:
-        Plan.change(user_id, row_id, members)
+    def change(self, _user_id: int, row_id: int, members: Row) -> None:
+        change_plan(row_id, members)
 
     def check(self, members: Row) -> dict[str, str]:
-        problem = Plan.price_problem(members)
+        problem = price_problem(members)
         return {"free": problem} if problem else {}
 
     def choices(self) -> Row:
@@ -55,7 +55,7 @@ class PlanForm(Form):
         return changes | {"free": stored["free"]}  # which cannot be changed, and allows prices or not
 
 
-FORM = PlanForm(Plan)
+FORM = PlanForm(Plan, "plan")
 bp.add_url_rule("/plans", "plans", FORM.show_list)
 bp.add_url_rule("/plans/new", "plan_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/plans/<id:row_id>/edit", "plan_edit", FORM.edit_page, methods=BOTH)

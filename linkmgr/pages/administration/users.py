@@ -15,13 +15,14 @@ from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import lines, to_number
-from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
 from linkmgr.pages.console.frame import flash_with_warnings
+from linkmgr.pages.console.stored_forms import FormWithDelete
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
 from linkmgr.resources.plans import Subscription
-from linkmgr.resources.users import User
+from linkmgr.resources.users import User, register
 
 _SUSPENDED = {
     "no": "No",
@@ -67,7 +68,7 @@ def _user_page(row_id: int, **values: Any) -> str:
     )
 
 
-class UserForm(Form):
+class UserForm(FormWithDelete):
     path = "/users"
     template = "console/user_form.html"
     after = PAGE
@@ -93,7 +94,7 @@ class UserForm(Form):
     def add(self, _user_id: int, members: Row) -> Row:
         admin = members.pop("admin")
         has_password = members["password"] is not None
-        row = User.register(members, admin=admin)
+        row = register(members, admin=admin)
         return row if has_password else row | {"secret": login.new_link(row["id"])}
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
@@ -113,7 +114,7 @@ class UserForm(Form):
         return _user_page(row["id"], login_link=row["secret"])
 
 
-FORM = UserForm(ManagedUser)
+FORM = UserForm(ManagedUser, "user")
 bp.add_url_rule("/users", "users", FORM.show_list)
 bp.add_url_rule("/users/new", "user_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/users/<id:row_id>", "user", FORM.page)

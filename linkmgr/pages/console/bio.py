@@ -8,13 +8,14 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.pages import bio as bio_page
 from linkmgr.pages.console.controls import FormData
-from linkmgr.pages.console.forms import AGAIN, BOTH, PAGE, Form
+from linkmgr.pages.console.forms import AGAIN, BOTH, PAGE
 from linkmgr.pages.console.frame import bp
-from linkmgr.resources.bio import THEMES, BioLink, BioPage
+from linkmgr.pages.console.stored_forms import StoredForm
+from linkmgr.resources.bio import BIO_PAGES, THEMES, BioLink
 from linkmgr.settings import settings
 
 
-class BioForm(Form):
+class BioForm(StoredForm):
     path = "/bios"
     list_template = "console/bios.html"
     template = "console/bio_form.html"
@@ -51,7 +52,7 @@ def _preview(record: Row) -> str:
     return bio_page.render(record | texts | {"links": links})
 
 
-FORM = BioForm(BioPage)
+FORM = BioForm(BIO_PAGES)
 bp.add_url_rule("/bios", "bios", FORM.show_list)
 bp.add_url_rule("/bios/new", "bio_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/bios/<id:row_id>", "bio", FORM.page)

@@ -12,7 +12,7 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import console_queries
-from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.campaigns import CAMPAIGNS
 
 
 class CampaignForm(GroupForm):
@@ -41,7 +41,7 @@ class CampaignForm(GroupForm):
         repository.assign(user_id, row_id, item["id"])
 
 
-FORM = CampaignForm(Campaign)
+FORM = CampaignForm(CAMPAIGNS)
 bp.add_url_rule("/campaigns", "campaigns", FORM.show_list)
 bp.add_url_rule("/campaigns/new", "campaign_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/campaigns/<id:row_id>", "campaign", FORM.page, methods=BOTH)

@@ -10,7 +10,7 @@ from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm
 from linkmgr.repository import channels
-from linkmgr.resources.channels import Channel
+from linkmgr.resources.channels import CHANNELS
 
 
 class ChannelForm(GroupForm):
@@ -34,7 +34,7 @@ class ChannelForm(GroupForm):
         channels.assign(user_id, row_id, item["id"], type=item["type"])
 
 
-FORM = ChannelForm(Channel)
+FORM = ChannelForm(CHANNELS)
 bp.add_url_rule("/channels", "channels", FORM.show_list)
 bp.add_url_rule("/channels/new", "channel_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/channels/<id:row_id>", "channel", FORM.page, methods=BOTH)

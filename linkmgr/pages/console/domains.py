@@ -5,14 +5,15 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
-from linkmgr.pages.console.forms import BOTH, Form
+from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import console_queries
-from linkmgr.resources.domains import Domain
+from linkmgr.resources.domains import DOMAINS, check_domain
 from linkmgr.settings import settings
 
 
-class DomainForm(Form):
+class DomainForm(StoredForm):
     path = "/domains"
     list_template = "console/domains.html"
     template = "console/domain_form.html"
@@ -42,7 +43,7 @@ class DomainForm(Form):
         }
 
 
-FORM = DomainForm(Domain)
+FORM = DomainForm(DOMAINS)
 bp.add_url_rule("/domains", "domains", FORM.show_list)
 bp.add_url_rule("/domains/new", "domain_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/domains/<id:row_id>/edit", "domain_edit", FORM.edit_page, methods=BOTH)
@@ -51,7 +52,7 @@ bp.add_url_rule("/domains/<id:row_id>/delete", "domain_delete", FORM.delete_page
 
 @bp.post("/domains/<id:row_id>/check")
 def domain_check_now(row_id: int) -> Response:
-    problem = Domain.check_now(g.user_id, row_id)
+    problem = check_domain(g.user_id, row_id)
     if problem is None:
         flash("This installation does not check domains.", "info")
     else:

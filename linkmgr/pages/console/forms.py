@@ -7,29 +7,27 @@ stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, flash, g, redirect, render_template, request
+from flask import Blueprint, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
-from werkzeug.wrappers import Response
 
 from linkmgr import errors
-from linkmgr.db import transaction
 from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Timestamp
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.links import Expiry
-from linkmgr.fields.query import page_number, query_id
-from linkmgr.pages import interstitial, plan_use, signed_in
+from linkmgr.fields.query import query_id
+from linkmgr.pages import signed_in
 from linkmgr.pages.console import controls, frame
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.plan_use import Usage
-from linkmgr.repository import console_queries, tables
-from linkmgr.resources.resource import Resource, Stored
+from linkmgr.resources.resource import Resource
 
 PER_PAGE = 15  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -39,7 +37,7 @@ BOTH = ("GET", "POST")  # the methods of pages with a form
 AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
-class Form:
+class Form(ABC):
     """The list, the form and the page of a resource, at the URLs that its module states. Each resource is a subclass,
     which states its sentences and overrides the methods that differ."""
 
@@ -57,22 +55,17 @@ class Form:
     can_duplicate = True
     preview = ""  # the page that is shown beside the form, see pages/interstitial.py
 
-    @property
-    def stored(self) -> type[Stored]:
-        assert issubclass(self.resource, Stored)
-        return self.resource
+    @abstractmethod
+    def show_list(self) -> str: ...
 
-    def read(self, user_id: int, row_id: int) -> Row:
-        return self.stored.read(user_id, row_id)
+    @abstractmethod
+    def read(self, user_id: int, row_id: int) -> Row: ...
 
-    def add(self, user_id: int, members: Row) -> Row:
-        return self.stored.create(user_id, members)
+    @abstractmethod
+    def add(self, user_id: int, members: Row) -> Row: ...
 
-    def change(self, user_id: int, row_id: int, members: Row) -> None:
-        self.stored.change(user_id, row_id, members)
-
-    def delete(self, user_id: int, row_id: int) -> None:
-        self.stored.delete(user_id, row_id)
+    @abstractmethod
+    def change(self, user_id: int, row_id: int, members: Row) -> None: ...
 
     def values_of_new(self) -> Row:
         return self.resource.defaults()
@@ -91,17 +84,9 @@ class Form:
         """Show what is shown of a new row only once: its member `shown_once`."""
         raise NotImplementedError(row)
 
-    def show_list(self) -> str:
-        page = self.stored.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-        if self.used and page.rows:
-            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.resource.path)
-            uses = {row["id"]: row for row in states}
-            page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-        return self.render_list(page)
-
-    def __init__(self, resource: type[Resource]) -> None:
+    def __init__(self, resource: type[Resource], noun: str) -> None:
         self.resource = resource
-        self.noun = self.noun or resource.noun
+        self.noun = self.noun or noun
         self.defaults = self.values_of_new()
         self.called = f"{self.noun[0].upper()}{self.noun[1:]}"  # as it begins a sentence
         self.heading = f"{self.called}s"
@@ -113,15 +98,6 @@ class Form:
 
     def edit_page(self, row_id: int) -> ResponseReturnValue:
         return self._save(row_id) if request.method == "POST" else self._edit(row_id)
-
-    def delete_page(self, row_id: int) -> ResponseReturnValue:
-        return self._delete(row_id) if request.method == "POST" else self._ask(row_id)
-
-    def preview_row(self, row_id: int) -> Response:
-        return interstitial.preview(self.preview, self.read(g.user_id, row_id))
-
-    def preview_typed(self) -> Response:
-        return interstitial.preview(self.preview, self.from_form(request.values))
 
     def from_form(self, form: FormData) -> Row:
         return {
@@ -152,11 +128,8 @@ class Form:
 
     @property
     def use(self) -> Usage | None:
-        use = plan_use.use_of(g.account, self.resource.table)
-        return use if use.limit is not None else None
-
-    def question(self, row: Row) -> str:
-        return f"{self.consequence.format_map(row)} This cannot be undone."
+        """Return the limit of the plan, if it has one, and the rows that count."""
+        return None
 
     def _render(
         self, record: Row, *, row: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
@@ -215,7 +188,7 @@ class Form:
                 raise AppError("changed_meanwhile")
             if changes:
                 schema = self.resource.updates()
-                messages = self._submit(schema, changes, lambda members: self._store(row_id, version, members))
+                messages = self._submit(schema, changes, lambda members: self.store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":
                 raise
@@ -233,31 +206,8 @@ class Form:
                 record[name] = stored[name]
         return record
 
-    def _ask(self, row_id: int, problem: str = "") -> str:
-        """Ask whether to delete the row, for browsers that do not open the dialog."""
-        return render_template("console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem)
-
-    def _delete(self, row_id: int) -> ResponseReturnValue:
-        if self.typed and request.form.get("typed", "").strip() != (name := self.read(g.user_id, row_id)[self.typed]):
-            return self._ask(row_id, f"Type {name} to delete this {self.noun}."), 400
-        messages = self._refusal(lambda: self.delete(g.user_id, row_id))
-        if messages:
-            return self._ask(row_id, *messages.values()), 400
-        flash(f"{self.called} deleted.", "success")
-        return redirect(self.url(""), code=303)
-
-    def _store(self, row_id: int, version: str | None, members: Row) -> None:
-        if version is None:  # users and plans have none
-            self.change(g.user_id, row_id, members)
-            return
-
-        def check() -> None:
-            if tables.lock_version(g.user_id, self.resource.table, row_id) not in (version, None):
-                raise AppError("changed_meanwhile")
-
-        with transaction.lazily(check) as writes:
-            self.change(g.user_id, row_id, members)
-            writes.commit()
+    def store(self, row_id: int, _version: str | None, members: Row) -> None:
+        self.change(g.user_id, row_id, members)
 
     def _submit(self, schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> dict[str, str]:
         refused = problems(schema, members).items()
@@ -265,9 +215,9 @@ class Form:
         messages |= self.check(members)
         if messages:
             return messages
-        return self._refusal(lambda: store(load(schema, members)))
+        return self.refusal(lambda: store(load(schema, members)))
 
-    def _refusal(self, write: Callable[[], Any]) -> dict[str, str]:
+    def refusal(self, write: Callable[[], Any]) -> dict[str, str]:
         error = errors.refusal(write)
         if error and error.status not in _REFUSED:
             raise error

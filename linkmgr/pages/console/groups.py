@@ -11,7 +11,8 @@ from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import lines
-from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.forms import PER_PAGE
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import channels, console_queries
 from linkmgr.request import pool
 
@@ -19,7 +20,7 @@ _PROPOSED = 30  # of each kind
 _MAX_URL = 2048
 
 
-class GroupForm(Form):
+class GroupForm(StoredForm):
     page_template: str
     types: Container[str]  # of what can be added, see `channels.ITEMS`
     unknown: str  # the message for other URLs
@@ -35,18 +36,18 @@ class GroupForm(Form):
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
         pool.take_for(g.account["used"].get("links", 0), "stats_busy")
-        row = console_queries.group(g.user_id, self.resource.path, row_id, limit=_PROPOSED)
+        row = console_queries.group(g.user_id, self.stored.words.path, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
         return render_template(
             self.page_template,
             form=self,
             row=row,
             page=page._replace(total=min(page.total, console_queries.MANY))
-            if self.resource.path == "campaign"
+            if self.stored.words.path == "campaign"
             else page,
             number=page.total,
             many=console_queries.MANY,
-            numbers_of=periods.numbers(self.resource.path, row_id),
+            numbers_of=periods.numbers(self.stored.words.path, row_id),
             typed=typed,
             problem=problem,
         )

@@ -18,7 +18,7 @@ from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_numbers
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import Link, create_link
 
 DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
@@ -33,7 +33,7 @@ def _shorten(line: str, links: list[Row]) -> None:
     url = f"https://{line}" if _BARE.fullmatch(line) else line
     if messages := problems(Link.creates(), {"url": url}):
         raise AppError("invalid", problems=f"The URL {messages['url']}")
-    links.append(Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url})
+    links.append(create_link(g.user_id, load(Link.creates(), {"url": url})) | {"url": url})
 
 
 def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:

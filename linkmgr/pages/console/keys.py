@@ -8,11 +8,12 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.pages.account import confirm_password, password_problem
-from linkmgr.pages.console.forms import BOTH, LIST, Form
+from linkmgr.pages.console.forms import BOTH, LIST
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import api_keys, console_queries
 from linkmgr.request import scopes
-from linkmgr.resources.keys import Key, KeyRotation
+from linkmgr.resources.keys import KEYS, KeyRotation, rotate_secret
 
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
@@ -41,7 +42,7 @@ def _scope_table() -> list[tuple[str, list[str]]]:
     return [(label, [name if name in names else "" for name in row]) for label, row in table]
 
 
-class KeyForm(Form):
+class KeyForm(StoredForm):
     path = "/keys"
     list_template = "console/keys.html"
     template = "console/key_form.html"
@@ -67,7 +68,7 @@ class KeyForm(Form):
         return render_template("console/key_made.html", secret=row["key"])
 
 
-FORM = KeyForm(Key)
+FORM = KeyForm(KEYS)
 bp.add_url_rule("/keys", "keys", FORM.show_list)
 bp.add_url_rule("/keys/new", "key_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/keys/<id:row_id>/edit", "key_edit", FORM.edit_page, methods=BOTH)
@@ -79,7 +80,7 @@ bp.add_url_rule("/keys/<id:row_id>/delete", "key_delete", FORM.delete_page, meth
 
 @bp.get("/keys/<id:row_id>/rotate")
 def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> str:
-    row = Key.read(g.user_id, row_id)
+    row = api_keys.read(g.user_id, row_id)
     return render_template("console/key_rotate.html", row=row, problem=problem, has_changed=has_changed)
 
 
@@ -89,7 +90,7 @@ def key_rotate_now(row_id: int) -> ResponseReturnValue:
         return key_rotate(row_id, messages["current_password"]), 400
     rotation = load(KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
     try:
-        secret = Key.rotate(g.user_id, row_id, version=request.form.get("version"), **rotation)["key"]
+        secret = rotate_secret(g.user_id, row_id, version=request.form.get("version"), **rotation)["key"]
     except AppError as error:
         if error.code != "changed_meanwhile":
             raise

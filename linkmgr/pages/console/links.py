@@ -10,10 +10,11 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_list, periods
-from linkmgr.pages.console.forms import BOTH, PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import console_queries, url_records, visit_list
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import LINKS, Link
 from linkmgr.settings import settings
 
 _LATEST = 10
@@ -40,7 +41,7 @@ def _lacks(member: str, row: Row) -> bool:
     return not (row[first] and (row[second] or member == "parameters"))
 
 
-class LinkForm(Form):
+class LinkForm(StoredForm):
     path = "/links"
     list_template = "console/links.html"
     template = "console/link_form.html"
@@ -63,18 +64,6 @@ class LinkForm(Form):
             visits=visits.rows,
             numbers_of=periods.numbers("link", row_id),
         )
-
-    def read(self, user_id: int, row_id: int) -> Row:
-        return Link.read(user_id, row_id)
-
-    def add(self, user_id: int, members: Row) -> Row:
-        return Link.create(user_id, members)
-
-    def change(self, user_id: int, row_id: int, members: Row) -> None:
-        Link.change(user_id, row_id, members)
-
-    def delete(self, user_id: int, row_id: int) -> None:
-        Link.delete(user_id, row_id)
 
     def check(self, members: Row) -> dict[str, str]:
         wrong = {
@@ -118,7 +107,7 @@ class LinkForm(Form):
         }
 
 
-FORM = LinkForm(Link)
+FORM = LinkForm(LINKS)
 bp.add_url_rule("/links", "links", FORM.show_list)
 bp.add_url_rule("/links/new", "link_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)

@@ -4,16 +4,17 @@ from flask import Response, g, render_template
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import page_number
-from linkmgr.pages.console.forms import BOTH, Form
+from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import overlay, plans
-from linkmgr.resources.overlay import Overlay, answer_columns
+from linkmgr.resources.overlay import OVERLAYS, answer_columns
 from linkmgr.web import csv
 
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
 
 
-class OverlayForm(Form):
+class OverlayForm(StoredForm):
     path = "/overlays"
     list_template = "console/overlays.html"
     template = "console/overlay_form.html"
@@ -34,7 +35,7 @@ class OverlayForm(Form):
         return changes | together if changes.keys() & together.keys() else changes
 
 
-FORM = OverlayForm(Overlay)
+FORM = OverlayForm(OVERLAYS)
 bp.add_url_rule("/overlays", "overlays", FORM.show_list)
 bp.add_url_rule("/overlays/new", "overlay_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/overlays/<id:row_id>/edit", "overlay_edit", FORM.edit_page, methods=BOTH)
@@ -45,7 +46,7 @@ bp.add_url_rule("/overlays/preview", "overlay_preview_typed", FORM.preview_typed
 
 @bp.get("/overlays/<id:row_id>/answers")
 def overlay_answers(row_id: int) -> str:
-    row = Overlay.read(g.user_id, row_id)
+    row = overlay.read(g.user_id, row_id)
     page = overlay.answers(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     columns = answer_columns([answer["answer"] for answer in page.rows])
     return render_template("console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS)

@@ -1,11 +1,12 @@
 """Pixels."""
 
-from linkmgr.pages.console.forms import BOTH, Form
+from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
-from linkmgr.resources.pixels import Pixel
+from linkmgr.pages.console.stored_forms import StoredForm
+from linkmgr.resources.pixels import PIXELS
 
 
-class PixelForm(Form):
+class PixelForm(StoredForm):
     path = "/pixels"
     list_template = "console/pixels.html"
     used = "link"
@@ -16,7 +17,7 @@ class PixelForm(Form):
     consequence = "Links that use it no longer report their visitors to the service."
 
 
-FORM = PixelForm(Pixel)
+FORM = PixelForm(PIXELS)
 bp.add_url_rule("/pixels", "pixels", FORM.show_list)
 bp.add_url_rule("/pixels/new", "pixel_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/pixels/<id:row_id>/edit", "pixel_edit", FORM.edit_page, methods=BOTH)

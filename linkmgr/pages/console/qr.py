@@ -16,12 +16,13 @@ from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import FormData, lines
-from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import console_queries, qr, visit_list
-from linkmgr.resources.qr import BLACK, WHITE, QrCode
+from linkmgr.resources.qr import BLACK, QR_CODES, WHITE, QrCode, change_code, create_code
 
 MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
 _LATEST = 10
@@ -47,7 +48,7 @@ def _code(row: Row) -> str:
 # --- the form
 
 
-class QrForm(Form):
+class QrForm(StoredForm):
     path = "/qrs"
     list_template = "console/qrs.html"
     template = "console/qr_form.html"
@@ -89,13 +90,10 @@ class QrForm(Form):
         )
 
     def add(self, user_id: int, members: Row) -> Row:
-        return QrCode.create(user_id, members, _image(members.get("logo", "")))
+        return create_code(user_id, members, _image(members["logo"]))
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
-        QrCode.change(user_id, row_id, members, _image(members.get("logo", "")))
-
-    def delete(self, user_id: int, row_id: int) -> None:
-        qr.delete(user_id, row_id)
+        change_code(user_id, row_id, members, _image(members["logo"] or ""))
 
     def check(self, members: Row) -> dict[str, str]:
         code_type = members["type"]
@@ -177,7 +175,7 @@ def _preview_logo(record: Row, code: str | None) -> bytes | None:
     return _image() or (_GRAY_PIXEL if record["logo"] else None)
 
 
-FORM = QrForm(QrCode)
+FORM = QrForm(QR_CODES)
 bp.add_url_rule("/qrs", "qrs", FORM.show_list)
 bp.add_url_rule("/qrs/new", "qr_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/qrs/<id:row_id>", "qr", FORM.page)

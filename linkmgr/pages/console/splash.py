@@ -1,11 +1,12 @@
 """Splash pages."""
 
-from linkmgr.pages.console.forms import BOTH, Form
+from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
-from linkmgr.resources.splash import Splash
+from linkmgr.pages.console.stored_forms import StoredForm
+from linkmgr.resources.splash import SPLASH_PAGES
 
 
-class SplashForm(Form):
+class SplashForm(StoredForm):
     path = "/splash"
     preview = "splash"
     used = "link"
@@ -16,7 +17,7 @@ class SplashForm(Form):
     consequence = "Links that show it redirect directly from then on."
 
 
-FORM = SplashForm(Splash)
+FORM = SplashForm(SPLASH_PAGES)
 bp.add_url_rule("/splash", "splash", FORM.show_list)
 bp.add_url_rule("/splash/new", "splash_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/splash/<id:row_id>/edit", "splash_edit", FORM.edit_page, methods=BOTH)

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr import errors
 from linkmgr.api import imports as api
-from linkmgr.api.export import LINKS
+from linkmgr.api.export import OF_LINKS
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
 from linkmgr.imports import bodies, requests, services
@@ -21,15 +21,14 @@ from linkmgr.pages.signed_in import require_session
 from linkmgr.repository import import_rows, plans
 from linkmgr.repository import imports as repository
 from linkmgr.repository.tables import in_batches
-from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource
+from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.stored import STORED
-from linkmgr.resources.urls import Link
+from linkmgr.resources.urls import LINKS
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 
-_RESOURCES: tuple[type[Resource], ...] = (Link, QrCode, *STORED)
-_NOUNS = {resource.file_name(): resource.noun for resource in _RESOURCES}  # by file of an exported account
+_WORDS = [stored.words for stored in (LINKS, QR_CODES, *STORED)]
+_NOUNS = {words.file_name: words.noun for words in _WORDS}  # by file of an exported account
 PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 
 
@@ -110,8 +109,8 @@ def import_delete(row_id: int) -> Response:
 @bp.get("/export/links.csv")
 def export_links() -> Response:
     plans.require_exports(g.user_id)
-    batches = in_batches(Link.batch, g.user_id)
-    chunks, name = web_export.encode("csv", LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
+    batches = in_batches(LINKS.exported, g.user_id)
+    chunks, name = web_export.encode("csv", OF_LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
     return web_export.download(chunks, "text/csv", name)
 
 

@@ -14,10 +14,11 @@ from linkmgr.fields.query import page_number, query_id
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.controls import FormData, to_number
-from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import console_queries, webhooks
-from linkmgr.resources.webhooks import OF_USERS, PATTERNS, Webhook, users_problem
+from linkmgr.resources.webhooks import OF_USERS, PATTERNS, WEBHOOKS, users_problem
 
 _HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
 
@@ -60,7 +61,7 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: b
     return render_template(
         "console/webhook.html",
         form=FORM,
-        row=Webhook.record(stored),
+        row=stored,
         page=page,
         secret=secret,
         secret_version=stored["secret_version"],
@@ -74,7 +75,7 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: b
     )
 
 
-class WebhookForm(Form):
+class WebhookForm(StoredForm):
     path = "/webhooks"
     list_template = "console/webhooks.html"
     template = "console/webhook_form.html"
@@ -117,7 +118,7 @@ class WebhookForm(Form):
         return _page(row["id"], row["secret"], is_new=True)
 
 
-FORM = WebhookForm(Webhook)
+FORM = WebhookForm(WEBHOOKS)
 bp.add_url_rule("/webhooks", "webhooks", FORM.show_list)
 bp.add_url_rule("/webhooks/new", "webhook_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/webhooks/<id:row_id>", "webhook", FORM.page)

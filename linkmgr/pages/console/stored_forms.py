@@ -1,0 +1,89 @@
+"""Forms whose rows can be deleted, and those of the rows of a user."""
+
+from abc import abstractmethod
+
+from flask import flash, g, redirect, render_template, request
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from linkmgr.db import transaction
+from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
+from linkmgr.fields.query import page_number
+from linkmgr.pages import interstitial, plan_use
+from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.plan_use import Usage
+from linkmgr.repository import console_queries, tables
+from linkmgr.resources.resource import Stored
+
+
+class FormWithDelete(Form):
+    @abstractmethod
+    def delete(self, user_id: int, row_id: int) -> None: ...
+
+    def delete_page(self, row_id: int) -> ResponseReturnValue:
+        return self._delete(row_id) if request.method == "POST" else self._ask(row_id)
+
+    def question(self, row: Row) -> str:
+        return f"{self.consequence.format_map(row)} This cannot be undone."
+
+    def _ask(self, row_id: int, problem: str = "") -> str:
+        """Ask whether to delete the row, for browsers that do not open the dialog."""
+        return render_template("console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem)
+
+    def _delete(self, row_id: int) -> ResponseReturnValue:
+        if self.typed and request.form.get("typed", "").strip() != (name := self.read(g.user_id, row_id)[self.typed]):
+            return self._ask(row_id, f"Type {name} to delete this {self.noun}."), 400
+        messages = self.refusal(lambda: self.delete(g.user_id, row_id))
+        if messages:
+            return self._ask(row_id, *messages.values()), 400
+        flash(f"{self.called} deleted.", "success")
+        return redirect(self.url(""), code=303)
+
+
+class StoredForm(FormWithDelete):
+    """The pages of a resource with rows of its own."""
+
+    def __init__(self, stored: Stored) -> None:
+        self.stored = stored
+        super().__init__(stored.resource, stored.words.noun)
+
+    def read(self, user_id: int, row_id: int) -> Row:
+        return self.stored.rows.read(user_id, row_id)
+
+    def add(self, user_id: int, members: Row) -> Row:
+        return self.stored.create(user_id, members)
+
+    def change(self, user_id: int, row_id: int, members: Row) -> None:
+        self.stored.change(user_id, row_id, members)
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        self.stored.rows.delete(user_id, row_id)
+
+    def show_list(self) -> str:
+        page = self.stored.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+        if self.used and page.rows:
+            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.stored.words.path)
+            uses = {row["id"]: row for row in states}
+            page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
+        return self.render_list(page)
+
+    @property
+    def use(self) -> Usage | None:
+        use = plan_use.use_of(g.account, self.stored.words.table)
+        return use if use.limit is not None else None
+
+    def preview_row(self, row_id: int) -> Response:
+        return interstitial.preview(self.preview, self.read(g.user_id, row_id))
+
+    def preview_typed(self) -> Response:
+        return interstitial.preview(self.preview, self.from_form(request.values))
+
+    def store(self, row_id: int, version: str | None, members: Row) -> None:
+        def check() -> None:
+            if tables.lock_version(g.user_id, self.stored.words.table, row_id) not in (version, None):
+                raise AppError("changed_meanwhile")
+
+        with transaction.lazily(check) as writes:
+            self.change(g.user_id, row_id, members)
+            writes.commit()
