@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.bio import BioPage
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("bio", __name__)
 _ABOUT = """\
@@ -29,7 +29,7 @@ def index() -> Json:
 @operation("bio:read", "bio.get", shapes.reading(BioPage), has_etag=True)
 def read(bio_id: int) -> Response:
     """Read a bio page."""
-    return shown(BioPage, bio.read(user_id(), bio_id))
+    return reading(BioPage, bio.read(user_id(), bio_id))
 
 
 @bp.post("/bio/add")

@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, listing, ok, shown, updated
+from linkmgr.web.responses import Json, created, listing, ok, reading, updated
 
 bp = Blueprint("campaigns", __name__)
 _ABOUT = """\
@@ -43,7 +43,7 @@ def index() -> Json:
 @operation("campaigns:read", "campaigns.get", shapes.reading(Campaign), has_etag=True)
 def read(campaign_id: int) -> Response:
     """Read a campaign."""
-    return shown(Campaign, campaigns.read(user_id(), campaign_id))
+    return reading(Campaign, campaigns.read(user_id(), campaign_id))
 
 
 @bp.post("/campaign/add")
@@ -59,8 +59,7 @@ def read(campaign_id: int) -> Response:
 def add(new: Row) -> Response:
     """Add a campaign."""
     campaign = campaigns.add(user_id(), new)
-    beside = {name: campaign[name] for name in _ADDED} | _names(campaign)
-    return updated(None, campaign["version"], beside, verb="set", data=Campaign.record(campaign))
+    return created(Campaign, campaign | _names(campaign), *_NAMES, *_ADDED)
 
 
 @bp.put("/campaign/<id:campaign_id>/update")

@@ -11,7 +11,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.domains import Domain, change_domain, create_domain
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("domains", __name__)
 SECTION = Section(
@@ -30,7 +30,7 @@ def index() -> Json:
 @operation("domains:read", "domains.get", shapes.reading(Domain), has_etag=True)
 def read(domain_id: int) -> Response:
     """Read a branded domain."""
-    return shown(Domain, domains.read(user_id(), domain_id))
+    return reading(Domain, domains.read(user_id(), domain_id))
 
 
 @bp.post("/domain/add")

@@ -15,7 +15,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.keys import Key, KeyRotation, create_key, rotate_secret
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("keys", __name__)
 
@@ -57,7 +57,7 @@ def index() -> Json:
 @operation("keys:read", "keys.get", shapes.reading(Key), has_etag=True)
 def read(key_id: int) -> Response:
     """Read an API key."""
-    return shown(Key, api_keys.read(user_id(), key_id))
+    return reading(Key, api_keys.read(user_id(), key_id))
 
 
 @bp.post("/key/add")

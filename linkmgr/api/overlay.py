@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("overlay", __name__)
 _ANSWER = shapes.record(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
@@ -32,7 +32,7 @@ def index() -> Json:
 @operation("overlay:read", "overlay.get", shapes.reading(Overlay), has_etag=True)
 def read(overlay_id: int) -> Response:
     """Read a CTA overlay."""
-    return shown(Overlay, overlay.read(user_id(), overlay_id))
+    return reading(Overlay, overlay.read(user_id(), overlay_id))
 
 
 @bp.post("/overlay/add")

@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.pixels import Pixel
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("pixels", __name__)
 _ABOUT = """\
@@ -28,7 +28,7 @@ def index() -> Json:
 @operation("pixels:read", "pixels.get", shapes.reading(Pixel), has_etag=True)
 def read(pixel_id: int) -> Response:
     """Read a pixel."""
-    return shown(Pixel, pixels.read(user_id(), pixel_id))
+    return reading(Pixel, pixels.read(user_id(), pixel_id))
 
 
 @bp.post("/pixel/add")

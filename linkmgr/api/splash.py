@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.splash import Splash
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("splash", __name__)
 _ABOUT = """\
@@ -28,7 +28,7 @@ def index() -> Json:
 @operation("splash:read", "splash.get", shapes.reading(Splash), has_etag=True)
 def read(splash_id: int) -> Response:
     """Read a splash page."""
-    return shown(Splash, splash.read(user_id(), splash_id))
+    return reading(Splash, splash.read(user_id(), splash_id))
 
 
 @bp.post("/splash/add")

@@ -74,7 +74,7 @@ _NEW = {
 }
 
 
-def _shown(link: Row) -> Json:
+def _single(link: Row) -> Json:
     return {"id": link["id"]} | with_statistics(link)
 
 
@@ -88,7 +88,7 @@ def _find(short: str) -> Json:
     link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
-    record = _shown(link)
+    record = _single(link)
     totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
     row = {name: (link | totals)[name] for name in Link.shown("list")}
     after, number = page["after"], page["number"]
@@ -145,7 +145,7 @@ def index() -> Json:
 def read(link_id: int) -> Response:
     """Read a link."""
     link = url_records.read_from_replica(user_id(), link_id)
-    return versioned(link["version"], **_shown(link))
+    return versioned(link["version"], **_single(link))
 
 
 @bp.post("/url/add")
@@ -162,7 +162,7 @@ def read(link_id: int) -> Response:
 def add(new: Row) -> Response:
     """Add a link."""
     link = create_link(user_id(), new)
-    response = updated(None, link["version"], _short(link), verb="set", **_shown(link))
+    response = updated(None, link["version"], _short(link), verb="set", **_single(link))
     if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
         members = response.get_json()
         names = ("error", "id", "shorturl", "short", "warnings")
@@ -186,7 +186,7 @@ def add(new: Row) -> Response:
 def update(changes: Row, link_id: int) -> Response:
     """Change a link."""
     link = change_link(user_id(), link_id, changes)
-    return updated("Link has been updated successfully.", link["version"], _short(link), **_shown(link))
+    return updated("Link has been updated successfully.", link["version"], _short(link), **_single(link))
 
 
 @bp.delete("/url/<id:link_id>/delete")

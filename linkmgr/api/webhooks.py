@@ -27,7 +27,7 @@ from linkmgr.resources.webhooks import (
 )
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, shown
+from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("webhooks", __name__)
 
@@ -131,7 +131,7 @@ def index() -> Json:
 @operation("webhooks:read", "webhooks.get", shapes.reading(Webhook), has_etag=True)
 def read(webhook_id: int) -> Response:
     """Read a webhook."""
-    return shown(Webhook, webhooks.read(user_id(), webhook_id))
+    return reading(Webhook, webhooks.read(user_id(), webhook_id))
 
 
 @bp.post("/webhooks")

@@ -55,12 +55,12 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     """
     if not can_warn():
         return
-    shown: dict[str, bool] = getattr(schema, "readable", {})
+    readable: dict[str, bool] = getattr(schema, "readable", {})
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):
         meant = _meant(name, fields)
-        if name in shown and (meant is None or meant in members):
-            if shown[name] and not prefix:
+        if name in readable and (meant is None or meant in members):
+            if readable[name] and not prefix:
                 note_ignored_member(name, members[name])
             continue
         short = name[:_MAX_LENGTH]

@@ -144,7 +144,7 @@ def _allow_empty(schema: JsonSchema) -> JsonSchema:
 _KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "required", "additionalProperties")
 
 
-def _shown(field: fields.Field[Any]) -> JsonSchema:
+def _in_record(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
     schema: JsonSchema = field.json_shown if hasattr(field, "json_shown") else json_of(field)
     shown = open_values({name: value for name, value in schema.items() if name in _KEPT})
@@ -155,12 +155,12 @@ def _shown(field: fields.Field[Any]) -> JsonSchema:
 
 
 def member(resource: type[Resource], name: str) -> JsonSchema:
-    return _shown(resource().fields[name])
+    return _in_record(resource().fields[name])
 
 
 def members(resource: type[Resource], place: str = "record") -> dict[str, JsonSchema]:
     declared = resource().fields
-    return {name: _shown(declared[name]) for name in resource.shown(place)}
+    return {name: _in_record(declared[name]) for name in resource.shown(place)}
 
 
 def record_of(resource: type[Resource], place: str = "record") -> JsonSchema:

@@ -12,7 +12,7 @@ from linkmgr.db.statements import Page
 from linkmgr.request import request as web_request
 
 Json = dict[str, Any]
-_NOT_SHOWN = ("version", "statistics", "is_new")  # of the rows of links and QR codes
+_HIDDEN = ("version", "statistics", "is_new")  # of the rows of links and QR codes
 
 
 class OrjsonProvider(JSONProvider):
@@ -79,7 +79,7 @@ class Resource(Protocol):
     def record(self, row: Json, /, place: str = ...) -> Json: ...
 
 
-def shown(resource: Resource, row: Json) -> Response:
+def reading(resource: Resource, row: Json) -> Response:
     return versioned(row["version"], data=resource.record(row))
 
 
@@ -95,7 +95,7 @@ def changed(message: str, resource: Resource, row: Json) -> Response:
 
 def with_statistics(row: Json) -> Json:
     """Return the members of the response to a single read of a link or a QR code."""
-    return {"data": row["statistics"], "details": {name: row[name] for name in row if name not in _NOT_SHOWN}}
+    return {"data": row["statistics"], "details": {name: row[name] for name in row if name not in _HIDDEN}}
 
 
 def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
