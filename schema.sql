@@ -136,12 +136,10 @@ CREATE TABLE api_keys (
 -- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: the number, and the
 -- constraint.
 CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    number bigint;
 BEGIN
     PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
-    EXECUTE format('SELECT count(*) FROM public.%I WHERE user_id = $1', TG_TABLE_NAME) INTO number USING NEW.user_id;
-    PERFORM refuse(TG_ARGV[1]) WHERE number > TG_ARGV[0]::bigint;
+    EXECUTE format('SELECT refuse($1) FROM public.%I WHERE user_id = $2 HAVING count(*) > $3', TG_TABLE_NAME)
+      USING TG_ARGV[1], NEW.user_id, TG_ARGV[0]::bigint;
     RETURN NULL;
 END $$;
 CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
@@ -302,18 +300,10 @@ CREATE FUNCTION is_allowed_domain(domain bigint) RETURNS boolean LANGUAGE sql ST
 RETURN coalesce(current_setting('linkmgr.domains', true), '') = ''
        OR coalesce(domain = ANY (nullif(current_setting('linkmgr.domains', true), '')::bigint[]), false);
 
--- Return those of these hosts that are branded domains.
-CREATE FUNCTION branded_hosts(hosts text[]) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN ARRAY(SELECT host FROM live_domains WHERE host = ANY (hosts));
-END $$;
-
 -- Refuse a link with targets on these hosts if one is a branded domain, which could redirect back.
 CREATE FUNCTION require_unbranded(hosts text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF hosts <> '{}' AND branded_hosts(hosts) <> '{}' THEN
-        PERFORM refuse('link_branded');
-    END IF;
+    PERFORM refuse('link_branded') FROM live_domains WHERE host = ANY (hosts);
 END $$;
 
 -- Return the URLs that a link redirects to.
@@ -330,8 +320,9 @@ END $$;
 CREATE FUNCTION is_branded_change(sent text[], stored text[], new_host text) RETURNS boolean
     LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN sent <> '{}' AND branded_hosts(ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
-                                                 WHERE (target = ANY (stored)) IS NOT TRUE)) <> '{}'
+    RETURN sent <> '{}' AND EXISTS (SELECT FROM live_domains
+                                     WHERE host = ANY (ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
+                                                              WHERE (target = ANY (stored)) IS NOT TRUE)))
            OR new_host IN (SELECT host_of(target) FROM unnest(stored) AS target);
 END $$;
 
@@ -639,24 +630,20 @@ CREATE INDEX ON visits (tracked_id, bot, at);
 -- A migration that adds a dimension calls this at its end.
 CREATE FUNCTION create_visit_functions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    label   text;
-    labels  text;
-    passes  text;
-    members text;
-    columns text;
+    texts record;
 BEGIN
-    SELECT string_agg(format('WHEN %1$L THEN v.%1$I', attname), ' ') FILTER (WHERE is_dimension),
-           string_agg(format('(%1$L, v.%1$I)', attname), ', ') FILTER (WHERE is_dimension),
+    SELECT string_agg(format('WHEN %1$L THEN v.%1$I', attname), ' ') FILTER (WHERE is_dimension) AS label,
+           string_agg(format('(%1$L, v.%1$I)', attname), ', ') FILTER (WHERE is_dimension) AS labels,
            string_agg(format(
                '(filters -> %1$L IS NULL OR coalesce(filters -> %1$L -> ''included'' ? lower(v.%1$I), true)'
                ' AND NOT coalesce(filters -> %1$L -> ''excluded'' ? lower(v.%1$I), false))', attname), ' AND ')
-               FILTER (WHERE is_dimension),
-           string_agg(format('%I text', attname), ', ') FILTER (WHERE is_dimension),
+               FILTER (WHERE is_dimension) AS passes,
+           string_agg(format('%I text', attname), ', ') FILTER (WHERE is_dimension) AS members,
            string_agg(CASE WHEN is_dimension THEN format('coalesce(%I, ''Unknown'')', attname)
                            WHEN attname = 'at' THEN 'least(to_timestamp(at), now())'  -- a host's clock may be ahead
                            WHEN attname = 'visitor' THEN 'decode(visitor, ''hex'')'
-                           ELSE attname END, ', ' ORDER BY attnum)
-      INTO label, labels, passes, members, columns
+                           ELSE attname END, ', ' ORDER BY attnum) AS columns
+      INTO texts
       FROM (SELECT attname, attnum, atttypid = 'text'::regtype AS is_dimension
               FROM pg_attribute
              WHERE attrelid = 'visits'::regclass AND attnum > 0 AND NOT attisdropped) attributes;
@@ -669,9 +656,10 @@ BEGIN
         RETURN filters IS NULL OR %s;
         CREATE OR REPLACE FUNCTION read_visits(elements json)
         RETURNS TABLE (user_id bigint, social text, visit visits) LANGUAGE sql STABLE AS %L
-        $sql$, label, replace(labels, '''', ''''''), passes,
+        $sql$, texts.label, replace(texts.labels, '''', ''''''), texts.passes,
         format('SELECT user_id, social, ROW(%s)::visits FROM json_to_recordset(elements) AS element (user_id bigint, '
-               'tracked_id bigint, at float8, visitor text, social text, bot boolean, %s)', columns, members));
+               'tracked_id bigint, at float8, visitor text, social text, bot boolean, %s)', texts.columns,
+               texts.members));
 END $$;
 SELECT create_visit_functions();
 
@@ -834,30 +822,27 @@ CREATE TABLE account_rollups (
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
 
--- Return sums of visits from `since` up to `until`: those of whole UTC days, but of the days that begin at `split`, in
--- which a day of another time zone begins, those of quarters of an hour.
---
--- OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may
--- read the rows of all and join them afterwards.
+-- Return the parts of a period: whole UTC days, but of the days that begin at `split`, in which a day of another time
+-- zone begins, quarters of an hour.
+CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz[])
+    RETURNS TABLE (unit text, first timestamptz, stop timestamptz, without timestamptz[]) LANGUAGE sql STABLE AS $$
+    SELECT 'day', since, until, split
+     UNION ALL
+    SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}' FROM unnest(split) AS day
+$$;
+
+-- Return sums of visits from `since` up to `until`. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one
+-- user, link or QR code by the index. Otherwise it may read the rows of all and join them afterwards.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
     SELECT stored.tracked_id, stored.at, counted.dimension, counted.label, counted.visits
-      FROM (SELECT days.*
-              FROM unnest(ids) AS tracked (id),
-                   LATERAL (SELECT *
-                              FROM tracked_rollups r
-                             WHERE r.tracked_id = tracked.id AND unit = 'day' AND bot = ANY (bots)
-                               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
-                            OFFSET 0) days
-             UNION ALL
-            SELECT quarters.*
-              FROM unnest(ids) AS tracked (id), unnest(split) AS days (day),
-                   LATERAL (SELECT *
-                              FROM tracked_rollups r
-                             WHERE r.tracked_id = tracked.id AND unit = 'quarter' AND bot = ANY (bots)
-                               AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
-                            OFFSET 0) quarters) stored,
+      FROM parts_of(since, until, split) p, unnest(ids) AS tracked (id),
+           LATERAL (SELECT *
+                      FROM tracked_rollups r
+                     WHERE r.tracked_id = tracked.id AND r.unit = p.unit AND bot = ANY (bots)
+                       AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
+                    OFFSET 0) stored,
            LATERAL (SELECT '' AS dimension, '' AS label, stored.visits WHERE '' = ANY (dimensions)
                      UNION ALL
                     SELECT name, l.key, l.value::bigint
@@ -881,20 +866,13 @@ END $$;
 CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    SELECT days.*
-      FROM (SELECT r.at, r.dimension, r.label, r.visits
-              FROM account_rollups r
-             WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'day' AND bot = ANY (bots)
-               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
-            OFFSET 0) days
-     UNION ALL
-    SELECT quarters.*
-      FROM unnest(split) AS days (day),
+    SELECT stored.*
+      FROM parts_of(since, until, split) p,
            LATERAL (SELECT r.at, r.dimension, r.label, r.visits
                       FROM account_rollups r
-                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'quarter' AND bot = ANY (bots)
-                       AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
-                    OFFSET 0) quarters
+                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND r.unit = p.unit AND bot = ANY (bots)
+                       AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
+                    OFFSET 0) stored
 $$;
 
 CREATE VIEW link_records AS
@@ -1520,9 +1498,8 @@ CREATE FUNCTION create_restricted_views() RETURNS void LANGUAGE plpgsql
 DECLARE
     key     CONSTANT text := 'current_setting(''linkmgr.key_id'')::bigint';
     domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
-    records CONSTANT text := pg_get_viewdef('link_records');
-    details CONSTANT text := pg_get_viewdef('link_details');
-    tracked CONSTANT text := pg_get_viewdef('tracked_rows');
+    views   CONSTANT text := (SELECT string_agg(format('CREATE VIEW %s AS %s', view, pg_get_viewdef(view)), ' ')
+                                FROM unnest('{link_records,link_details,tracked_rows}'::regclass[]) AS view);
     schema  text;
     links   text;  -- the condition of links
     codes   text;  -- that of QR codes, which have no branded domain
@@ -1547,8 +1524,7 @@ BEGIN
         CREATE VIEW usage AS
         SELECT user_id, 'links' AS kind, count(*) AS total FROM links GROUP BY user_id
          UNION ALL SELECT user_id, 'qrs', count(*) FROM qrs GROUP BY user_id;
-        EXECUTE format('CREATE VIEW link_records AS %s; CREATE VIEW link_details AS %s; CREATE VIEW tracked_rows AS %s',
-                       records, details, tracked);
+        EXECUTE views;
     END LOOP;
 END $$;
 SELECT create_restricted_views();

@@ -134,7 +134,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
             SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
                    lacking_features(id) AS lacking,
                    coalesce((SELECT total FROM public.usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
-                   branded_hosts(%(hosts)s::text[]) AS branded
+                   ARRAY(SELECT host FROM live_domains WHERE host = ANY (%(hosts)s::text[])) AS branded
               FROM accounts
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
