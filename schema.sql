@@ -1207,44 +1207,44 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
 
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
 CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    number bigint;
 BEGIN
-    EXECUTE format('SELECT count(*) FROM (SELECT FROM %I WHERE user_id = $1 AND id = ANY ($2) FOR KEY SHARE) locked',
-                   name)
-       INTO number USING owner, ids;
-    IF number < cardinality(ids) THEN
-        PERFORM refuse(code);
-    END IF;
+    EXECUTE format('SELECT refuse($1) FROM (SELECT FROM %I WHERE user_id = $2 AND id = ANY ($3) FOR KEY SHARE) locked
+                    HAVING count(*) < cardinality($3)', name)
+      USING code, owner, ids;
 END $$;
 
--- Return the error of the first row that the user does not have, of those that a link is to refer to, or null.
-CREATE FUNCTION unknown_reference(owner bigint, splash_id bigint DEFAULT NULL, overlay_id bigint DEFAULT NULL,
-                                  campaign_id bigint DEFAULT NULL, pixel_ids bigint[] DEFAULT NULL,
-                                  channel_ids bigint[] DEFAULT NULL, own_host text DEFAULT NULL)
-    RETURNS text LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    IF splash_id IS NOT NULL AND NOT EXISTS (SELECT FROM splash_pages WHERE user_id = owner AND id = splash_id) THEN
-        RETURN 'splash_unknown';
-    ELSIF overlay_id IS NOT NULL AND NOT EXISTS (SELECT FROM overlays WHERE user_id = owner AND id = overlay_id) THEN
-        RETURN 'overlay_unknown';
-    ELSIF campaign_id <> 0 AND NOT EXISTS (SELECT FROM campaigns WHERE user_id = owner AND id = campaign_id) THEN
-        RETURN 'campaign_unknown';
-    ELSIF cardinality(pixel_ids) > (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids)) THEN
-        RETURN 'pixel_unknown';
-    ELSIF cardinality(channel_ids) > (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids)) THEN
-        RETURN 'channel_unknown';
-    ELSIF own_host <> '' AND NOT EXISTS (SELECT FROM domains WHERE user_id = owner AND host = own_host) THEN
-        RETURN 'domain_unknown';
-    END IF;
-    RETURN NULL;
-END $$;
+-- Return the error of the first row that the user does not have, of those that a link is to refer to, or null. PostgreSQL
+-- inlines this: a call for each of a thousand links would take a third of the time of their statement. The LIMITs make
+-- it look up single rows instead of reading whole tables.
+CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
+                                  pixel_ids bigint[], channel_ids bigint[])
+RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN own_host <> '' AND
+                     (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL
+                THEN 'domain_unknown'
+                WHEN campaign_id <> 0 AND
+                     (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
+                THEN 'campaign_unknown'
+                WHEN splash_id IS NOT NULL AND
+                     (SELECT true FROM splash_pages WHERE user_id = owner AND id = splash_id LIMIT 1) IS NULL
+                THEN 'splash_unknown'
+                WHEN overlay_id IS NOT NULL AND
+                     (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
+                THEN 'overlay_unknown'
+                WHEN cardinality(pixel_ids) >
+                     (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids))
+                THEN 'pixel_unknown'
+                WHEN cardinality(channel_ids) >
+                     (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids))
+                THEN 'channel_unknown' END
+$$;
 
 -- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
 CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
     IF own_host <> '' THEN
-        PERFORM refuse(code) FROM unknown_reference(owner, own_host => own_host) AS code WHERE code IS NOT NULL;
+        PERFORM refuse(code) FROM unknown_reference(owner, own_host, NULL, NULL, NULL, NULL, NULL)
+          WHERE code IS NOT NULL;
         RETURN (SELECT id FROM domains WHERE user_id = owner AND host = own_host);
     END IF;
     RETURN NULL;

@@ -36,9 +36,10 @@ def _update(ids: list[int], params: Row) -> Row:
         """
         WITH plan AS MATERIALIZED (
             SELECT lacking_features(id) AS lacking,
-                   unknown_reference(%(user_id)s, %(splash_id)s::bigint, %(overlay_id)s::bigint, %(campaign)s::bigint,
-                                     %(pixels)s::bigint[], %(channel)s::bigint[], %(domain)s::text) AS unknown
-              FROM users
+                   unknown.code AS unknown
+              FROM users,
+                   unknown_reference(%(user_id)s, %(domain)s, %(campaign)s, %(splash_id)s, %(overlay_id)s, %(pixels)s,
+                                     %(channel)s) unknown
              WHERE id = %(user_id)s),
         locked AS MATERIALIZED (
             SELECT l.*, coalesce(nullif(%(custom)s::text, ''), l.alias) AS new_alias,

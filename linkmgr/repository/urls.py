@@ -159,9 +159,9 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                         AND CASE WHEN %(domain)s::text IS NULL THEN domain_id IS NULL
                                                  ELSE %(domain)s = '' END)
                              THEN 'alias_reserved'
-                        ELSE unknown_reference(%(user_id)s, %(splash_id)s::bigint, %(overlay_id)s::bigint,
-                                               %(campaign)s::bigint, %(pixels)s::bigint[], %(channel)s::bigint[],
-                                               %(domain)s::text) END AS refusal
+                        ELSE (SELECT code FROM unknown_reference(%(user_id)s, %(domain)s, %(campaign)s, %(splash_id)s,
+                                                                 %(overlay_id)s, %(pixels)s, %(channel)s))
+                        END AS refusal
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         updated AS (
