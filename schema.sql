@@ -17,8 +17,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = code, MESSAGE = code, DETAIL = detail;
 END $$;
 
--- The version of a row, for If-Match. It is random, so that no two restored databases give the same, and below 2^53, so
--- that every JSON parser reads it.
+-- The version of a row, for If-Match: random, so that no restored database gives it again, and below 2^53, for JSON.
 CREATE FUNCTION random_version() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (random() * 9007199254740991)::bigint;
 
@@ -113,9 +112,8 @@ CREATE TABLE resources (
     UNIQUE (user_id, id)
 );
 
--- Scoped keys: API keys besides the one in `users`. Only digests are stored. A key that was replaced works until
--- `previous_until`. NULL in `domains` and `allowed_ips` means no limit. `domains` may contain ids of deleted domains.
--- `last_used` is the last use, to the minute.
+-- API keys besides the one in `users`. A replaced one works until `previous_until`. NULL in `domains` and `allowed_ips`
+-- means no limit. `domains` may contain ids of deleted domains. `last_used` is exact to the minute.
 CREATE TABLE api_keys (
     LIKE resources INCLUDING ALL,
     name            text        NOT NULL,
@@ -133,8 +131,7 @@ CREATE TABLE api_keys (
     FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
 
--- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: the number, and the
--- constraint.
+-- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: number, error.
 CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
@@ -144,8 +141,8 @@ BEGIN
 END $$;
 CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
 
--- Return true if a key allows no more than `grantable`, an object with the members scopes, expires and allowed_ips, of
--- which null means no limit. Keys with `domains` or `own_only` make no keys.
+-- Return true if a key allows no more than `grantable`, which has null for no limit. Keys with `domains` or `own_only`
+-- make no keys.
 CREATE FUNCTION is_key_within(scopes text[], expires timestamptz, allowed_ips cidr[], grantable jsonb) RETURNS boolean
     LANGUAGE sql STABLE
 RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
@@ -154,8 +151,7 @@ RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
             OR coalesce((SELECT bool_and(ip <<= ANY (ARRAY(SELECT jsonb_array_elements_text(grantable -> 'allowed_ips')::inet)))
                            FROM unnest(allowed_ips) AS ip), false));
 
--- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is compressed and encrypted: a hash
--- of the request, and the status, content type and body of the answer.
+-- `answer` is compressed and encrypted: a hash of the request, and the status, content type and body of its answer.
 CREATE TABLE idempotency_keys (
     user_id bigint      NOT NULL,
     key     text        NOT NULL,
@@ -174,9 +170,8 @@ CREATE UNLOGGED TABLE rate_windows (
 CREATE INDEX ON rate_windows (until);
 
 -- Add to a counter, and return it. If it would exceed `maximum`, or `seconds` is null, add nothing and return no row. 0
--- adds nothing but locks the row, so that concurrent requests are counted one after another. A new window begins in
--- place of one that ends too late, because a setting was shortened or the clock was set back: more than 5 seconds
--- later, since a concurrent statement may have begun later.
+-- only locks the row. A new window begins in place of one that ends too late, because a setting was shortened or the
+-- clock was set back: more than 5 seconds later, since a concurrent statement may have begun later.
 CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double precision, maximum integer DEFAULT NULL)
     RETURNS TABLE (count integer, until timestamptz) LANGUAGE sql AS $$
     INSERT INTO rate_windows AS w (bucket, count, until)
@@ -193,10 +188,9 @@ CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double prec
     RETURNING w.count, w.until
 $$;
 
--- Background jobs. A process takes a due job by setting `due` to the end of its lease, and deletes the job when it is
--- done. `attempts` counts how often the job was taken since its last success, and `lost` how often in a row a process
--- did not put it back, for example because it was killed; the process that has the job now is counted, too. `holder` is
--- a process that has begun something in its memory: it continues the job before the end of the lease.
+-- A process takes a due job by setting `due` to the end of its lease, and deletes it when it is done. `attempts` counts
+-- since the last success how often it was taken, and `lost` how often in a row it was not put back, the present process
+-- included. `holder` has begun something in its memory: it continues the job before the end of the lease.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind     text        NOT NULL,
@@ -209,8 +203,7 @@ CREATE TABLE jobs (
 );
 CREATE INDEX ON jobs (due, id);
 
--- A delete removes its row and small sets of dependent rows. Jobs delete the remaining ones, or clear their references
--- to the row, in batches. A job covers at most 1000 deleted rows.
+-- Jobs delete large sets of dependent rows, or clear their references, in batches: a job for at most 1000 deleted rows.
 CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_TABLE_NAME = 'users' THEN
@@ -224,11 +217,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The number of rows that each user owns in each table, in parts: a statement changes the part of its connection, so
--- that the requests of a user do not wait for each other. `kind` is the table, or 'visits YYYY-MM' for the recorded
--- visits of a month, which have one part, or 'imported visits YYYY-MM' for those that imports added in it. The foreign
--- key rejects new rows of a deleted user. `last_added` is the number of visits that the last statement added: fewer than
--- it received once the plan's limit is reached, which is the time `full_since`.
+-- The number of rows that a user has of a kind, in parts: a statement changes the part of its connection, so that the
+-- requests of a user do not wait for each other. `kind` is a table, or for visits 'visits YYYY-MM' or 'imported visits
+-- YYYY-MM', with one part, of which the last statement has added `last_added`: fewer than it received once the plan's
+-- limit is reached, at `full_since`. The foreign key rejects new rows of a deleted user.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
     kind       text    NOT NULL,
@@ -242,7 +234,7 @@ CREATE TABLE usage_parts (
 CREATE VIEW usage AS
 SELECT user_id, kind, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, kind;
 
--- Logos of QR codes and branded domains, PNG files, once for each user. Each is deleted with its last use.
+-- PNG files, once for each user. Each is deleted with its last use.
 CREATE TABLE logos (
     user_id bigint NOT NULL,
     hash    bytea  GENERATED ALWAYS AS (sha256(image)) STORED,
@@ -250,9 +242,8 @@ CREATE TABLE logos (
     PRIMARY KEY (user_id, hash)
 );
 
--- Store a logo, and return its hash, or NULL for none. The update locks a stored one, so that it is not deleted before
--- this transaction refers to it. Each counts as 4 KiB at least, so the sum has few rows. The constant is also in
--- linkmgr/qr/logos.py.
+-- Store a logo, and return its hash, or NULL for none. The update locks a stored one, so that it is not deleted
+-- meanwhile. Each counts as 4 KiB at least, as in linkmgr/qr/logos.py, so the sum has few rows.
 CREATE FUNCTION store_logo(owner bigint, image bytea) RETURNS bytea LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
@@ -267,8 +258,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Branded domains: hosts of users that point to the service. `logo_hash` is that of the image of `brandlogo`. `checked`
--- is the time of the last check that the host points to the service, and `problem` what it found.
+-- Hosts of users that point to the service: `checked` is the time of the last check, and `problem` what it found.
 CREATE TABLE domains (
     LIKE resources INCLUDING ALL,
     scheme       text    NOT NULL,
@@ -315,8 +305,8 @@ BEGIN
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
 
--- Return true if a change of a link with the targets `stored` is refused: because a new target is on a branded domain,
--- or a stored one on the new domain of the link. A stored target may be on a host that has become a branded domain.
+-- Return true if a change of a link with the targets `stored` is refused: a new target is on a branded domain, or a
+-- stored one on the new domain of the link. The host of a stored target may have become a branded domain.
 CREATE FUNCTION is_branded_change(sent text[], stored text[], new_host text) RETURNS boolean
     LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -333,8 +323,8 @@ BEGIN
     RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, pixel_ids)) > 64 << 10;
 END $$;
 
--- Reject redirects from one branded domain to another, which could redirect back. The lock makes concurrent writes
--- wait for each other, so that the later one sees the other domain.
+-- Redirects from one branded domain to another could lead back. The lock makes concurrent writes wait for each other,
+-- so that the later one sees the other domain.
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
@@ -385,8 +375,8 @@ CREATE TABLE pixels (
     tag     text        NOT NULL
 );
 
--- The slug is the path of the rotator, which redirects to one of the links. If name and slug are both taken, the error
--- names the name, because PostgreSQL checks the constraint first that was created first.
+-- If name and slug are both taken, the error names the name: PostgreSQL checks the constraint first that was created
+-- first.
 CREATE TABLE campaigns (
     LIKE resources INCLUDING ALL,
     name    text        NOT NULL,
@@ -398,14 +388,12 @@ CREATE TABLE campaigns (
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
 
--- `plain` is true if the link was created from a URL alone: the same URL then returns the same link, to the restricted
--- key that created it, or to all other callers. `custom` is true if the user chose the alias. `title` is the name
--- in lists, which is `metatitle`, the one that visitors see, unless the user chose another one. `public` links appear in
--- the lists of campaigns. `locations`, `devices` and `languages` map a lower-case name to a URL. `parameters` is an
--- array of [name, value]. `imported_clicks` is the number of clicks that another service counted, without those that
--- were imported as visits. No statistics include it. `source_clicks` is that number with them, at the last import, and
--- `source_host` the host that an imported link had, if it is not ours. `pixel_ids` is NULL if there are none, and may contain ids of
--- deleted pixels.
+-- `plain`: created from a URL alone, which then returns the same link to the restricted key that created it, or to all
+-- other callers. `custom`: the user chose the alias. `title` is the name in lists, which is `metatitle`, the one that
+-- visitors see, unless the user chose another one. `locations`, `devices` and `languages` map a lower-case name to a
+-- URL. `parameters` is an array of [name, value]. `imported_clicks` is the number of clicks that another service
+-- counted, without those that were imported as visits, and `source_clicks` with them, at the last import; `source_host`
+-- is the host that the link had there. `pixel_ids` is NULL if there are none, and may contain ids of deleted pixels.
 CREATE TABLE links (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     key_id          bigint,
@@ -439,26 +427,21 @@ CREATE TABLE links (
     CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, pixel_ids))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
--- Lists read the unique index on (user_id, id). A link of a URL alone has an entry in no other index than this one, the
--- primary key and that of the search.
+-- Lists read the unique index on (user_id, id). A link of a URL alone is in no other index than this one, the primary
+-- key and that of the search.
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE plain;
--- The public list of a campaign, its rotator, and its deletion.
-CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
--- Deletion of a domain is refused while it has links, and keys limited to it list them.
-CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
--- Deletion of splash pages and overlays.
-CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
-CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
--- The number of links of a pixel, in the console.
-CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;
--- Lists of keys with `own_only`.
-CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
+CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;  -- public lists, rotators, deletion
+CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion, lists of keys with `domains`
+CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;  -- deletion
+CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;  -- deletion
+CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;  -- the number of links in the console
+CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists of keys with `own_only`
 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
 
 -- Create the index of the search unless its extensions are refused: a search then reads all links of its user. Entries
--- of new rows wait in a list, which the jobs empty (linkmgr/repository/url_records.py).
+-- of new rows wait in a list, which the jobs empty.
 CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 BEGIN
     IF to_regclass('links_search') IS NULL THEN
@@ -472,8 +455,7 @@ EXCEPTION
 END $$;
 SELECT create_search_index();
 
--- Return the number and the ids of the links that contain a text. EXECUTE plans for each text: short and frequent ones
--- are found faster without the index.
+-- EXECUTE plans for each text: short and frequent ones are found faster without the index.
 CREATE FUNCTION search_links(owner bigint, q text) RETURNS TABLE (total bigint, ids bigint[])
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -482,7 +464,7 @@ BEGIN
         USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
 END $$;
 
--- Bio pages: a public page of links on our own host. `links` is an array of {title, url}.
+-- `links` is an array of {title, url}.
 CREATE TABLE bios (
     LIKE resources INCLUDING ALL,
     alias   text        NOT NULL,
@@ -493,9 +475,9 @@ CREATE TABLE bios (
     links   json        NOT NULL DEFAULT '[]' CONSTRAINT too_large CHECK (octet_length(links::text) <= 64 << 10)
 );
 
--- Aliases of links and bio pages, unique on their host. Triggers copy the rows. There are no foreign keys, because
--- their indexes would slow down every new link. Codes of deleted QR codes, which are printed somewhere, have the domain
--- -1: only `owner_id`, who may have been deleted, may store them again, from an export.
+-- Triggers copy the aliases of links and bio pages. There are no foreign keys, because their indexes would slow down
+-- every new link. Codes of deleted QR codes, which are printed somewhere, have the domain -1: only `owner_id`, who may
+-- have been deleted, may store them again, from an export.
 CREATE TABLE aliases (
     alias     text   NOT NULL,
     domain_id bigint NOT NULL,  -- 0: our own host
@@ -506,8 +488,7 @@ CREATE TABLE aliases (
     CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
 
--- `code` is the last part of the URLs. `logo_hash` is that of the logo, and `logo_source` the URL or the file name that
--- the user sent.
+-- `code` is the last part of the URLs, and `logo_source` the URL or the file name of the logo that the user sent.
 CREATE TABLE qrs (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     key_id      bigint,
@@ -554,8 +535,7 @@ BEGIN
 END $$;
 CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
 
--- Return true if a URL is on a branded domain, where it could lead back to the same QR code. Links do not lead back, so
--- their short URLs are allowed.
+-- Return true if a URL is on a branded domain, where it could lead back to the same QR code. Links do not lead back.
 CREATE FUNCTION is_branded(url text) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM live_domains d
                 WHERE host = host_of(url)
@@ -583,7 +563,7 @@ CREATE TABLE channels (
     CONSTRAINT channel_name_taken UNIQUE (user_id, name)
 );
 
--- Members of channels: each row refers to one link, bio page or QR code.
+-- Each row refers to one link, bio page or QR code.
 CREATE TABLE channel_items (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id    bigint NOT NULL,
@@ -602,8 +582,8 @@ CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
 
--- Visits of links and scans of QR codes. `kind` is 'click' or 'scan', which may be one of the QR code of a link. IP addresses are not stored: `visitor` is a keyed digest. Old months are
--- dropped.
+-- `kind` is 'click' or 'scan', which may be one of the QR code of a link. IP addresses are not stored: `visitor` is a
+-- keyed digest. Old months are dropped.
 CREATE TABLE visits (
     tracked_id bigint      NOT NULL,
     at         timestamptz NOT NULL,
@@ -620,10 +600,8 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
--- The dimensions of statistics are the columns of type text. This creates the functions that name all of them, which
--- PostgreSQL inlines, so that they take no longer than the columns:
--- visit_label(): the label of a visit in a dimension.
--- visit_labels(): all labels of a visit.
+-- Create the functions that name all dimensions of statistics, which are the columns of type text. PostgreSQL inlines
+-- them, so that they take no longer than the columns. visit_label() is the label of a visit in a dimension.
 -- visit_passes(): true if a visit passes all `filters`, NULL or {dimension: {"included": [label], "excluded": [label]}},
 -- with labels in lower case.
 -- read_visits(): the elements of linkmgr/repository/visits.py as visits. A program of before a dimension has no label.
@@ -663,20 +641,17 @@ BEGIN
 END $$;
 SELECT create_visit_functions();
 
--- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither
--- for visits nor for a dump.
+-- Attaching a table, unlike creating it as a partition, waits neither for visits nor for a dump.
 CREATE FUNCTION create_partition(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     month     timestamp := date_trunc('month', at AT TIME ZONE 'UTC');
     partition text      := to_char(month, '"visits_"YYYY_MM');
 BEGIN
+    PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint) WHERE to_regclass(partition) IS NULL;
     IF to_regclass(partition) IS NULL THEN
-        PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
-        IF to_regclass(partition) IS NULL THEN
-            EXECUTE format('CREATE TABLE %I (LIKE visits INCLUDING DEFAULTS)', partition);
-            EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                           partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
-        END IF;
+        EXECUTE format('CREATE TABLE %I (LIKE visits INCLUDING DEFAULTS)', partition);
+        EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                       partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
     END IF;
 END $$;
 
@@ -704,8 +679,8 @@ BEGIN
     RETURN NOT has_visits;
 END $$;
 
--- Spool files of visits (linkmgr/visits/spool.py), and the number of bytes of each that are stored. The statement that
--- stores visits advances this position, so that a repetition stores nothing.
+-- Spool files (linkmgr/visits/spool.py), and the number of bytes of each that are stored. The statement that stores
+-- visits advances it, so that a repetition stores nothing.
 CREATE TABLE visit_spools (
     name   text   PRIMARY KEY,
     stored bigint NOT NULL
@@ -752,8 +727,7 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
--- Return the kind and the name of a link or QR code: its short URL without the scheme of a branded domain, or the name of
--- the code. Deleted ones have none.
+-- Return the kind and the name of a link or QR code, which for a link is its short URL. Deleted ones have none.
 CREATE FUNCTION tracked_name(owner bigint, tracked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce(
@@ -851,8 +825,7 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
                      WHERE dimensions <> '{""}') counted
 $$;
 
--- Return the clicks of a link or QR code by the number of the bucket. This is a function because it is planned once a
--- connection.
+-- Return the clicks by the number of the bucket. This is a function because it is planned once a connection.
 CREATE FUNCTION daily_clicks(tracked bigint, edges timestamptz[], since timestamptz, until timestamptz,
                              split timestamptz[]) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -913,15 +886,13 @@ CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign big
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
 $$;
 
--- Imports of links. The stage 'read' turns a file or service into rows of import_rows; 'store' works on them. `batch`
--- is the number of changes by the job, so that one process does each. `cursor` is the next page of a service, `found`
--- the number of rows read, and `waiting_bytes` their size. `token` is encrypted. `size` is that of the file in bytes,
--- or null for a service. `missing` are links that a service counts and has not sent, `cut` those whose title was cut,
--- `kept_bytes` is the size of the rows that failed or were skipped,
--- and `failing_since` is the time of the first of the last requests that a service did not answer or asked to repeat
--- later. `part` is the part that is done, from 0 to 1: reading is half of it, and it is unknown for a service. `visits`
--- are without those beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes.
--- `problem` is the reason for which reading ended early.
+-- The stage 'read' turns a file or service into rows of import_rows, of which `found` and `waiting_bytes` are number
+-- and size; 'store' works on them. `batch` counts the changes by the job, so that one process does each. `cursor` is
+-- the next page of a service, `token` is encrypted, and `size` is that of the file, or null. `missing` are links that a
+-- service counts and has not sent, `cut` those whose title was cut, and `kept_bytes` is the size of the rows that
+-- failed or were skipped. Since `failing_since` a service has not answered. `part`, from 0 to 1, is done: reading is
+-- half of it, and it is unknown for a service. `visits` are without those beyond the clicks of the plan. `first_id` is
+-- below the ids of new links. `problem` is the reason for which reading ended early.
 CREATE TABLE imports (
     LIKE resources INCLUDING ALL,
     state       text        NOT NULL
@@ -969,12 +940,11 @@ SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, m
        (100 * part)::integer AS percent, message, created, started, finished, version::text
   FROM imports;
 
--- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
--- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`, and deleted.
--- A row that failed or was skipped stays, with `code`, `message` and `raw`, the columns of the source without passwords,
--- and so does one to which others may refer, with the id of what was stored in `row_id`, and `made` if the import made it; `kind`
--- is 'links' or another file of an exported account, and `name` its name in the source. A `place` of -1 has the
--- encrypted pieces of the file, 1 MiB each, so that a worker on any host can read it.
+-- Rows that wait have `content`, which is encrypted because it may have passwords and IP addresses, with `lines` rows
+-- of the source. They are stored in the order of `place` and `number`, and deleted. Those that failed or were skipped
+-- stay, with `raw`, the columns of the source without passwords, and so do those to which others may refer, with the id
+-- of what was stored, and `made` if the import made it. `kind` is 'links' or another file of an exported account. A
+-- `place` of -1 has the encrypted pieces of the file, 1 MiB each, so that a worker on any host can read it.
 CREATE TABLE import_rows (
     user_id   bigint   NOT NULL,
     import_id bigint   NOT NULL,
@@ -995,10 +965,9 @@ CREATE INDEX ON import_rows (import_id, place, number) WHERE content IS NOT NULL
 CREATE INDEX ON import_rows (import_id, number) WHERE code IS NOT NULL;
 CREATE INDEX ON import_rows (import_id, kind, name);
 
--- Webhooks: subscriptions to events. One without a URL only records events for GET /api/events. `secret_ciphertext`
--- signs deliveries; after a rotation, `previous_ciphertext` does so too until `previous_until`. `failures` counts the
--- attempts since the last success. Until `paused_until` no other delivery is attempted, and until `retry_after` none:
--- the receiver asked for it. `reason` tells why the service turned a webhook off.
+-- Without a URL a webhook only records events for GET /api/events. `previous_ciphertext` signs deliveries too until
+-- `previous_until`. `failures` counts since the last success. Until `paused_until` no other delivery is attempted, and
+-- until `retry_after` none, as the receiver asked. `reason` tells why the service turned it off.
 CREATE TABLE webhooks (
     LIKE resources INCLUDING ALL,
     name                text        NOT NULL,
@@ -1020,8 +989,7 @@ CREATE TABLE webhooks (
 );
 DROP TABLE resources;
 
--- Events, noted in the transaction of the change. A process moves them to `events`. `data` is null for a row that is
--- read when the event is moved.
+-- Events, noted in the transaction of the change and moved to `events`, when a row without `data` is read.
 CREATE TABLE outbox (
     id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id   bigint      NOT NULL,
@@ -1043,8 +1011,8 @@ WITH RECURSIVE owners AS (
 SELECT user_id FROM owners;
 
 -- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
--- a number misses none, and begin with the time in microseconds, so that a restore repeats none. `position` and `bytes` count the events of the user up to this one, so that the oldest are
--- dropped beyond a number and a size (repository/outbox.py).
+-- a number misses none, and begin with the time in microseconds, so that a restore repeats none. `position` and `bytes`
+-- count the events of the user up to this one, so that the oldest are dropped beyond a number and a size.
 CREATE TABLE events (
     number   bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id  bigint      NOT NULL,
@@ -1057,8 +1025,8 @@ CREATE TABLE events (
 CREATE INDEX ON events (user_id, number);
 CREATE INDEX ON events (created);
 
--- A process takes a delivery by setting `due` to the end of its lease. `status`, null without a response,
--- `milliseconds` and `response` are those of the last attempt.
+-- A process takes a delivery by setting `due` to the end of its lease. `status`, `milliseconds` and `response` are
+-- those of the last attempt.
 CREATE TABLE deliveries (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     webhook_id   bigint      NOT NULL,
@@ -1076,17 +1044,15 @@ CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 
--- The order in which expired links are announced.
-CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;
+CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in which expired links are announced
 
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
 CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
--- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. `imported_clicks`,
--- `source_clicks` and `created`, which only imports change, and `checked`, the time of a check, are changed by statements that change
--- nothing else that counts.
+-- Record the changes of a statement. Argument: the kind of the rows. Statements that change `imported_clicks`,
+-- `source_clicks`, `created` or `checked` change nothing else that counts.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1140,8 +1106,7 @@ CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires O
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION record_past_expiry();
 
--- Record visits of people in events of at most 40, which fit into a delivery, unless they are stored more than a day
--- late.
+-- Record visits of people, unless they are stored more than a day late: 40 fit into a delivery.
 CREATE FUNCTION record_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1203,8 +1168,6 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION record_import_event();
 
--- Triggers that run when rows are stored, changed or deleted. Nothing depends on the order of the triggers of an event.
-
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
 CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -1213,9 +1176,9 @@ BEGIN
       USING code, owner, ids;
 END $$;
 
--- Return the error of the first row that the user does not have, of those that a link is to refer to, or null. PostgreSQL
--- inlines this: a call for each of a thousand links would take a third of the time of their statement. The LIMITs make
--- it look up single rows instead of reading whole tables.
+-- Return the error of the first row that the user does not have, of those that a link is to refer to, or null.
+-- PostgreSQL inlines this: a thousand calls take a third of the time of a bulk statement. The LIMITs make it look up
+-- single rows instead of reading whole tables.
 CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
                                   pixel_ids bigint[], channel_ids bigint[])
 RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
@@ -1250,7 +1213,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it.
+-- Foreign keys that are checked only on write, so that deleting a row does not update those that refer to it.
 -- Arguments: pairs of a column, which has an id or an array of ids, and a table.
 CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -1321,10 +1284,9 @@ BEGIN
 END $$;
 
 -- Check that a plan allows the rows that were just counted. Creates share a lock if at least 64 more rows are allowed.
--- At most 32 transactions do so at once, because each has locked its part of `usage_parts`, and each adds one row,
--- because it is a single statement. So at least 32 rows are still allowed once they have the lock, and none of them
--- needs to lock alone as well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all
--- others.
+-- At most 32 do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it is a
+-- single statement. So at least 32 rows are still allowed once they have the lock, and none needs to lock alone as
+-- well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all others.
 CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     label   text := replace(name, '_', ' ');
@@ -1356,8 +1318,8 @@ BEGIN
     END IF;
 END $$;
 
--- Count the rows that a statement adds or deletes. Those of links and bio pages get their aliases after the plan was
--- checked, so that its limit is reported before a taken alias. Argument: the member of `limits`, or ''.
+-- Count the rows that a statement adds or deletes. Aliases are stored after the plan was checked, so that its limit is
+-- reported before a taken alias. Argument: the member of `limits`, or ''.
 CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     own    integer := pg_backend_pid() % 32;
@@ -1484,12 +1446,10 @@ CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW
 -- Restricted keys: those with `own_only` or `domains`. Their requests use connections whose search path begins with the
 -- schema `restricted_own`, or `restricted_domains` for keys without `own_only`. It has a view in place of each table
 -- that they may use in part, so every statement, trigger and function sees and changes only the rows that the key may
--- use, unless it names `public.<table>`. All other operations are refused to these keys, but a link may refer to any row
--- of its user. The settings linkmgr.key_id and linkmgr.domains ('' means all) describe the key. `key_id` of a row is the
--- restricted key that made it. There are two schemas because an index answers a condition only without "or all".
---
--- Row-level security would need a role that the service may often not create, would not use the index of the search,
--- and has no name for a table that a statement must see whole.
+-- use, unless it names `public.<table>`. A link may refer to any row of its user. The settings linkmgr.key_id and
+-- linkmgr.domains ('' means all) describe the key. `key_id` of a row is the restricted key that made it. There are two
+-- schemas because an index answers a condition only without "or all". Row-level security would need a role that the
+-- service may often not create, would not use the index of the search, and has no name for a whole table.
 --
 -- Each upgrade calls this after its migrations, because views do not get the columns that are added to their tables. A
 -- migration that drops a column or changes its type drops both schemas first, and calls this at its end.
