@@ -1182,24 +1182,22 @@ END $$;
 CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
                                   pixel_ids bigint[], channel_ids bigint[])
 RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN own_host <> '' AND
-                     (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL
-                THEN 'domain_unknown'
-                WHEN campaign_id <> 0 AND
-                     (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
+    SELECT CASE
+           WHEN own_host <> '' AND
+                (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL THEN 'domain_unknown'
+           WHEN campaign_id <> 0 AND
+                (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
                 THEN 'campaign_unknown'
-                WHEN splash_id IS NOT NULL AND
-                     (SELECT true FROM splash_pages WHERE user_id = owner AND id = splash_id LIMIT 1) IS NULL
+           WHEN splash_id IS NOT NULL AND
+                (SELECT true FROM splash_pages WHERE user_id = owner AND id = splash_id LIMIT 1) IS NULL
                 THEN 'splash_unknown'
-                WHEN overlay_id IS NOT NULL AND
-                     (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
+           WHEN overlay_id IS NOT NULL AND
+                (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
                 THEN 'overlay_unknown'
-                WHEN cardinality(pixel_ids) >
-                     (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids))
-                THEN 'pixel_unknown'
-                WHEN cardinality(channel_ids) >
-                     (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids))
-                THEN 'channel_unknown' END
+           WHEN cardinality(pixel_ids) >
+                (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids)) THEN 'pixel_unknown'
+           WHEN cardinality(channel_ids) >
+                (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids)) THEN 'channel_unknown' END
 $$;
 
 -- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
@@ -1382,6 +1380,7 @@ DECLARE
     feature  text;     -- the member of `limits`, '' for no limit, or NULL if the rows are not counted
     has_rows boolean;  -- that jobs delete or change after a delete
     ignored  text;     -- columns without influence on the version
+    added    record;
 BEGIN
     FOR name, kind, feature, has_rows, ignored IN VALUES
         ('links', 'link', 'links', true, '{}'),
@@ -1401,25 +1400,20 @@ BEGIN
     LOOP
         EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW
                         EXECUTE FUNCTION change_version(%L)', name, ignored);
-        IF has_rows THEN
-            EXECUTE format('CREATE TRIGGER enqueue_cleanup AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
-                            EXECUTE FUNCTION enqueue_cleanup()', name);
-        END IF;
-        IF feature IS NOT NULL THEN
-            EXECUTE format('CREATE TRIGGER count_added AFTER INSERT ON %1$I REFERENCING NEW TABLE AS changed
-                            EXECUTE FUNCTION count_rows(%2$L);
-                            CREATE TRIGGER count_deleted AFTER DELETE ON %1$I REFERENCING OLD TABLE AS changed
-                            EXECUTE FUNCTION count_rows()', name, feature);
-        END IF;
-        IF kind IS NOT NULL THEN
-            EXECUTE format('CREATE TRIGGER record_created AFTER INSERT ON %1$I REFERENCING NEW TABLE AS inserted
-                            EXECUTE FUNCTION record_events(%2$L);
-                            CREATE TRIGGER record_updated AFTER UPDATE ON %1$I
-                            REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-                            EXECUTE FUNCTION record_events(%2$L);
-                            CREATE TRIGGER record_deleted AFTER DELETE ON %1$I REFERENCING OLD TABLE AS deleted
-                            EXECUTE FUNCTION record_events(%2$L)', name, kind);
-        END IF;
+        FOR added IN
+            SELECT *
+              FROM (VALUES ('enqueue_cleanup', 'DELETE', 'OLD TABLE AS deleted', CASE WHEN has_rows THEN '' END),
+                           ('count_rows', 'INSERT', 'NEW TABLE AS changed', feature),
+                           ('count_rows', 'DELETE', 'OLD TABLE AS changed', feature),
+                           ('record_events', 'INSERT', 'NEW TABLE AS inserted', kind),
+                           ('record_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', kind),
+                           ('record_events', 'DELETE', 'OLD TABLE AS deleted', kind)
+                   ) AS triggers (called, event, transition, argument)
+             WHERE argument IS NOT NULL
+        LOOP
+            EXECUTE format('CREATE TRIGGER %1$s_on_%2$s AFTER %2$s ON %3$I REFERENCING %4$s EXECUTE FUNCTION %1$s(%5$L)',
+                           added.called, added.event, name, added.transition, added.argument);
+        END LOOP;
     END LOOP;
 END $$;
 
