@@ -244,16 +244,15 @@ CREATE TABLE logos (
 
 -- Store a logo, and return its hash, or NULL for none. The update locks a stored one, so that it is not deleted
 -- meanwhile. Each counts as 4 KiB at least, as in linkmgr/qr/logos.py, so the sum has few rows.
-CREATE FUNCTION store_logo(owner bigint, image bytea) RETURNS bytea LANGUAGE plpgsql AS $$
-#variable_conflict use_column
+CREATE FUNCTION store_logo(owner bigint, content bytea) RETURNS bytea LANGUAGE plpgsql AS $$
 BEGIN
-    IF octet_length(store_logo.image) > 0 THEN
+    IF octet_length(content) > 0 THEN
         PERFORM FROM users WHERE id = owner FOR NO KEY UPDATE;
-        INSERT INTO logos (user_id, image) VALUES (owner, store_logo.image)
+        INSERT INTO logos (user_id, image) VALUES (owner, content)
             ON CONFLICT (user_id, hash) DO UPDATE SET user_id = excluded.user_id;
         PERFORM refuse('logos_full') FROM logos WHERE user_id = owner
          HAVING sum(greatest(octet_length(image), 4 << 10)) > 32 << 20;
-        RETURN sha256(store_logo.image);
+        RETURN sha256(content);
     END IF;
     RETURN NULL;
 END $$;
@@ -520,9 +519,13 @@ CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH R
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
--- Links and QR codes by the id under which their visits are counted.
+-- Links and QR codes by the id under which their visits are counted. The name of a link is its short URL.
 CREATE VIEW tracked_rows AS
-SELECT user_id, id, 'link' AS kind FROM links UNION ALL SELECT user_id, id, 'QR code' FROM qrs;
+SELECT user_id, id, 'link' AS kind,
+       coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name
+  FROM links
+ UNION ALL
+SELECT user_id, id, 'QR code', name FROM qrs;
 
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -725,17 +728,6 @@ BEGIN
                                      ORDER BY channel_id))
           FROM links l
          WHERE l.user_id = owner AND l.id = link);
-END $$;
-
--- Return the kind and the name of a link or QR code, which for a link is its short URL. Deleted ones have none.
-CREATE FUNCTION tracked_name(owner bigint, tracked bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN coalesce(
-        (SELECT json_build_object('kind', 'link', 'name', coalesce(host || '/', '') || alias)
-           FROM links l
-           LEFT JOIN domains d ON d.id = domain_id
-          WHERE l.user_id = owner AND l.id = tracked),
-        (SELECT json_build_object('kind', 'qr', 'name', name) FROM qrs WHERE user_id = owner AND id = tracked));
 END $$;
 
 -- Sums of visits of a link or QR code, which begin at `at`. `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all',
@@ -1089,16 +1081,13 @@ END $$;
 -- Record the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
 -- so at its end, while `announced` does not change, so that each expiry is recorded exactly once.
 CREATE FUNCTION record_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    clock record;
 BEGIN
     IF has_webhooks(NEW.user_id) THEN
-        SELECT announced, announced_id INTO clock FROM service FOR KEY SHARE;
-        IF (NEW.expires, NEW.id) <= (clock.announced, clock.announced_id)
-           AND ((OLD.expires, OLD.id) > (clock.announced, clock.announced_id)) IS NOT FALSE
-        THEN
-            INSERT INTO outbox (user_id, type, object_id) VALUES (NEW.user_id, 'link.expired', NEW.id);
-        END IF;
+        INSERT INTO outbox (user_id, type, object_id)
+        SELECT NEW.user_id, 'link.expired', NEW.id
+          FROM (SELECT announced, announced_id FROM service FOR KEY SHARE) clock
+         WHERE (NEW.expires, NEW.id) <= (announced, announced_id)
+           AND ((OLD.expires, OLD.id) > (announced, announced_id)) IS NOT FALSE;
     END IF;
     RETURN NULL;
 END $$;

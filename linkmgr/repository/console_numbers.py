@@ -119,21 +119,14 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
              UNION ALL
             SELECT tracked_id, visits
               FROM compared, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))
-        SELECT 'target' AS dimension, ranked.id::text AS label, clicks, link_id,
-               CASE WHEN link_id IS NOT NULL THEN coalesce(host || '/', '') || alias
-                    WHEN qr_name IS NOT NULL THEN 'QR code ' || qr_name END AS name
+        SELECT 'target' AS dimension, ranked.id::text AS label, clicks, CASE kind WHEN 'link' THEN t.id END AS link_id,
+               CASE kind WHEN 'link' THEN name ELSE 'QR code ' || name END AS name
           FROM (SELECT id, sum(visits)::bigint AS clicks
                   FROM counts
                  GROUP BY id
                  ORDER BY clicks DESC, id
                  LIMIT %(limit)s) ranked
-          LEFT JOIN LATERAL (
-               SELECT l.id AS link_id, alias, host
-                 FROM links l
-                 LEFT JOIN domains d ON d.id = l.domain_id
-                WHERE l.user_id = %(user_id)s AND l.id = ranked.id) link ON true
-          LEFT JOIN LATERAL (
-               SELECT q.name AS qr_name FROM qrs q WHERE q.user_id = %(user_id)s AND q.id = ranked.id) qr ON true
+          LEFT JOIN tracked_rows t ON t.user_id = %(user_id)s AND t.id = ranked.id
          ORDER BY clicks DESC, ranked.id
         """,
         user_id=user_id,

@@ -42,7 +42,9 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels, name
-          FROM (SELECT a, CASE WHEN %(named)s THEN tracked_name(%(user_id)s, a::bigint) END AS name
+          FROM (SELECT a,
+                       CASE WHEN %(named)s THEN (SELECT to_json(r) FROM tracked_rows r
+                                                  WHERE user_id = %(user_id)s AND id = a::bigint) END AS name
                   FROM labels
                  ORDER BY clicks DESC, a
                  LIMIT %(limit)s) top
@@ -97,7 +99,9 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
              GROUP BY bucket, a, b),
         labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
         SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name
-          FROM (SELECT a, b, CASE WHEN %(named)s THEN tracked_name(%(user_id)s, a::bigint) END AS name
+          FROM (SELECT a, b,
+                       CASE WHEN %(named)s THEN (SELECT to_json(r) FROM tracked_rows r
+                                                  WHERE user_id = %(user_id)s AND id = a::bigint) END AS name
                   FROM labels
                  ORDER BY clicks DESC, a, b
                  LIMIT %(limit)s) top

@@ -62,7 +62,8 @@ class PageQuery(NamedTuple):
         target = names.get(str(row["target"]))
         if not target:
             return row | {"target": f"deleted, id {row['target']}"}
-        url = self.without(self.kind, "dimension", "second", **{target["kind"]: row["target"]})
+        kind = "link" if target["kind"] == "link" else "qr"
+        url = self.without(self.kind, "dimension", "second", **{kind: row["target"]})
         return row | {"target": target["name"], "url": url}
 
 
