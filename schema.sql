@@ -453,6 +453,7 @@ END $$;
 
 CREATE TABLE bios (
     LIKE resources INCLUDING ALL,
+    domain_id bigint CHECK (domain_id IS NULL),  -- our own host, for the triggers of links
     alias   text        NOT NULL,
     custom  boolean     NOT NULL DEFAULT false,
     name    text        NOT NULL,
@@ -911,8 +912,8 @@ SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, m
        (100 * part)::integer AS percent, message, created, started, finished, version::text
   FROM imports;
 
--- Rows that wait are stored in the order of `place` and `number`, and deleted, but those that failed or were skipped,
--- and those to which others may refer. A `place` of -1 has the pieces of the file, so that a worker on any host can read it.
+-- Rows that wait are stored in the order of `place` and `number`, and deleted unless they failed, were skipped, or others
+-- may refer to them. A `place` of -1 has the pieces of the file, so that a worker on any host can read it.
 CREATE TABLE import_rows (
     user_id   bigint   NOT NULL,
     import_id bigint   NOT NULL,
@@ -1144,7 +1145,8 @@ CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigin
 RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
     SELECT CASE
            WHEN own_host <> '' AND
-                (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL THEN 'domain_unknown'
+                (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL
+                THEN 'domain_unknown'
            WHEN campaign_id <> 0 AND
                 (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
                 THEN 'campaign_unknown'
@@ -1155,9 +1157,11 @@ RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
                 (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
                 THEN 'overlay_unknown'
            WHEN cardinality(pixel_ids) >
-                (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids)) THEN 'pixel_unknown'
+                (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids))
+                THEN 'pixel_unknown'
            WHEN cardinality(channel_ids) >
-                (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids)) THEN 'channel_unknown' END
+                (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids))
+                THEN 'channel_unknown' END
 $$;
 
 -- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
@@ -1308,13 +1312,9 @@ END $$;
 -- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
 CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    old_domain bigint := 0;
-    new_domain bigint := 0;
+    old_domain bigint := coalesce(OLD.domain_id, 0);
+    new_domain bigint := coalesce(NEW.domain_id, 0);
 BEGIN
-    IF TG_TABLE_NAME = 'links' THEN
-        old_domain := coalesce(OLD.domain_id, 0);
-        new_domain := coalesce(NEW.domain_id, 0);
-    END IF;
     IF TG_OP = 'DELETE' THEN
         DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
     ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
@@ -1371,7 +1371,8 @@ BEGIN
                    ) AS triggers (called, event, transition, argument)
              WHERE argument IS NOT NULL
         LOOP
-            EXECUTE format('CREATE TRIGGER %1$s_on_%2$s AFTER %2$s ON %3$I REFERENCING %4$s EXECUTE FUNCTION %1$s(%5$L)',
+            EXECUTE format('CREATE TRIGGER %1$s_on_%2$s AFTER %2$s ON %3$I REFERENCING %4$s
+                            EXECUTE FUNCTION %1$s(%5$L)',
                            added.called, added.event, name, added.transition, added.argument);
         END LOOP;
     END LOOP;
