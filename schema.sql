@@ -366,8 +366,7 @@ CREATE TABLE pixels (
     tag     text        NOT NULL
 );
 
--- If name and slug are both taken, the error names the name: PostgreSQL checks the constraint first that was created
--- first.
+-- If name and slug are both taken, the error names the name, whose constraint is created first.
 CREATE TABLE campaigns (
     LIKE resources INCLUDING ALL,
     name    text        NOT NULL,
@@ -462,9 +461,8 @@ CREATE TABLE bios (
     links   json        NOT NULL DEFAULT '[]' CONSTRAINT too_large CHECK (octet_length(links::text) <= 64 << 10)
 );
 
--- Triggers copy the aliases of links and bio pages. There are no foreign keys, because their indexes would slow down
--- every new link. Codes of deleted QR codes, which are printed somewhere, have the domain -1: only `owner_id`, who may
--- have been deleted, may store them again, from an export.
+-- There are no foreign keys, because their indexes would slow down every new link. Codes of deleted QR codes have the
+-- domain -1: only `owner_id`, who may have been deleted, may store them again, from an export.
 CREATE TABLE aliases (
     alias     text   NOT NULL,
     domain_id bigint NOT NULL,  -- 0: our own host
@@ -657,20 +655,17 @@ SELECT partition, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS unt
 -- Drop a partition and return true. With `if_empty`, keep one that has visits and return false.
 CREATE FUNCTION drop_partition(partition regclass, if_empty boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    has_visits boolean := false;
+    has_visits boolean;
 BEGIN
     EXECUTE format('LOCK TABLE ONLY visits, ONLY %s IN ACCESS EXCLUSIVE MODE', partition);
-    IF if_empty THEN
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', partition) INTO has_visits;
-    END IF;
+    EXECUTE format('SELECT %L AND EXISTS (SELECT FROM %s)', if_empty, partition) INTO has_visits;
     IF NOT has_visits THEN
         EXECUTE format('DROP TABLE %s', partition);
     END IF;
     RETURN NOT has_visits;
 END $$;
 
--- Spool files (linkmgr/visits/spool.py), and the number of bytes of each that are stored. The statement that stores
--- visits advances it, so that a repetition stores nothing.
+-- Spool files of visits. The statement that stores visits advances the number of bytes, so a repetition stores nothing.
 CREATE TABLE visit_spools (
     name   text   PRIMARY KEY,
     stored bigint NOT NULL
@@ -689,9 +684,8 @@ CREATE TABLE totals (
     top_labels json  -- the ten most frequent of each dimension
 ) WITH (fillfactor = 50);
 
--- The rows that a link refers to, without deleted ones. This is a function because PostgreSQL would otherwise open all
--- of these tables for each link that is read, and most links have none. It is volatile, so that it sees what the
--- statement that calls it has written.
+-- The rows that a link refers to. A function, because PostgreSQL would otherwise open all of these tables for each
+-- link, and most have none. Volatile, so that it sees what the statement that calls it has written.
 CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
@@ -716,9 +710,9 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
--- Sums of visits of a link or QR code, which begin at `at`. `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all',
--- whose `at` is -infinity. `labels` has an object for each dimension: visits by label. One row for all labels takes
--- less time and space than a row for each. Labels beyond a number in 'all' are counted as 'Other'.
+-- `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all', whose `at` is -infinity. `labels` has an object for each
+-- dimension: visits by label, which takes less time and space than a row for each. Those beyond a number in 'all' are
+-- 'Other'.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
     unit       text        NOT NULL,
@@ -774,8 +768,8 @@ CREATE TABLE account_rollups (
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
 
--- Return the parts of a period: whole UTC days, but of the days that begin at `split`, in which a day of another time
--- zone begins, quarters of an hour.
+-- Return the parts of a period: UTC days, but quarters of an hour of those in `split`, in which a day of another zone
+-- begins.
 CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz[])
     RETURNS TABLE (unit text, first timestamptz, stop timestamptz, without timestamptz[]) LANGUAGE sql STABLE AS $$
     SELECT 'day', since, until, split
@@ -912,8 +906,8 @@ SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, m
        (100 * part)::integer AS percent, message, created, started, finished, version::text
   FROM imports;
 
--- Rows that wait are stored in the order of `place` and `number`, and deleted unless they failed, were skipped, or others
--- may refer to them. A `place` of -1 has the pieces of the file, so that a worker on any host can read it.
+-- Rows that wait are stored in the order of `place` and `number`, and deleted unless they failed, were skipped or may
+-- be referred to. A `place` of -1 has the pieces of the file, so that a worker on any host can read it.
 CREATE TABLE import_rows (
     user_id   bigint   NOT NULL,
     import_id bigint   NOT NULL,
@@ -976,9 +970,8 @@ WITH RECURSIVE owners AS (
      WHERE owners.user_id IS NOT NULL)
 SELECT user_id FROM owners;
 
--- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
--- a number misses none, and begin with the time in microseconds, so that a restore repeats none. `position` and `bytes`
--- count the events of the user up to this one, so that the oldest are dropped beyond a number and a size.
+-- Numbers ascend in the order of the commits, so that a reader behind a number misses none, and begin with the time in
+-- microseconds, so that a restore repeats none. `position` and `bytes` count up to this event, to drop the oldest.
 CREATE TABLE events (
     number   bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id  bigint      NOT NULL,
@@ -1137,9 +1130,8 @@ BEGIN
       USING code, owner, ids;
 END $$;
 
--- Return the error of the first row that the user does not have, of those that a link is to refer to, or null.
--- PostgreSQL inlines this: a thousand calls take a third of the time of a bulk statement. The LIMITs make it look up
--- single rows instead of reading whole tables.
+-- Return the error of the first row that the user does not have, of those that a link is to refer to. PostgreSQL
+-- inlines this: a thousand calls take a third of a bulk statement. LIMIT makes it look up single rows, not read tables.
 CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
                                   pixel_ids bigint[], channel_ids bigint[])
 RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
@@ -1398,13 +1390,13 @@ CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links 
     EXECUTE FUNCTION change_alias();
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
 
--- Restricted keys: those with `own_only` or `domains`. Their requests use connections whose search path begins with the
--- schema `restricted_own`, or `restricted_domains` for keys without `own_only`. It has a view in place of each table
--- that they may use in part, so every statement, trigger and function sees and changes only the rows that the key may
--- use, unless it names `public.<table>`. A link may refer to any row of its user. The settings linkmgr.key_id and
--- linkmgr.domains ('' means all) describe the key. `key_id` of a row is the restricted key that made it. There are two
--- schemas because an index answers a condition only without "or all". Row-level security would need a role that the
--- service may often not create, would not use the index of the search, and has no name for a whole table.
+-- Restricted keys: those with `domains` or `own_only`. The search path of their connections begins with the schema
+-- `restricted_own`, or `restricted_domains` for keys without `own_only`. It has a view in place of each table that they
+-- may use in part, so every statement, trigger and function sees and changes only the rows that the key may use, unless
+-- it names `public.<table>`. A link may refer to any row of its user. The settings linkmgr.key_id and linkmgr.domains
+-- ('' means all) describe the key, and `key_id` of a row is the restricted key that made it. There are two schemas
+-- because an index answers a condition only without "or all". Row-level security would need a role that the service may
+-- often not create, would not use the index of the search, and has no name for a whole table.
 --
 -- Each upgrade calls this after its migrations, because views do not get the columns that are added to their tables. A
 -- migration that drops a column or changes its type drops both schemas first, and calls this at its end.
