@@ -38,9 +38,14 @@ def demo_user(app: Flask, sql: Sql, deliver: Callable[[], None], receiver: Recei
     client.add("/api/webhooks", {"name": "Shop", "url": receiver.url, "events": ["*"]})
     client.add("/api/url/add", {"url": "https://example.com/?" + "parameters" * 20})
     deliver()
-    for table in NAMED:
-        sql(f"UPDATE {table} SET name = (%(names)s::text[])[id %% 3 + 1] || ' ' || id RETURNING 1", names=NAMES)
-    sql("UPDATE links SET title = (%(names)s::text[])[id %% 4 + 1] RETURNING 1", names=[*NAMES, ""])
+    first = {table: sql(f"SELECT min(id) AS id FROM {table}")[0]["id"] for table in (*NAMED, "links")}
+    channels = [client.add("/api/channel/add", {"name": name}) for name in NAMES]
+    client.put(f"/api/url/{first['links']}/update", {"channel": channels})
+    for table in NAMED:  # the same names in each run
+        name = f"(%(names)s::text[])[(id - {first[table]}) %% 3 + 1] || ' ' || id - {first[table]}"
+        sql(f"UPDATE {table} SET name = {name} RETURNING 1", names=NAMES)
+    title = f"(%(names)s::text[])[(id - {first['links']}) %% 4 + 1]"
+    sql(f"UPDATE links SET title = {title} RETURNING 1", names=[*NAMES, ""])
     [row] = sql("UPDATE users SET admin = true WHERE username = 'demo' RETURNING id")
     client.id = row["id"]
     return client

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,11 +31,13 @@ FLAGS = (
 )
 PHONE = (360, 740)
 DESKTOP = (1280, 900)
+LOOKS = ((390, "light"), (1280, "dark"))
 
 
 class Browser:
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
+        self.looks = cycle(LOOKS)  # one for each page that a test checks, since all pages have the same components
 
     def open(self, address: str) -> None:
         self.driver.get(address)

@@ -1,18 +1,22 @@
 """The check of an open page: its accessibility, and its fit to screens of 320 to 2560 pixels."""
 
-from itertools import cycle
-
 from tests.support import axe
 from tests.support.browser import DESKTOP, Browser
 
 WIDTHS = (320, 768, 2560)  # besides that of the look
-LOOKS = cycle(((390, "light"), (1280, "dark")))  # one for each page, since all pages have the same components
 # The width of a phone's window grows with the page, so it is not compared.
 MEASURE = """
     return ["rtl", "ltr"].map((direction) => {
         document.documentElement.dir = direction;
         return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth);
     });
+"""
+# Links within a text may be lower. The others are at least 24 pixels high, so that it does not matter how they wrap.
+LOW = """
+    return [...document.querySelectorAll("a, button:not([aria-hidden]), summary")].filter((target) => {
+        const {height} = target.getBoundingClientRect();
+        return getComputedStyle(target).display !== "inline" && height > 0 && height < 23.9;
+    }).map((target) => target.outerHTML);
 """
 # Bars that stay in the window cover other controls until one scrolls.
 UNSTICK = """
@@ -37,10 +41,11 @@ def faults(browser: Browser, *more: str, closed: bool = False) -> list[str]:
         browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
     # With this attribute, browsers discard the page of an error. Content-Disposition makes them save a file.
     found = [f"{path} has a link with the attribute download"] if browser.all("a[download]") else []
-    look, scheme = next(LOOKS)
+    look, scheme = next(browser.looks)
     for width in (*WIDTHS, look):
         browser.size(width, 900)
         found += [f"{path} is {at} pixels wide at {width}" for at in browser.run(MEASURE) if at > width]
+    found += [f"{path} has at {look} a target of less than 24 pixels: {target}" for target in browser.run(LOW)]
     style(browser, scheme)
     browser.run(UNSTICK)
     found += [f"{path}, {look}, {scheme}: {violation}" for violation in axe.violations(browser, *more)]
