@@ -9,7 +9,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, created, listing, ok, reading, updated
+from linkmgr.web.responses import Json, created, listing, ok, reading, record, updated
 
 bp = Blueprint("campaigns", __name__)
 _ABOUT = """\
@@ -21,10 +21,6 @@ SECTION = Section("campaigns", "Campaigns", _ABOUT, lambda: shapes.records_of(Ca
 _MEMBERS = shapes.members(Campaign)
 _NAMES = {"domain": _MEMBERS["name"], "campaign": _MEMBERS["name"]}
 _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
-
-
-def _names(campaign: Row) -> Row:
-    return dict.fromkeys(_NAMES, campaign["name"])
 
 
 @bp.get("/campaigns")
@@ -59,7 +55,7 @@ def read(campaign_id: int) -> Response:
 def add(new: Row) -> Response:
     """Add a campaign."""
     campaign = campaigns.add(user_id(), new)
-    return created(Campaign, campaign | _names(campaign), *_NAMES, *_ADDED)
+    return created(Campaign, campaign | dict.fromkeys(_NAMES, campaign["name"]), *_NAMES, *_ADDED)
 
 
 @bp.put("/campaign/<id:campaign_id>/update")
@@ -79,8 +75,8 @@ def add(new: Row) -> Response:
 def update(changes: Row, campaign_id: int) -> Response:
     """Change a campaign."""
     campaign = campaigns.update(user_id(), campaign_id, changes)
-    message, record = "Campaign has been updated successfully.", Campaign.record(campaign)
-    return updated(message, campaign["version"], record | _names(campaign), data=record)
+    message, members = "Campaign has been updated successfully.", record(Campaign, campaign)
+    return updated(message, campaign["version"], members | dict.fromkeys(_NAMES, campaign["name"]), data=members)
 
 
 @bp.delete("/campaign/<id:campaign_id>/delete")

@@ -13,7 +13,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.channels import Channel
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, listing, ok, record, updated, versioned
 
 bp = Blueprint("channels", __name__)
 
@@ -67,7 +67,7 @@ def read(channel_id: int) -> Response:
     """Read a channel and list its items."""
     items = channels.items(user_id(), channel_id, **paging())
     channel = channels.read(user_id(), channel_id)
-    return versioned(channel["version"], data=listing("items", items)["data"], details=Channel.record(channel))
+    return versioned(channel["version"], data=listing("items", items)["data"], details=record(Channel, channel))
 
 
 @bp.post("/channel/add")
@@ -83,7 +83,7 @@ def read(channel_id: int) -> Response:
 def add(new: Row) -> Response:
     """Add a channel."""
     channel = channels.add(user_id(), new)
-    return updated(None, channel["version"], verb="set", **Channel.record(channel))
+    return updated(None, channel["version"], verb="set", **record(Channel, channel))
 
 
 @bp.put("/channel/<id:channel_id>/update")
@@ -101,7 +101,7 @@ def add(new: Row) -> Response:
 def update(changes: Row, channel_id: int) -> Response:
     """Change a channel."""
     channel = channels.update(user_id(), channel_id, changes)
-    return updated("Channel has been updated successfully.", channel["version"], **Channel.record(channel))
+    return updated("Channel has been updated successfully.", channel["version"], **record(Channel, channel))
 
 
 @bp.delete("/channel/<id:channel_id>/delete")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, ClassVar
 
-from marshmallow import EXCLUDE, Schema, ValidationError, missing, pre_load
+from marshmallow import EXCLUDE, Schema, ValidationError, missing, post_load, pre_load
 
 from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
@@ -106,8 +106,6 @@ class New(Schema):
     """Body of a create. null and "" mean not sent; on update, "" clears an optional text."""
 
     unsent: ClassVar[tuple[str | None, ...]] = (None, "")
-    # Members that reads show, so that a client may send them back. True if they cannot be changed.
-    readable: ClassVar[dict[str, bool]] = {}
 
     class Meta:
         unknown = EXCLUDE
@@ -115,3 +113,17 @@ class New(Schema):
     @pre_load
     def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         return {name: value for name, value in data.items() if value not in self.unsent}
+
+
+class Body(New):
+    """Body of a create or an update. When loaded, it has all its members: those that were not sent are None, or the ""
+    of a text that a create may leave empty."""
+
+    is_update: ClassVar[bool] = False
+    absent: ClassVar[dict[str, Any]] = {}  # the members of a body that sends none
+    # Members that reads show, so that a client may send them back. True if they cannot be changed.
+    readable: ClassVar[dict[str, bool]] = {}
+
+    @post_load
+    def complete(self, loaded: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return self.absent | loaded

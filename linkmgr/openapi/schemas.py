@@ -5,9 +5,8 @@ from typing import Any
 
 from marshmallow import Schema, fields, missing
 
-from linkmgr.fields.bodies import New
+from linkmgr.fields.bodies import Body, New
 from linkmgr.fields.member import JsonSchema
-from linkmgr.resources.resource import Body
 from linkmgr.resources.shapes import json_of, or_null
 
 

@@ -6,8 +6,9 @@ from marshmallow import ValidationError, validates_schema
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Email, Matching, Password, Shown, Timestamp
+from linkmgr.fields.bodies import Body
 from linkmgr.fields.member import member
-from linkmgr.resources.resource import Body, Resource, row_id
+from linkmgr.resources.resource import Resource, row_id
 
 STATUSES = ("admin", "free", "pro")
 

@@ -10,11 +10,11 @@ from linkmgr import keys
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Timestamp
-from linkmgr.fields.bodies import New
+from linkmgr.fields.bodies import Body, New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
-from linkmgr.resources.resource import Body, Resource, Stored, Words, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, row_id
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one

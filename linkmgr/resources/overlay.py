@@ -8,11 +8,12 @@ from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields import colors
 from linkmgr.fields.base import Choice, Color, Target, Text
+from linkmgr.fields.bodies import Body
 from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import overlay
-from linkmgr.resources.resource import DETAIL, Body, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, Resource, Stored, Words, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol, Unpack
 
-from marshmallow import Schema, fields, missing, post_load
+from marshmallow import Schema, fields, missing
 
 from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.fields.base import Id, Timestamp
-from linkmgr.fields.bodies import New, load
+from linkmgr.fields.bodies import Body, load
 from linkmgr.fields.member import member
+from linkmgr.web.responses import record
 
 # The places that show a member, if it is not shown everywhere
 READ, DETAIL, EXPORT = "record list", "record export", "export"
@@ -27,18 +28,6 @@ def row_id() -> Id:
 
 def created(shown: str = "record list export") -> Timestamp:
     return member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00", shown=shown)
-
-
-class Body(New):
-    """Body of a create or an update. When loaded, it has all its members: those that were not sent are None, or the ""
-    of a text that a create may leave empty."""
-
-    is_update: ClassVar[bool] = False
-    absent: ClassVar[Row] = {}  # the members of a body that sends none
-
-    @post_load
-    def complete(self, loaded: Row, **_: Any) -> Row:
-        return self.absent | loaded
 
 
 class Resource(Schema):
@@ -97,10 +86,6 @@ class Resource(Schema):
     def shown(cls, place: str = "record") -> tuple[str, ...]:
         return tuple(name for name, field in cls().fields.items() if place in field.metadata["shown"])
 
-    @classmethod
-    def record(cls, row: Row, place: str = "record") -> Row:
-        return {name: row[name] for name in cls.shown(place)}
-
 
 @dataclass(frozen=True)
 class Words:
@@ -140,7 +125,7 @@ class Stored:
         return int(self.create(user_id, load(self.resource.creates(), body))["id"])
 
     def record(self, user_id: int, row_id: int) -> Row:
-        return self.resource.record(self.rows.read(user_id, row_id))
+        return record(self.resource, self.rows.read(user_id, row_id))
 
     def exported(self, user_id: int, after: int) -> list[Row]:
-        return [self.resource.record(row, "export") for row in self.rows.batch(user_id, after)]
+        return [record(self.resource, row, "export") for row in self.rows.batch(user_id, after)]

@@ -8,6 +8,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields import languages
 from linkmgr.fields.aliases import Alias, own_words, refuse_own_words
 from linkmgr.fields.base import Choice, Password, Shown, Target, Text, Url
+from linkmgr.fields.bodies import Body
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.links import (
     DeepLink,
@@ -25,7 +26,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Body, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 

@@ -76,21 +76,26 @@ def updated(
 class Resource(Protocol):
     """A resource, as far as responses to its operations need it."""
 
-    def record(self, row: Json, /, place: str = ...) -> Json: ...
+    def shown(self, place: str = ..., /) -> tuple[str, ...]: ...
+
+
+def record(resource: Resource, row: Json, place: str = "record") -> Json:
+    """Return the members of a row that its resource shows."""
+    return {name: row[name] for name in resource.shown(place)}
 
 
 def reading(resource: Resource, row: Json) -> Response:
-    return versioned(row["version"], data=resource.record(row))
+    return versioned(row["version"], data=record(resource, row))
 
 
 def created(resource: Resource, row: Json, *others: str) -> Response:
     """Return a created row as its read does, and beside it its id and the `others` that the specification names."""
     beside = {name: row[name] for name in ("id", *others)}
-    return updated(None, row["version"], beside, verb="set", data=resource.record(row))
+    return updated(None, row["version"], beside, verb="set", data=record(resource, row))
 
 
 def changed(message: str, resource: Resource, row: Json) -> Response:
-    return updated(message, row["version"], data=resource.record(row))
+    return updated(message, row["version"], data=record(resource, row))
 
 
 def with_statistics(row: Json) -> Json:
@@ -99,7 +104,7 @@ def with_statistics(row: Json) -> Json:
 
 
 def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
-    rows = [resource.record(row, "list") for row in page.rows] if resource else page.rows
+    rows = [record(resource, row, "list") for row in page.rows] if resource else page.rows
     last = max(1, -(-page.total // page.limit))
     data: Json = {"result": page.total, "perpage": page.limit}
     if page.number is not None:
