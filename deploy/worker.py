@@ -37,7 +37,8 @@ _MAX_HELD = 32 << 20  # bytes of all waiting connections; beyond that the one th
 _BLOCK = 64 << 10
 _STATUSES = {
     errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
-    errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, TimeoutError: 408, EOFError: 400,
+    errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, errors.ParseException: 400,
+    TimeoutError: 408, EOFError: 400,
 }  # fmt: skip
 _Steps = Generator[int]
 
@@ -76,17 +77,11 @@ class Connection(socket.socket):
 
     def receive(self) -> _Steps:
         yield select.EPOLLIN
-        self.receive_block()
-
-    def receive_block(self) -> None:
         if not (data := self.recv(_BLOCK)):
             raise TimeoutError if time.monotonic() >= self.deadline else EOFError
         self.received += data
 
     def receive_head(self) -> _Steps:
-        if not self.received:
-            yield from self.receive()
-        self.limit(SECONDS)
         start = 0
         while (end := self.received.find(b"\r\n\r\n", start)) < 0 and len(self.received) <= _MAX_HEAD:
             start = max(0, len(self.received) - 3)
@@ -95,36 +90,30 @@ class Connection(socket.socket):
         self.head += self.received[:size]
         del self.received[:size]
 
-    def receive_body(self, request: Request, limit: int) -> _Steps:
+    def receive_body(self, request: Request, environ: dict[str, Any], limit: int) -> _Steps:
         """Receive until the body is complete, larger than `limit`, or malformed: the application refuses it then."""
-        headers = dict(request.headers)
-        size = int(headers.get("CONTENT-LENGTH", 0))
-        if coding := headers.get("TRANSFER-ENCODING"):
-            if coding.lower() != "chunked":
-                raise errors.UnsupportedTransferCoding(coding)
-            self.taking = framing.take_chunks(self.received, self.body, request.parse_headers)
-        else:
-            self.taking = framing.take(self.received, self.body, size)
-        self.take()
-        while self.is_partial and not self.is_malformed and max(size, len(self.body)) <= limit:
+        size, coding = int(environ.get("CONTENT_LENGTH", 0)), environ.get("HTTP_TRANSFER_ENCODING", "")
+        if coding.lower() not in ("", "chunked"):
+            raise errors.UnsupportedTransferCoding(coding)
+        chunks = framing.take_chunks(self.received, self.body, request.parse_headers)
+        self.taking = chunks if coding else framing.take(self.received, self.body, size)
+        while self.take() and max(size, len(self.body)) <= limit:
             yield from self.receive()
-            self.take()
 
-    def take(self) -> None:
+    def take(self) -> bool:
+        """Return True if more of the body may arrive."""
         try:
             self.is_partial = not next(self.taking, True)
         except errors.ParseException:
             self.is_partial = self.is_malformed = True
+        return self.is_partial and not self.is_malformed
 
     def read(self, size: int) -> bytes:
         while self.is_partial and len(self.body) < size:
             if self.is_malformed:
                 raise errors.ParseException
-            self.settimeout(max(0.001, self.deadline - time.monotonic()))
-            try:
-                self.receive_block()
-            finally:
-                self.setblocking(False)
+            for event in self.receive():
+                self.wait(event)
             self.take()
         data = bytes(self.body[:size])
         del self.body[:size]
@@ -135,15 +124,22 @@ class Connection(socket.socket):
         if len(self.unsent) > _BLOCK:
             self.flush()
         if len(self.unsent) > _MAX_UNSENT:
-            self.settimeout(SECONDS + len(self.unsent) / _MIN_RATE)
-            super().sendall(self.unsent)
-            self.setblocking(False)
-            self.unsent.clear()
+            self.limit(SECONDS + len(self.unsent) / _MIN_RATE)
+            while self.flush():
+                self.wait(select.EPOLLOUT)
 
-    def flush(self) -> None:
+    def flush(self) -> bool:
+        """Send what the client takes. Return True if there is more."""
         with suppress(BlockingIOError):
             while self.unsent:
                 del self.unsent[: self.send(self.unsent)]
+        return bool(self.unsent)
+
+    def wait(self, event: int) -> None:
+        poll = select.poll()
+        poll.register(self, event)
+        if not poll.poll(max(0.0, self.deadline - time.monotonic()) * 1000):
+            raise TimeoutError
 
 
 class Worker(base.Worker):  # type: ignore[misc]
@@ -167,7 +163,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         for _ in range(self.cfg.threads):
             threading.Thread(target=self._work, daemon=True).start()
         while self.alive and self.ppid == os.getppid():
-            self._expire_late(_CHECK_SECONDS)
+            self._check(_CHECK_SECONDS)
         self.alive = False
         time.sleep(_OVERLAP_SECONDS)  # with `reuse_port`, connections arrive as long as this worker listens
         while self.listeners:
@@ -177,17 +173,12 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.idle_until = time.monotonic() + _CLOSE_SECONDS
         end = time.monotonic() + self.cfg.graceful_timeout
         while self.connections and time.monotonic() < end:
-            self._expire_late(_CHECK_SECONDS / 10)
+            self._check(_CHECK_SECONDS / 10)
 
-    def _expire_late(self, seconds: float) -> None:
-        """Wait, then expire the connections past their deadline, and the idle ones after `idle_until`."""
+    def _check(self, seconds: float) -> None:
         time.sleep(seconds)
         self.notify()
-        now = time.monotonic()
-        for connection in list(self.connections.values()):
-            is_idle = self.idle_until <= now and not connection.held
-            if connection.event and (is_idle or connection.deadline <= now):
-                connection.expire()
+        self._expire()
 
     def _work(self) -> None:
         while True:
@@ -207,11 +198,11 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self.connections[connection.fileno()] = connection
                 self.epoll.register(connection, connection.event | select.EPOLLONESHOT)
                 if len(self.connections) > self.max_connections:
-                    self._make_room()
+                    self._expire()
         except BlockingIOError:
             pass
         except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._make_room(1):
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._expire(1):
                 time.sleep(_CHECK_SECONDS / 10)
         finally:
             with suppress(OSError, ValueError):  # the worker is stopping
@@ -227,21 +218,23 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.event = event
                 self.epoll.modify(connection, event | select.EPOLLONESHOT)
                 if connection.held // _BLOCK > before // _BLOCK:  # not for each byte
-                    self._make_room()
+                    self._expire()
             else:
                 del self.connections[connection.fileno()]
                 connection.close()
 
-    def _make_room(self, number: int = 0) -> bool:
-        """Expire a number of the connections that have waited longest, and more while there are too many or their
-        buffers are too large. Return True if it expired one."""
+    def _expire(self, number: int = 0) -> bool:
+        """Expire the connections past their deadline, the idle ones after `idle_until`, a number of those that have
+        waited longest, and more while there are too many or their buffers are too large. Return True if one expires."""
+        now = time.monotonic()
         connections = [connection for connection in list(self.connections.values()) if connection.deadline]
         number = max(number, len(connections) - self.max_connections)
         size = sum(connection.held for connection in connections) - _MAX_HELD
-        if number <= 0 and size <= 0:
-            return False
-        for connection in sorted(connections, key=lambda connection: connection.since):
-            if connection.event and (number > 0 or (size > 0 and connection.held)):
+        if number > 0 or size > 0:
+            connections.sort(key=lambda connection: connection.since)
+        for connection in connections:
+            is_late = connection.deadline <= now or (self.idle_until <= now and not connection.held)
+            if connection.event and (is_late or number > 0 or (size > 0 and connection.held)):
                 connection.expire()
                 number, size = number - 1, size - connection.held
         return any(not connection.deadline for connection in connections)
@@ -251,13 +244,15 @@ class Worker(base.Worker):  # type: ignore[misc]
         with suppress(EOFError, OSError):  # the client has disconnected
             keep = True
             while keep:
+                if not connection.received:
+                    yield from connection.receive()
+                connection.limit(SECONDS)
                 keep = yield from self._serve(connection)
                 connection.head.clear()
                 connection.body.clear()
                 connection.limit(_SEND_SECONDS)
-                while connection.unsent:
+                while connection.flush():
                     yield select.EPOLLOUT
-                    connection.flush()
                 connection.limit(self.cfg.keepalive)
                 if connection.received and keep:
                     yield select.EPOLLOUT  # the requests of others come first
@@ -276,7 +271,7 @@ class Worker(base.Worker):  # type: ignore[misc]
             request = Request(self.cfg, IterUnreader([bytes(connection.head)]), connection.address)
             response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
             limit, _ = self.body_limit(environ["PATH_INFO"])
-            yield from connection.receive_body(request, limit)
+            yield from connection.receive_body(request, environ, limit)
             environ["wsgi.input"] = connection
             if not connection.is_partial and environ.pop("HTTP_TRANSFER_ENCODING", None):
                 environ["CONTENT_LENGTH"] = str(len(connection.body))
@@ -285,16 +280,17 @@ class Worker(base.Worker):  # type: ignore[misc]
         except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
             raise
         except Exception as error:
-            status = _STATUSES.get(type(error), 400 if isinstance(error, errors.ParseException) else 500)
-            if isinstance(error, errors.ParseException):
-                self.log.warning("Invalid request from ip=%s: %s", connection.address and connection.address[0], error)
-            elif type(error) not in _STATUSES:
+            status = next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), None)
+            if status is None:
                 self.log.exception("Error on a connection")
-            has_begun = bool(connection.received or connection.head)
-            if has_begun and not (response and response.headers_sent):
-                self._refuse(connection, status)
+            elif isinstance(error, errors.ParseException):
+                self.log.warning("Invalid request from ip=%s: %s", connection.address and connection.address[0], error)
+            if not (response and response.headers_sent):
+                data, environ = self.malformed(status or 500)
+                connection.sendall(data)
+                self.log.access(SimpleNamespace(status_code=status or 500), None, environ, timedelta())
             connection.received.clear()
-            connection.is_partial = has_begun and not isinstance(error, TimeoutError)
+            connection.is_partial = not isinstance(error, TimeoutError)
             return False
 
     def _respond(self, connection: Connection, request: Request, response: Any, environ: dict[str, Any]) -> None:
@@ -316,9 +312,3 @@ class Worker(base.Worker):  # type: ignore[misc]
                 getattr(body, "close", bool)()
         finally:
             self.log.access(response, request, environ, datetime.now() - started)
-
-    def _refuse(self, connection: Connection, status: int) -> None:
-        data, environ = self.malformed(status)
-        connection.sendall(data)
-        connection.flush()
-        self.log.access(SimpleNamespace(status_code=status), None, environ, timedelta())
