@@ -186,7 +186,7 @@ $$;
 -- A process takes a due job, and deletes it when it is done.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    kind     text        NOT NULL,
+    task     text        NOT NULL,
     argument jsonb       NOT NULL,
     due      timestamptz NOT NULL DEFAULT now(),  -- the end of the lease of a process
     attempts integer     NOT NULL DEFAULT 0,  -- since the last success
@@ -200,9 +200,9 @@ CREATE INDEX ON jobs (due, id);
 CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_TABLE_NAME = 'users' THEN
-        INSERT INTO jobs (kind, argument) SELECT 'users_deleted', jsonb_build_object('user_id', id) FROM deleted;
+        INSERT INTO jobs (task, argument) SELECT 'users_deleted', jsonb_build_object('user_id', id) FROM deleted;
     ELSE
-        INSERT INTO jobs (kind, argument)
+        INSERT INTO jobs (task, argument)
         SELECT TG_TABLE_NAME || '_deleted', jsonb_build_object('user_id', user_id, 'ids', jsonb_agg(id))
           FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS batch FROM deleted) numbered
          GROUP BY user_id, batch;

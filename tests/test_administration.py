@@ -52,7 +52,7 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     browser = signed_in(app, "admin@example.com")
     link_id = factories.link(sql, alice.id)
     store([Visited(link_id, datetime.now(UTC))])
-    sql("INSERT INTO jobs (kind, argument, attempts, due) VALUES ('unknown', '{}', 5, 'infinity') RETURNING id")
+    sql("INSERT INTO jobs (task, argument, attempts, due) VALUES ('unknown', '{}', 5, 'infinity') RETURNING id")
     page = words(get(browser, ROOT))
     sql("DELETE FROM jobs RETURNING id")
     assert "1 visit in the last 30 minutes" in page

@@ -30,14 +30,14 @@ def noting(ran: list[int], *, times: int) -> Handler:
 
 @pytest.fixture
 def enqueue(sql: Sql) -> Callable[..., None]:
-    def add(kind: str, times: int = 1) -> None:
+    def add(task: str, times: int = 1) -> None:
         sql(
             """
-            INSERT INTO jobs (kind, argument)
-            SELECT %(kind)s, jsonb_build_object('number', n) FROM generate_series(1, %(times)s) n
+            INSERT INTO jobs (task, argument)
+            SELECT %(task)s, jsonb_build_object('number', n) FROM generate_series(1, %(times)s) n
             RETURNING id
             """,
-            kind=kind,
+            task=task,
             times=times,
         )
 
@@ -46,8 +46,8 @@ def enqueue(sql: Sql) -> Callable[..., None]:
 
 @pytest.fixture
 def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Handler], None]:
-    """Register a handler for a kind of job."""
-    return lambda kind, handler: monkeypatch.setitem(jobs.HANDLERS, kind, handler)
+    """Register the handler of a task."""
+    return lambda task, handler: monkeypatch.setitem(jobs.HANDLERS, task, handler)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     [killed] = children(master)
     with raw.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE tracked_rollups")
-        sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
+        sql("INSERT INTO jobs (task, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")))
         os.kill(killed, signal.SIGKILL)
         cursor.execute("ROLLBACK")
@@ -179,5 +179,5 @@ def test_jobs_continue_after_the_database_was_unavailable(
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE query LIKE '%%EXECUTE%%links_deleted%%'")))
         cursor.execute(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE {taking}")
         assert cursor.fetchall() != [(0,)]
-    sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
+    sql("INSERT INTO jobs (task, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
     wait_until(lambda: not sql("SELECT FROM jobs"))

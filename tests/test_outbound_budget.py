@@ -133,7 +133,7 @@ def test_imports_from_slow_services_delay_no_import_of_others(
     serve("--workers", "1", base_url="https://go.example.org")
     with server(slow) as port, server(answering(b'{"data": [], "total": 0}')) as other:
         begun = [read(alice, port) for _ in range(3)]
-        wait_until(lambda: sql("SELECT FROM jobs WHERE kind = 'import_fetch' AND lost > 0"))
+        wait_until(lambda: sql("SELECT FROM jobs WHERE task = 'import_fetch' AND lost > 0"))
         began = time.monotonic()
         own = [send(bob, rows_of(sale("row"))).get_json()["id"], read(bob, other)]
         wait_until(lambda: [import_of(bob, number)["state"] for number in own] == ["done", "done"])

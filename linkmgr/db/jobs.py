@@ -26,12 +26,12 @@ from flask import current_app
 from linkmgr.db.background import Background
 from linkmgr.db.statements import Row, run_unsynced
 
-HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind; they process one batch and return True if the job is done
-ABANDON: dict[str, Callable[[Any], None]] = {}  # by kind; they end what the job is about, after MAX_LOST leases
+HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by task; they process one batch and return True if the job is done
+ABANDON: dict[str, Callable[[Any], None]] = {}  # by task; they end what the job is about, after MAX_LOST leases
 IDLE: set[Callable[[], None]] = set()  # called by each process every IDLE_SECONDS, unless a job runs
 
-APART: set[str] = set()  # kinds that wait for other hosts
-STAYS: dict[str, Callable[[Any], bool]] = {}  # by kind; they return True while the job stays with this process
+APART: set[str] = set()  # tasks that wait for other hosts
+STAYS: dict[str, Callable[[Any], bool]] = {}  # by task; they return True while the job stays with this process
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
 SLICE_SECONDS = 1
@@ -64,11 +64,11 @@ class Later(Exception):
 
 
 class Move(Exception):
-    """Raised by a handler to continue its job as one of another kind, in the threads of that kind."""
+    """Raised by a handler to continue its job with another task, in the threads of that task."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        super().__init__(f"continue as {kind}")
+    def __init__(self, task: str) -> None:
+        self.task = task
+        super().__init__(f"continue with {task}")
 
 
 def init_app(
@@ -87,7 +87,7 @@ def init_app(
         IDLE.add(idle)
 
 
-def take(kinds: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | None:
+def take(tasks: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | None:
     """Take the job that has been due longest, of the user who was served least recently. Its new `due`, LEASE_SECONDS
     from now, identifies the lease."""
     return run_unsynced(
@@ -96,14 +96,14 @@ def take(kinds: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | Non
            SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1,
                lost = lost + 1, holder = NULL
          WHERE id = (SELECT id FROM jobs
-                      WHERE (due <= now() OR holder = %(holder)s) AND kind = ANY (%(kinds)s::text[])
+                      WHERE (due <= now() OR holder = %(holder)s) AND task = ANY (%(tasks)s::text[])
                         AND (argument ->> 'user_id')::bigint = ANY (%(except_users)s::bigint[]) IS NOT TRUE
                       ORDER BY array_position(%(served)s::bigint[], (argument ->> 'user_id')::bigint) NULLS FIRST,
                                due, id
                       LIMIT 1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, kind, argument, attempts, lost, due::text AS lease
+        RETURNING id, task, argument, attempts, lost, due::text AS lease
         """,
-        kinds=[*kinds],
+        tasks=[*tasks],
         except_users=[*except_users],
         lease=LEASE_SECONDS,
         holder=_local.holder,
@@ -141,15 +141,15 @@ def put_back(job: Row, *, delay: float, failed: bool, stays: bool = False) -> No
     )
 
 
-def move_to(job: Row, kind: str) -> None:
+def move_to(job: Row, task: str) -> None:
     run_unsynced(
         """
-        UPDATE jobs SET kind = %(kind)s, due = now(), attempts = 0, lost = 0
+        UPDATE jobs SET task = %(task)s, due = now(), attempts = 0, lost = 0
          WHERE id = %(id)s AND due = %(lease)s::timestamptz
         """,
         id=job["id"],
         lease=job["lease"],
-        kind=kind,
+        task=task,
     )
 
 
@@ -175,7 +175,7 @@ def remove(job: Row) -> None:
 
 
 def run_next(pause: Callable[[float], bool]) -> bool:
-    """Run the next due job for a time slice, of the kinds that wait for no host. Return False if there is none. `pause`
+    """Run the next due job for a time slice, of the tasks that wait for no host. Return False if there is none. `pause`
     waits for a number of seconds and returns True if the process is stopping."""
     job = take(HANDLERS.keys() - APART)
     if job:
@@ -200,27 +200,27 @@ def fetch_next(pause: Callable[[float], bool]) -> bool:
 def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
     _note_served(job)
     try:
-        if job["lost"] > MAX_LOST and job["kind"] in ABANDON:
-            ABANDON[job["kind"]](job["argument"])
+        if job["lost"] > MAX_LOST and job["task"] in ABANDON:
+            ABANDON[job["task"]](job["argument"])
         done = _run(job, pause)
     except Move as move:
-        move_to(job, move.kind)
+        move_to(job, move.task)
     except Later as later:
         put_back(job, delay=later.seconds, failed=False)
     except Exception as error:
-        current_app.logger.error("job %s (%s) failed and will be retried", job["id"], job["kind"], exc_info=error)
+        current_app.logger.error("job %s (%s) failed and will be retried", job["id"], job["task"], exc_info=error)
         put_back(job, delay=min(2 ** min(job["attempts"], 10), _MAX_DELAY), failed=True)
     else:
         if done:
             remove(job)
         else:
-            stays = STAYS.get(job["kind"])
+            stays = STAYS.get(job["task"])
             put_back(job, delay=0, failed=False, stays=stays is not None and stays(job["argument"]))
 
 
 def _run(job: Row, pause: Callable[[float], bool]) -> bool:
     began = now = monotonic()
-    while not HANDLERS[job["kind"]](job["argument"]):
+    while not HANDLERS[job["task"]](job["argument"]):
         if job["lost"] > 1:
             reset_lost(job)
             job["lost"] = 0

@@ -30,7 +30,7 @@ from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import open_file
 from linkmgr.repository import import_rows, imports
 
-KIND, FETCHING = "import", "import_fetch"  # the second waits for other hosts, in threads of its own
+IMPORT, FETCHING = "import", "import_fetch"  # the second waits for other hosts, in threads of its own
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
 MAX_READ = 500  # rows of a batch of reading
 MAX_STAGED = 1 << 30  # bytes of the rows of an import
@@ -49,10 +49,10 @@ _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTra
 
 def init_app() -> None:
     jobs.init_app(
-        {kind: partial(_run_job, kind) for kind in (KIND, FETCHING)},
+        {task: partial(_run_job, task) for task in (IMPORT, FETCHING)},
         apart=(FETCHING,),
-        abandon={kind: lambda argument: abandon(**argument) for kind in (KIND, FETCHING)},
-        stays={KIND: lambda argument: argument["import_id"] in _local.readings},
+        abandon={task: lambda argument: abandon(**argument) for task in (IMPORT, FETCHING)},
+        stays={IMPORT: lambda argument: argument["import_id"] in _local.readings},
     )
 
 
@@ -73,12 +73,12 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def _run_job(kind: str, argument: Any) -> bool:
-    return run_batch(**argument, kind=kind)
+def _run_job(task: str, argument: Any) -> bool:
+    return run_batch(**argument, task=task)
 
 
-def run_batch(user_id: int, import_id: int, kind: str = "") -> bool:
-    """Do the next batch of an import. Return True if there is nothing left to do. A job of the other `kind` continues
+def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
+    """Do the next batch of an import. Return True if there is nothing left to do. A job of the other task continues
     with a batch that the threads of this one do not."""
     details = imports.details(user_id, import_id)
     if details is None or details["state"] not in ("queued", "running"):
@@ -91,12 +91,12 @@ def run_batch(user_id: int, import_id: int, kind: str = "") -> bool:
         return is_cleared
     try:
         if details["stage"] == "store":
-            _store(details, kind)
+            _store(details, task)
         elif details["size"] is None:
-            _continue_as(FETCHING, kind)
+            _continue_as(FETCHING, task)
             _read_service(details)
         else:
-            _continue_as(KIND, kind)
+            _continue_as(IMPORT, task)
             _read_file(details)
     except (*_UNAVAILABLE, jobs.Later, jobs.Move):
         raise
@@ -118,8 +118,8 @@ def abandon(user_id: int, import_id: int) -> None:
         _save(details, state="failed", message=f"{_stopped(details)}, {reason}. Import these rows in smaller files.")
 
 
-def _continue_as(needed: str, kind: str) -> None:
-    if kind not in ("", needed):
+def _continue_as(needed: str, task: str) -> None:
+    if task not in ("", needed):
         raise jobs.Move(needed)
 
 
@@ -226,9 +226,9 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
 # --- storing
 
 
-def _store(details: Row, kind: str = "") -> None:
+def _store(details: Row, task: str = "") -> None:
     waiting = import_rows.waiting(details["user_id"], details["id"], limit=MAX_ROWS)
-    _continue_as(FETCHING if waiting and waiting[0]["kind"] == "domains" else KIND, kind)
+    _continue_as(FETCHING if waiting and waiting[0]["kind"] == "domains" else IMPORT, task)
     if waiting:
         _store_some(details, waiting)
         return

@@ -104,7 +104,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
 def enqueue(user_id: int, import_id: int) -> None:
     run(
         """
-        INSERT INTO jobs (kind, argument)
+        INSERT INTO jobs (task, argument)
         VALUES ('import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', %(import_id)s::bigint))
         """,
         user_id=user_id,
@@ -129,7 +129,7 @@ def cancel_expired(limit: int) -> int:
                                     LIMIT %(limit)s))
             RETURNING user_id, id),
         cleaned AS (
-            INSERT INTO jobs (kind, argument)
+            INSERT INTO jobs (task, argument)
             SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled)
         SELECT count(*) AS number FROM cancelled
         """,
