@@ -210,22 +210,22 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The number of rows that a user has of a kind, in parts: a statement changes the part of its connection, so that the
--- requests of a user do not wait for each other. `kind` is a table, or for visits 'visits YYYY-MM' or 'imported visits
+-- The number of rows that a user has in a table, in parts: a statement changes the part of its connection, so that the
+-- requests of a user do not wait for each other. `counted` is a table, or for visits 'visits YYYY-MM' or 'imported visits
 -- YYYY-MM', with one part, of which the last statement has added `last_added`: fewer than it received once the plan's
 -- limit is reached, at `full_since`. The foreign key rejects new rows of a deleted user.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
-    kind       text    NOT NULL,
+    counted    text    NOT NULL,
     part       integer NOT NULL DEFAULT 0,
     total      bigint  NOT NULL,
     last_added bigint  NOT NULL DEFAULT 0,
     full_since timestamptz,
-    PRIMARY KEY (user_id, kind, part)
+    PRIMARY KEY (user_id, counted, part)
 ) WITH (fillfactor = 50);
 
 CREATE VIEW usage AS
-SELECT user_id, kind, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, kind;
+SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted;
 
 -- PNG files, once for each user. Each is deleted with its last use.
 CREATE TABLE logos (
@@ -1254,7 +1254,7 @@ BEGIN
         PERFORM refuse('plan_feature', label);
     ELSIF maximum > 0 THEN
         LOOP
-            rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND kind = name), 0);
+            rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = name), 0);
             EXIT WHEN alone OR (shared AND rows <= maximum - 32);
             shared := number = 1 AND rows <= maximum - 64 AND now() = statement_timestamp()
                       AND pg_try_advisory_xact_lock_shared(hashtext(name), hashint8(owner));
@@ -1285,8 +1285,8 @@ BEGIN
             CONTINUE WHEN NOT EXISTS (SELECT FROM users WHERE id = owner);
             number := -number;
         END IF;
-        INSERT INTO public.usage_parts AS u (user_id, kind, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
-        ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
+        INSERT INTO public.usage_parts AS u (user_id, counted, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
+        ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
         IF number > 0 AND TG_ARGV[0] <> '' THEN
             PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
         END IF;
@@ -1429,7 +1429,7 @@ BEGIN
          WHERE EXISTS (SELECT FROM links l WHERE l.user_id = i.user_id AND l.id = i.link_id)
             OR EXISTS (SELECT FROM qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id);
         CREATE VIEW usage AS
-        SELECT user_id, 'links' AS kind, count(*) AS total FROM links GROUP BY user_id
+        SELECT user_id, 'links' AS counted, count(*) AS total FROM links GROUP BY user_id
          UNION ALL SELECT user_id, 'qrs', count(*) FROM qrs GROUP BY user_id;
         EXECUTE views;
     END LOOP;

@@ -32,7 +32,7 @@ def test_it_shows_the_use_of_each_limit(
     app: Flask, register: Callable[..., Client], sql: Callable[..., list[Row]]
 ) -> None:
     frida = register("frida", plan="Free")
-    sql("""INSERT INTO usage_parts (user_id, kind, total)
+    sql("""INSERT INTO usage_parts (user_id, counted, total)
            SELECT %(id)s::bigint, 'visits ' || to_char(month, 'YYYY-MM'), total
              FROM (VALUES (now(), 1234), (now() - interval '1 month', 5)) visits (month, total) RETURNING 1""",
         id=frida.id)  # fmt: skip

@@ -152,7 +152,7 @@ def test_the_plan_limit_is_exact_under_concurrency(app: Flask, on_plan: Callable
     assert sum(body["created"] for body in bodies) == 100
     assert {code for body in bodies for code in codes(body)} == {"", "plan_limit"}
     assert sql("SELECT count(*) AS n FROM links") == [{"n": 100}]
-    assert sql("SELECT total FROM usage WHERE kind = 'links'") == [{"total": 100}]
+    assert sql("SELECT total FROM usage WHERE counted = 'links'") == [{"total": 100}]
 
 
 def test_of_concurrent_requests_with_the_same_aliases_each_alias_is_stored_once(

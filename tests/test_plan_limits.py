@@ -61,8 +61,8 @@ def create(client: Client, feature: str, number: int) -> tuple[int, str]:
 def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
     """Return the number of rows that the user has, and the number in `usage`."""
     rows = sql(f"SELECT count(*) AS n FROM {ROWS[feature][1]} WHERE user_id = %(id)s", id=client.id)[0]["n"]
-    kept = "SELECT coalesce(max(total), 0) AS total FROM usage WHERE user_id = %(user_id)s AND kind = %(kind)s"
-    return rows, sql(kept, user_id=client.id, kind=ROWS[feature][1])[0]["total"]
+    kept = "SELECT coalesce(max(total), 0) AS total FROM usage WHERE user_id = %(user_id)s AND counted = %(counted)s"
+    return rows, sql(kept, user_id=client.id, counted=ROWS[feature][1])[0]["total"]
 
 
 def test_the_total_of_200_concurrent_creates_and_deletes_is_exact(app: Flask, limited: Limited, sql: Sql) -> None:
@@ -191,7 +191,7 @@ def test_nothing_remains_of_a_deleted_user_and_others_keep_their_rows(
         assert client.post(f"/api/channel/{channel_id}/assign/links/{link_id}").status_code == 200
     assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 200
     run_jobs()
-    assert sql("SELECT kind, total FROM usage WHERE user_id = %(id)s AND total <> 1", id=bob.id) == []
+    assert sql("SELECT counted, total FROM usage WHERE user_id = %(id)s AND total <> 1", id=bob.id) == []
     assert sql("SELECT DISTINCT user_id FROM usage") == [{"user_id": bob.id}]
     assert sql("SELECT DISTINCT user_id FROM channel_items") == [{"user_id": bob.id}]
     assert {owned(sql, bob, feature) for feature in ROWS} == {(1, 1)}

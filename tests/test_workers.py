@@ -157,5 +157,5 @@ def test_of_200_concurrent_creates_exactly_5_succeed(base: str, on_plan: Callabl
     pixel = {"type": "bing", "name": "n", "tag": "t"}
     answers = at_once(200, lambda _: post(base, carol, "/api/pixel/add", pixel)[0])
     assert Counter(answers) == {200: 5, 400: 195}
-    kept = sql("SELECT total FROM usage WHERE user_id = %(id)s AND kind = 'pixels'", id=carol.id)
+    kept = sql("SELECT total FROM usage WHERE user_id = %(id)s AND counted = 'pixels'", id=carol.id)
     assert (sql("SELECT count(*) AS n FROM pixels"), kept) == ([{"n": 5}], [{"total": 5}])

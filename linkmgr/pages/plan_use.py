@@ -7,8 +7,8 @@ from linkmgr.db.statements import Row
 from linkmgr.resources.plans import LIMITS
 from linkmgr.settings import settings
 
-# By kind in the table `usage`: its label, and the member of the plan's limits that limits it.
-USAGE_KINDS = {
+# By `counted` of the view `usage`: its label, and the member of the plan's limits that limits it.
+COUNTED = {
     "links": ("Links", "links"),
     "clicks": ("Visits this month", "clicks"),
     "qrs": ("QR codes", None),
@@ -24,7 +24,7 @@ _FEATURES = ("api", "alias", "geo", "device", "parameters", "export")
 
 
 class Usage(NamedTuple):
-    """Usage of one kind of object. The limit is None if there is none, and 0 if the plan excludes the kind."""
+    """Use of one limit. `limit` is None if there is none, and 0 if the plan excludes the feature."""
 
     label: str
     used: int
@@ -41,13 +41,13 @@ def _limit(limits: Row, member: str | None) -> int | None:
 
 
 def usage(account: Row) -> list[Usage]:
-    return [use_of(account, kind) for kind in USAGE_KINDS]
+    return [use_of(account, counted) for counted in COUNTED]
 
 
-def use_of(account: Row, kind: str) -> Usage:
-    label, member = USAGE_KINDS.get(kind, ("", None))
+def use_of(account: Row, counted: str) -> Usage:
+    label, member = COUNTED.get(counted, ("", None))
     limit = None if account["admin"] else _limit(account["limits"], member)
-    return Usage(label, account["used"].get(kind, 0), limit)
+    return Usage(label, account["used"].get(counted, 0), limit)
 
 
 def is_included(account: Row, feature: str) -> bool:

@@ -19,10 +19,12 @@ def overview(user_id: int) -> Row:
         SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
                admin, suspended, plan, rate, limits, key_ciphertext, key_created, key_off, timezone,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
-               (SELECT coalesce(json_object_agg(kind, total), '{}')
-                  FROM (SELECT CASE kind WHEN 'visits ' || to_char(now(), 'YYYY-MM') THEN 'clicks' ELSE kind END, total
+               (SELECT coalesce(json_object_agg(name, total), '{}')
+                  FROM (SELECT CASE counted WHEN 'visits ' || to_char(now(), 'YYYY-MM') THEN 'clicks'
+                                            ELSE counted END AS name,
+                               total
                           FROM usage
-                         WHERE user_id = accounts.id) used (kind, total)) AS used
+                         WHERE user_id = accounts.id) used) AS used
           FROM accounts
          WHERE id = %(user_id)s
         """,

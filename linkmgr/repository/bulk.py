@@ -131,7 +131,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         WITH plan AS MATERIALIZED (
             SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
                    lacking_features(id) AS lacking,
-                   coalesce((SELECT total FROM public.usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
+                   coalesce((SELECT total FROM public.usage
+                              WHERE user_id = %(user_id)s AND counted = 'links'), 0) AS used,
                    ARRAY(SELECT host FROM live_domains WHERE host = ANY (%(hosts)s::text[])) AS branded
               FROM accounts
              WHERE id = %(user_id)s),

@@ -35,7 +35,7 @@ def _listed(links: Page) -> Page:
 
 def number_of(user_id: int) -> int:
     counted = replica_row(
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'links'",
         user_id=user_id,
     )
     return counted["total"] if counted else 0
@@ -52,7 +52,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
                                 LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY id DESC
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'links'",
         user_id=user_id,
         **paging,
     )
@@ -190,7 +190,7 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
         """,
         """
         CASE WHEN %(is_filtered)s THEN (SELECT count(*) FROM matches)
-             ELSE (SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links') END
+             ELSE (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'links') END
         """,
         matches="""
         SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,

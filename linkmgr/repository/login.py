@@ -82,10 +82,10 @@ def find_session(session: bytes) -> Row | None:
             SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
                    by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
                    (SELECT full_since FROM usage_parts
-                     WHERE usage_parts.user_id = accounts.id AND kind = 'visits ' || to_char(now(), 'YYYY-MM')
+                     WHERE usage_parts.user_id = accounts.id AND counted = 'visits ' || to_char(now(), 'YYYY-MM')
                        AND NOT admin AND total >= nullif((limits ->> 'clicks')::bigint, 0)) AS uncounted_since,
-                   (SELECT coalesce(json_object_agg(kind, total), '{}') FROM usage
-                     WHERE usage.user_id = accounts.id AND kind NOT LIKE 'visits %%') AS used
+                   (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
+                     WHERE usage.user_id = accounts.id AND counted NOT LIKE 'visits %%') AS used
               FROM sessions
               JOIN accounts ON accounts.id = user_id
              WHERE digest = %(session)s AND NOT is_link AND created > now() - interval '30 days')

@@ -49,7 +49,7 @@ def purge() -> Purged:
     run_unsynced(
         """
         DELETE FROM usage_parts
-         WHERE kind ~ '(visits|bots) ' AND right(kind, 7) < to_char(now(), 'YYYY-MM')
+         WHERE counted ~ '(visits|bots) ' AND right(counted, 7) < to_char(now(), 'YYYY-MM')
         """
     )
     for delete_expired in _KINDS:

@@ -24,9 +24,9 @@ def state() -> Row:
         SELECT (SELECT version FROM service) AS schema, current_setting('server_version') AS postgresql,
                pg_database_size(current_database()) AS size, pg_postmaster_start_time() AS started,
                (SELECT count(*) FROM users) AS users,
-               (SELECT coalesce(sum(total), 0) FROM usage WHERE kind = 'links')::bigint AS links,
+               (SELECT coalesce(sum(total), 0) FROM usage WHERE counted = 'links')::bigint AS links,
                (SELECT coalesce(sum(total), 0) FROM usage
-                 WHERE kind = 'visits ' || to_char(now(), 'YYYY-MM'))::bigint AS clicks,
+                 WHERE counted = 'visits ' || to_char(now(), 'YYYY-MM'))::bigint AS clicks,
                (SELECT count(*) FROM jobs) AS jobs, (SELECT min(created) FROM jobs) AS oldest_job,
                (SELECT count(*) FROM jobs WHERE attempts > 3) AS failing_jobs,
                (SELECT count(*) FROM pg_stat_activity

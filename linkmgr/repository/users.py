@@ -27,7 +27,7 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, username, email, status, plan, registered, suspended,
-               coalesce((SELECT total FROM usage WHERE user_id = accounts.id AND kind = 'links'), 0) AS links
+               coalesce((SELECT total FROM usage WHERE user_id = accounts.id AND counted = 'links'), 0) AS links
           FROM accounts
          WHERE id < %(after)s
            AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0)

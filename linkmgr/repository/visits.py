@@ -38,16 +38,16 @@ ADD = """
          WHERE id IN (SELECT user_id FROM batch)),
     -- NULL as the limit means unlimited: least() and greatest() ignore it.
     month AS (
-        INSERT INTO usage_parts AS u (user_id, kind, total, last_added, full_since)
+        INSERT INTO usage_parts AS u (user_id, counted, total, last_added, full_since)
         SELECT user_id,
                CASE WHEN %(imported)s THEN 'imported ' ELSE '' END || CASE WHEN bot THEN 'bots ' ELSE 'visits ' END
-                   || to_char(now(), 'YYYY-MM') AS kind,
+                   || to_char(now(), 'YYYY-MM') AS counted,
                least(count(*), max_clicks), least(count(*), max_clicks), CASE WHEN count(*) > max_clicks THEN now() END
           FROM batch
           JOIN plan USING (user_id)
          GROUP BY user_id, bot, max_clicks
-         ORDER BY user_id, kind
-        ON CONFLICT (user_id, kind, part) DO UPDATE
+         ORDER BY user_id, counted
+        ON CONFLICT (user_id, counted, part) DO UPDATE
            SET (total, last_added, full_since) = (
                SELECT u.total + added, added,
                       CASE WHEN added < excluded.last_added OR excluded.full_since IS NOT NULL
@@ -55,7 +55,7 @@ ADD = """
                  FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
                          FROM plan
                         WHERE user_id = u.user_id) remaining)
-        RETURNING user_id, kind LIKE '%%bots %%' AS bot, last_added),
+        RETURNING user_id, counted LIKE '%%bots %%' AS bot, last_added),
     counted AS (
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
     visits_added AS (

@@ -81,7 +81,7 @@ def add(user_id: int) -> None:
     run(
         """
         UPDATE usage_parts SET total = %(visits)s
-         WHERE user_id = %(user_id)s AND kind = 'visits ' || to_char(now(), 'YYYY-MM')
+         WHERE user_id = %(user_id)s AND counted = 'visits ' || to_char(now(), 'YYYY-MM')
         """,
         user_id=user_id,
         visits=sum(not visit.bot and visit.at >= month for visit in past),

@@ -28,7 +28,7 @@ _NUMBERS = """
 _DRIFT = """
     SELECT total - (SELECT count(*) FROM links WHERE user_id = %(user_id)s)
       FROM usage
-     WHERE user_id = %(user_id)s AND kind = 'links'
+     WHERE user_id = %(user_id)s AND counted = 'links'
 """
 HEAD = (
     "| Fault | Acknowledged writes | Replayed | Lost | Duplicated | Stored despite an error | Errors"
