@@ -506,7 +506,7 @@ CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EA
 
 -- Links and QR codes by the id under which their visits are counted. The name of a link is its short URL.
 CREATE VIEW tracked_rows AS
-SELECT user_id, id, 'link' AS kind,
+SELECT user_id, id, 'link' AS noun,
        coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name
   FROM links
  UNION ALL
@@ -913,7 +913,7 @@ CREATE TABLE import_rows (
     import_id bigint   NOT NULL,
     number    bigint   NOT NULL,
     place     smallint NOT NULL,
-    kind      text     NOT NULL,  -- 'links' or another file of an exported account
+    file      text     NOT NULL,  -- 'links' or another file of an exported account
     name      text     NOT NULL,  -- in the source
     lines     integer  NOT NULL,  -- rows of the source in `content`
     content   text,  -- encrypted: it may have passwords and IP addresses
@@ -926,7 +926,7 @@ CREATE TABLE import_rows (
 );
 CREATE INDEX ON import_rows (import_id, place, number) WHERE content IS NOT NULL;
 CREATE INDEX ON import_rows (import_id, number) WHERE code IS NOT NULL;
-CREATE INDEX ON import_rows (import_id, kind, name);
+CREATE INDEX ON import_rows (import_id, file, name);
 
 CREATE TABLE webhooks (
     LIKE resources INCLUDING ALL,
@@ -1008,7 +1008,7 @@ RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
 CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
--- Record the changes of a statement. Argument: the kind of the rows. Statements that change `imported_clicks`,
+-- Record the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,
 -- `source_clicks`, `created` or `checked` change nothing else that counts.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -1067,18 +1067,18 @@ BEGIN
         RETURN NULL;
     END IF;
     INSERT INTO outbox (user_id, type, data)
-    SELECT user_id, kind, jsonb_agg(visit ORDER BY number)
-      FROM (SELECT owners.user_id, owners.kind,
-                   row_number() OVER (PARTITION BY owners.user_id, owners.kind ORDER BY at) AS number,
+    SELECT user_id, type, jsonb_agg(visit ORDER BY number)
+      FROM (SELECT owners.user_id, owners.type,
+                   row_number() OVER (PARTITION BY owners.user_id, owners.type ORDER BY at) AS number,
                    jsonb_build_object('id', tracked_id, 'time', at)
                    || (SELECT jsonb_object_agg(dimension, left(label, 60))
                          FROM jsonb_each_text(to_jsonb(inserted) - '{tracked_id,at,visitor,bot}'::text[])
                               AS labels (dimension, label)) AS visit
               FROM inserted,
-                   LATERAL (SELECT user_id, CASE kind WHEN 'link' THEN 'visit' ELSE 'scan' END AS kind
+                   LATERAL (SELECT user_id, CASE noun WHEN 'link' THEN 'visit' ELSE 'scan' END AS type
                               FROM tracked_rows WHERE id = tracked_id) owners
              WHERE NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
-     GROUP BY user_id, kind, (number - 1) / 40;
+     GROUP BY user_id, type, (number - 1) / 40;
     RETURN NULL;
 END $$;
 CREATE TRIGGER record_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
@@ -1328,13 +1328,13 @@ END $$;
 DO $$
 DECLARE
     name     text;
-    kind     text;     -- of events, or NULL for none
+    prefix   text;     -- of the types of events, or NULL for none
     feature  text;     -- the member of `limits`, '' for no limit, or NULL if the rows are not counted
     has_rows boolean;  -- that jobs delete or change after a delete
     ignored  text;     -- columns without influence on the version
     added    record;
 BEGIN
-    FOR name, kind, feature, has_rows, ignored IN VALUES
+    FOR name, prefix, feature, has_rows, ignored IN VALUES
         ('links', 'link', 'links', true, '{}'),
         ('bios', 'bio', '', false, '{}'),
         ('qrs', 'qr', '', true, '{}'),
@@ -1357,9 +1357,9 @@ BEGIN
               FROM (VALUES ('enqueue_cleanup', 'DELETE', 'OLD TABLE AS deleted', CASE WHEN has_rows THEN '' END),
                            ('count_rows', 'INSERT', 'NEW TABLE AS changed', feature),
                            ('count_rows', 'DELETE', 'OLD TABLE AS changed', feature),
-                           ('record_events', 'INSERT', 'NEW TABLE AS inserted', kind),
-                           ('record_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', kind),
-                           ('record_events', 'DELETE', 'OLD TABLE AS deleted', kind)
+                           ('record_events', 'INSERT', 'NEW TABLE AS inserted', prefix),
+                           ('record_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', prefix),
+                           ('record_events', 'DELETE', 'OLD TABLE AS deleted', prefix)
                    ) AS triggers (called, event, transition, argument)
              WHERE argument IS NOT NULL
         LOOP

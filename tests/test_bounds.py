@@ -121,7 +121,7 @@ EXPIRED = """
         INSERT INTO imports (user_id, state, source, on_conflict, failed, finished)
         VALUES (%(owner)s, 'done', 'csv', 'skip', 1, now() - interval '31 days') RETURNING id),
     failed_row AS (
-        INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)
+        INSERT INTO import_rows (user_id, import_id, number, place, file, name, lines, raw, code, message)
         SELECT %(owner)s, id, 1, 0, 'links', '', 1, '{}', 'invalid', 'wrong' FROM failed),
     draft AS (
         INSERT INTO imports (user_id, state, source, on_conflict, created)

@@ -68,9 +68,9 @@ def test_the_title_is_a_sentence_without_percentages_of_few_clicks(clicks: int, 
 
 def test_few_clicks_are_bars_and_more_are_a_line_whose_last_part_is_not_complete() -> None:
     buckets = [Bucket(START + timedelta(days=day), clicks, 0) for day, clicks in enumerate((10, 5, 4))]
-    assert charts.chart(buckets, unit="day", period="")["kind"] == "bars"
+    assert charts.chart(buckets, unit="day", period="")["shape"] == "bars"
     chart = charts.chart([*buckets, Bucket(START + timedelta(days=3), 1, 0)], unit="day", period="")
-    assert chart["kind"] == "line"
+    assert chart["shape"] == "line"
     assert (chart["line"], chart["partial"]) == ("M125.0 0.0L375.0 100.0L625.0 120.0", "M625.0 120.0L875.0 180.0")
     assert chart["previous"] == ""
     assert [mark["is_partial"] for mark in chart["marks"]] == [False, False, False, True]

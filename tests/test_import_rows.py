@@ -70,7 +70,7 @@ def test_the_purge_reads_no_failed_rows_of_imports_that_ended_lately(
             cursor.execute(
                 "WITH added AS (INSERT INTO imports (user_id, state, source, failed, finished)"
                 " VALUES (%s, 'done', 'shlink', %s, now() - make_interval(days => %s)) RETURNING user_id, id)"
-                " INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)"
+                " INSERT INTO import_rows (user_id, import_id, number, place, file, name, lines, raw, code, message)"
                 " SELECT user_id, id, n, 0, 'links', '', 1, '{}', 'invalid', '' FROM added, generate_series(1, %s) n",
                 [alice.id, number, days, number],
             )

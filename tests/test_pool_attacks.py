@@ -26,7 +26,7 @@ class User:
         self.import_id = factories.an_import(sql, client.id)
         sql(
             """
-            INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)
+            INSERT INTO import_rows (user_id, import_id, number, place, file, name, lines, raw, code, message)
             SELECT %(user_id)s, %(id)s, n, 0, 'links', '', 1, json_build_object('URL', repeat('x', 100000)), 'invalid',
                    ''
               FROM generate_series(2, %(rows)s) n

@@ -26,7 +26,7 @@ _ITEM = shapes.record(
     date=shapes.DAY,
 )
 _MEMBERS = shapes.members(Channel)
-_PATH = {"type": Parameter("The kind of the item.", type="string", enum=list(channels.ITEMS))}
+_PATH = {"type": Parameter("The type of the item.", type="string", enum=list(channels.ITEMS))}
 
 
 def _records() -> dict[str, JsonSchema]:

@@ -42,7 +42,7 @@ def _packed(details: Row, rows: list[ImportRow]) -> Row:
     return {
         "number": first.number,
         "place": 2 * FILES.index(first.file) + bool(comes_later),
-        "kind": first.file,
+        "file": first.file,
         "name": first.name,
         "lines": len(rows),
         "content": keys.seal(details["user_id"], json.dumps(rows)),
@@ -72,7 +72,7 @@ class Batch:
     def check(self) -> None:
         """Do what may take long, before the transaction."""
         self._sent = list[Sent]()
-        if self.waiting[0]["kind"] == "visits":
+        if self.waiting[0]["file"] == "visits":
             self._convert_visits()
             return
         hosts, end = links.own_hosts(self.user_id, self.rows), monotonic() + CHECK_SECONDS

@@ -39,7 +39,7 @@ def _port(parts: SplitResult) -> int:
 class ServiceToRead(New):
     """A service whose links are read. A body without these members is a file."""
 
-    source = member(Choice(services.SERVICES, required=True), "The kind of the service.", "bitly")
+    source = member(Choice(services.SERVICES, required=True), "The service.", "bitly")
     address = member(ServiceAddress(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com")
     token = member(
         Text(_MAX_TOKEN, required=True),

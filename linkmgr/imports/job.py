@@ -228,7 +228,7 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
 
 def _store(details: Row, task: str = "") -> None:
     waiting = import_rows.waiting(details["user_id"], details["id"], limit=MAX_ROWS)
-    _continue_as(FETCHING if waiting and waiting[0]["kind"] == "domains" else IMPORT, task)
+    _continue_as(FETCHING if waiting and waiting[0]["file"] == "domains" else IMPORT, task)
     if waiting:
         _store_some(details, waiting)
         return
@@ -253,7 +253,7 @@ def _store_some(details: Row, waiting: list[Row]) -> None:
 
 
 def _prepare(details: Row, waiting: list[Row]) -> Batch:
-    file = waiting[0]["kind"]
+    file = waiting[0]["file"]
     if file in _ALONE:
         waiting = waiting[:1]
     elif file not in ("links", "visits", "answers") or details["on_conflict"] == "update":

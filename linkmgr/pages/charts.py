@@ -114,7 +114,7 @@ def chart(
     ]
     return {
         "title": sentence or title(buckets, period, noun),
-        "kind": "bars" if total < FEW else "line",
+        "shape": "bars" if total < FEW else "line",
         "unit": unit,
         "noun": noun,
         "total": total,

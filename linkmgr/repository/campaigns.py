@@ -129,9 +129,9 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
         link_id=link_id,
     )
     assert result is not None
-    for kind in ("campaign", "link"):
-        if not result[kind]:
-            raise not_found(kind)
+    for noun in ("campaign", "link"):
+        if not result[noun]:
+            raise not_found(noun)
 
 
 def remove(user_id: int, campaign_id: int, link_id: int) -> None:

@@ -8,7 +8,7 @@ from linkmgr.repository import console_queries
 def overview(
     user_id: int,
     *,
-    kind: str = "",
+    subject: str = "",
     row_id: int = 0,
     dimensions: list[str],
     limit: int,
@@ -23,17 +23,17 @@ def overview(
     return replica_rows(
         """
         WITH account AS (
-            SELECT %(user_id)s::bigint AS id WHERE %(kind)s = ''),
+            SELECT %(user_id)s::bigint AS id WHERE %(subject)s = ''),
         tracked AS (
             SELECT ARRAY(SELECT id FROM tracked_rows
-                          WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(kind)s IN ('link', 'qr')
+                          WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(subject)s IN ('link', 'qr')
                           UNION ALL
                         (SELECT id FROM links
-                          WHERE user_id = %(user_id)s AND campaign_id = %(row_id)s AND %(kind)s = 'campaign'
+                          WHERE user_id = %(user_id)s AND campaign_id = %(row_id)s AND %(subject)s = 'campaign'
                           ORDER BY id DESC LIMIT %(most)s)
                           UNION ALL
                         (SELECT coalesce(link_id, qr_id) FROM channel_items
-                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(kind)s = 'channel'
+                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(subject)s = 'channel'
                           ORDER BY id DESC LIMIT %(most)s)) AS ids),
         counts AS (
             SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits
@@ -72,7 +72,7 @@ def overview(
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
                LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
-         WHERE %(kind)s IN ('campaign', 'channel', 'qr')
+         WHERE %(subject)s IN ('campaign', 'channel', 'qr')
          GROUP BY label
          UNION ALL
         SELECT 'first', '',
@@ -82,7 +82,7 @@ def overview(
          ORDER BY dimension, clicks DESC, label
         """,
         user_id=user_id,
-        kind=kind,
+        subject=subject,
         row_id=row_id,
         most=console_queries.MANY,
         dimensions=dimensions,
@@ -119,8 +119,8 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
              UNION ALL
             SELECT tracked_id, visits
               FROM compared, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))
-        SELECT 'target' AS dimension, ranked.id::text AS label, clicks, CASE kind WHEN 'link' THEN t.id END AS link_id,
-               CASE kind WHEN 'link' THEN name ELSE 'QR code ' || name END AS name
+        SELECT 'target' AS dimension, ranked.id::text AS label, clicks, CASE noun WHEN 'link' THEN t.id END AS link_id,
+               CASE noun WHEN 'link' THEN name ELSE 'QR code ' || name END AS name
           FROM (SELECT id, sum(visits)::bigint AS clicks
                   FROM counts
                  GROUP BY id

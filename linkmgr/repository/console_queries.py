@@ -10,10 +10,10 @@ from linkmgr.repository import campaigns
 MANY = 1000  # rows of a group that are counted
 
 
-def group(user_id: int, kind: str, row_id: int, *, limit: int) -> Row:
+def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
     """Return a campaign or a channel, and in `proposed` the URLs and names of rows that can be added to it, the newest
-    of each kind, at most `limit`."""
-    read = {"campaign": _campaign, "channel": _channel}[kind]
+    of each resource, at most `limit`."""
+    read = {"campaign": _campaign, "channel": _channel}[path]
     record = read(user_id, row_id, limit)
     for item in record["proposed"] or ():
         item["url"] = short_url(item["domain"], item["alias"])
@@ -167,14 +167,14 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
     return links
 
 
-CHOICES = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # kinds of what a link can refer to
-MAX_CHOICES = 200  # of a kind
+CHOICES = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # what a link can refer to
+MAX_CHOICES = 200  # of a resource
 
 
 def choices(user_id: int) -> dict[str, dict[str, str]]:
     newest = replica_rows(
         """
-        (SELECT 'domain' AS kind, id, domain AS name FROM domains
+        (SELECT 'domain' AS path, id, domain AS name FROM domains
           WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
          UNION ALL
         (SELECT 'campaign', id, name FROM campaigns WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
@@ -190,19 +190,19 @@ def choices(user_id: int) -> dict[str, dict[str, str]]:
         user_id=user_id,
         limit=MAX_CHOICES,
     )
-    named: dict[str, dict[str, str]] = {kind: {} for kind in CHOICES}
+    named: dict[str, dict[str, str]] = {path: {} for path in CHOICES}
     for choice in newest:
-        named[choice["kind"]][str(choice["id"])] = choice["name"]
+        named[choice["path"]][str(choice["id"])] = choice["name"]
     return named
 
 
-def uses(user_id: int, ids: list[int], *, kind: str) -> list[Row]:
-    """Count what uses the rows of a kind, at most one more than MANY for each: the items of channels, else links.
+def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
+    """Count what uses the rows of a resource, at most one more than MANY for each: the items of channels, else links.
     Overlays also have the number of `answers`, and domains the result of the last check."""
     return replica_rows(
         """
         SELECT requested.id, d.checked, d.problem,
-               CASE %(kind)s
+               CASE %(path)s
                WHEN 'channel' THEN (SELECT count(*) FROM (
                     SELECT FROM channel_items
                      WHERE channel_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
@@ -223,14 +223,14 @@ def uses(user_id: int, ids: list[int], *, kind: str) -> list[Row]:
                WHEN 'domain' THEN (SELECT count(*) FROM (
                     SELECT FROM links
                      WHERE domain_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used) END AS uses,
-               CASE WHEN %(kind)s = 'overlay' THEN (SELECT count(*) FROM (
+               CASE WHEN %(path)s = 'overlay' THEN (SELECT count(*) FROM (
                     SELECT FROM overlay_answers
                      WHERE overlay_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used) END AS answers
           FROM unnest(%(ids)s::bigint[]) AS requested (id)
-          LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
+          LEFT JOIN domains d ON %(path)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
         """,
         user_id=user_id,
         ids=ids,
-        kind=kind,
+        path=path,
         limit=MANY + 1,
     )

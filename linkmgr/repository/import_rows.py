@@ -17,10 +17,10 @@ _CLEANED = 5000  # rows that one statement deletes
 def add(user_id: int, import_id: int, added: list[Row]) -> None:
     run(
         """
-        INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, content)
-        SELECT %(user_id)s, %(import_id)s, number, place, kind, name, lines, content
+        INSERT INTO import_rows (user_id, import_id, number, place, file, name, lines, content)
+        SELECT %(user_id)s, %(import_id)s, number, place, file, name, lines, content
           FROM json_to_recordset(%(rows)s) AS added (
-               number bigint, place smallint, kind text, name text, lines integer, content text)
+               number bigint, place smallint, file text, name text, lines integer, content text)
         """,
         user_id=user_id,
         import_id=import_id,
@@ -29,7 +29,7 @@ def add(user_id: int, import_id: int, added: list[Row]) -> None:
 
 
 def add_chunk(user_id: int, import_id: int, number: int, content: str) -> None:
-    row = {"number": -1 - number, "place": -1, "kind": "file", "name": "", "lines": 0, "content": content}
+    row = {"number": -1 - number, "place": -1, "file": "", "name": "", "lines": 0, "content": content}
     add(user_id, import_id, [row])
 
 
@@ -50,11 +50,11 @@ def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
     """Return the next rows that wait: at most `limit` of the same place, with few more rows of the source."""
     return rows(
         """
-        SELECT number, kind, name, lines, content
+        SELECT number, file, name, lines, content
           FROM (SELECT *, place = first_value(place) OVER following AS is_first,
                        sum(octet_length(content)) OVER following - octet_length(content) AS bytes_before,
                        sum(lines) OVER following - lines AS lines_before
-                  FROM (SELECT number, kind, name, lines, content, place
+                  FROM (SELECT number, file, name, lines, content, place
                           FROM import_rows
                          WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND content IS NOT NULL
                            AND place >= 0
@@ -93,7 +93,7 @@ def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) ->
 
 
 def references(
-    user_id: int, import_id: int, kind: str, names: list[str], *, made: bool = False, also_waiting: bool = False
+    user_id: int, import_id: int, file: str, names: list[str], *, made: bool = False, also_waiting: bool = False
 ) -> dict[str, int]:
     """Return the ids of stored rows by their names in the source: with `made`, only of those that the import made, and
     `also_waiting` those that have no id yet."""
@@ -101,13 +101,13 @@ def references(
         """
         SELECT DISTINCT ON (name) name, row_id
           FROM import_rows
-         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND kind = %(kind)s
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND file = %(file)s
            AND name = ANY (%(names)s::text[]) AND (row_id IS NOT NULL OR %(also_waiting)s) AND (made OR NOT %(made)s)
          ORDER BY name, number
         """,
         user_id=user_id,
         import_id=import_id,
-        kind=kind,
+        file=file,
         names=names,
         made=made,
         also_waiting=also_waiting,

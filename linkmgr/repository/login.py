@@ -74,7 +74,7 @@ def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
     the sign-in link that created the session, and `lacks_password` until the user sets a first password. `count` is the
     number of pages of the user in the current window, with this one, and `seconds` the time until the window ends, both
-    None if Redis counts. `used` has the number of rows of each kind. Visits are not counted since `uncounted_since`, if
+    None if Redis counts. `used` has the number of rows by table. Visits are not counted since `uncounted_since`, if
     the plan counts no more in this month."""
     return run_repeatable(
         """

@@ -52,7 +52,7 @@ def purge() -> Purged:
          WHERE counted ~ '(visits|bots) ' AND right(counted, 7) < to_char(now(), 'YYYY-MM')
         """
     )
-    for delete_expired in _KINDS:
+    for delete_expired in _EXPIRING:
         while delete_expired(MAX_ROWS) == MAX_ROWS:
             pass
     return Purged(visits, dropped + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
@@ -218,7 +218,7 @@ def _number(statement: str, limit: int) -> int:
 
 
 _ROUND_SECONDS = 600  # between two rounds of a process
-_KINDS = (
+_EXPIRING = (
     _deletion("rate_windows", "until", "1 hour"),
     _deletion("idempotency_keys", "created", "24 hours"),
     _deletion("events", "created", f"{outbox.DAYS_KEPT} days"),
@@ -234,10 +234,10 @@ _ended = [float("-inf")]  # the time at which this process last found nothing mo
 
 
 def delete_some_expired() -> None:
-    """Delete at most MAX_ROWS rows of each kind, and create the next partitions of `visits`, unless this process did so
-    a short time ago and nothing more was expired."""
+    """Delete some of all rows that expire, and create the next partitions of `visits`, unless this process did so a
+    short time ago and nothing more was expired."""
     if monotonic() < _ended[0] + _ROUND_SECONDS:
         return
     create_partitions()
-    if max([delete_expired(MAX_ROWS) for delete_expired in _KINDS]) < MAX_ROWS:
+    if max([delete_expired(MAX_ROWS) for delete_expired in _EXPIRING]) < MAX_ROWS:
         _ended[0] = monotonic()

@@ -110,9 +110,9 @@ def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
                   FROM owners, units
                  UNION ALL
                 SELECT unit, (SELECT at FROM tracked_rollups r
-                               WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = kinds.bot
+                               WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = halves.bot
                                ORDER BY at LIMIT 1)
-                  FROM owned, units, (VALUES (false), (true)) AS kinds (bot)) firsts
+                  FROM owned, units, (VALUES (false), (true)) AS halves (bot)) firsts
         """,
         **owner._asdict(),
         tracked_ids=tracked_ids,

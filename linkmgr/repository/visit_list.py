@@ -31,12 +31,12 @@ def index(
     visits = rows(
         """
         WITH tracked AS (
-            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND kind = %(what)s)
+            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND noun = %(what)s)
         SELECT to_char(at, 'YYYYMMDD"T"HH24MISS.US') AS position, at AS time, listed.*
           FROM tracked
           LEFT JOIN LATERAL (
                SELECT newest.*
-                 FROM unnest(%(bots)s::boolean[]) AS kinds (is_bot),
+                 FROM unnest(%(bots)s::boolean[]) AS halves (is_bot),
                       LATERAL (SELECT visits.* FROM visits
                                 WHERE tracked_id = tracked.id AND bot = is_bot
                                   AND at <= coalesce((%(at)s || 'Z')::timestamptz, 'infinity')
@@ -92,23 +92,23 @@ def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
 
 
 def all_visits(user_id: int) -> Iterator[list[Row]]:
-    for kind in ("link", "QR code"):
-        for batch in in_batches(partial(_tracked, kind), user_id):
+    for noun in ("link", "QR code"):
+        for batch in in_batches(partial(_tracked, noun), user_id):
             for tracked in batch:
                 if tracked["is_visited"]:
                     yield from visits_of(tracked["id"])
 
 
-def _tracked(kind: str, user_id: int, after: int) -> list[Row]:
+def _tracked(noun: str, user_id: int, after: int) -> list[Row]:
     return rows(
         """
         SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = id) AS is_visited
-          FROM (SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id > %(after)s AND kind = %(kind)s
+          FROM (SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id > %(after)s AND noun = %(noun)s
                  ORDER BY id
                  LIMIT %(limit)s) tracked
          ORDER BY id
         """,
-        kind=kind,
+        noun=noun,
         user_id=user_id,
         after=after,
         limit=BATCH,
@@ -131,7 +131,7 @@ def _visits(tracked_id: int, time: str, skip: int) -> list[Row]:
         SELECT listed.*, tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time,
                encode(visitor, 'hex') AS visitor
           FROM (SELECT oldest.*
-                  FROM (VALUES (false), (true)) AS kinds (is_bot),
+                  FROM (VALUES (false), (true)) AS halves (is_bot),
                        LATERAL (SELECT visits.* FROM visits
                                  WHERE tracked_id = %(tracked_id)s AND bot = is_bot AND at >= %(time)s::timestamptz
                                  ORDER BY at, visits

@@ -32,7 +32,7 @@ class Report(NamedTuple):
     rows: list[Row]
     totals: Row
     meta: Row
-    names: dict[str, Row]  # by the label of a target: its `kind` and `name`, if requested
+    names: dict[str, Row]  # by the label of a target: its `noun` and `name`, if requested
 
 
 class _Times(NamedTuple):

@@ -25,7 +25,7 @@ _FAILED = """
         INSERT INTO imports (user_id, state, source, on_conflict, finished)
         VALUES (%(user_id)s, 'done', 'shlink', 'skip', now()) RETURNING id),
     failed AS (
-        INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)
+        INSERT INTO import_rows (user_id, import_id, number, place, file, name, lines, raw, code, message)
         SELECT %(user_id)s, id, n, 0, 'links', '', 1, json_build_object('URL', repeat('x', 100000)), 'invalid', ''
           FROM added, generate_series(1, 150) n)
     SELECT id FROM added

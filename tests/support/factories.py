@@ -119,7 +119,7 @@ def an_import(sql: Sql, user_id: int) -> int:
     import_id = row(sql, "imports", user_id=user_id, state="paused", source="shlink", on_conflict="skip", **times)
     sql(
         """
-        INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)
+        INSERT INTO import_rows (user_id, import_id, number, place, file, name, lines, raw, code, message)
         VALUES (%(user_id)s, %(id)s, 1, 0, 'links', '', 1, '{"URL": "ftp://example.com"}', 'invalid',
                 'url must be a URL.')
         RETURNING 1

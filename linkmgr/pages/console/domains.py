@@ -32,7 +32,7 @@ class DomainForm(StoredForm):
 
     def read(self, user_id: int, row_id: int) -> Row:
         row = super().read(user_id, row_id)
-        states = console_queries.uses(user_id, [row_id], kind="domain")
+        states = console_queries.uses(user_id, [row_id], path="domain")
         return row | states[0] | {"host": row["domain"].partition("://")[2]}
 
     def choices(self) -> Row:

@@ -16,7 +16,7 @@ from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import channels, console_queries
 from linkmgr.request import pool
 
-_PROPOSED = 30  # of each kind
+_PROPOSED = 30  # of each resource
 _MAX_URL = 2048
 
 

@@ -123,17 +123,18 @@ def requested() -> Period:
 
 
 def count(
-    period: Period, *, kind: str = "", row_id: int = 0, dimensions: Iterable[str] = (), limit: int = 1
+    period: Period, *, subject: str = "", row_id: int = 0, dimensions: Iterable[str] = (), limit: int = 1
 ) -> tuple[list[Row], Row, dict[str, str]]:
-    """Count the visits of the account, or of the row of this kind, in a period and in the time before. Return the rows
-    of `console_numbers.overview`, the chart, and the parameters of the range."""
+    """Count the visits of the account, or of a row, in a period and in the time before. `subject` is "link", "qr",
+    "campaign" or "channel". Return the rows of `console_numbers.overview`, the chart, and the parameters of the
+    range."""
     starts, before = compared(period.span, period.unit, period.now)
     days_before = period.now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     labels = as_rollups(period.span, [], days_before)
     rows = console_numbers.overview(
         g.user_id,
-        kind=kind,
+        subject=subject,
         row_id=row_id,
         dimensions=list(dimensions),
         limit=limit,
@@ -152,7 +153,7 @@ def count(
         )
         for number, start in enumerate(starts, 1)
     ]
-    chart = period.chart(buckets, noun_of(kind), second="before" if is_comparable else "")
+    chart = period.chart(buckets, noun_of(subject), second="before" if is_comparable else "")
     scans = sum(row["clicks"] for row in rows if (row["dimension"], row["label"]) == ("kind", SCAN))
     return rows, chart | {"parts": _parts(chart, scans)}, labels
 
@@ -164,10 +165,10 @@ def _parts(chart: Row, scans: int) -> str:
     return f"of which {charts.count(scans, 'scan')}" if chart["noun"] == "click" and scans else ""
 
 
-def numbers(kind: str, row_id: int) -> Row:
+def numbers(subject: str, row_id: int) -> Row:
     period = requested()
-    selected: Row = {kind: row_id} | period.query
-    rows, chart, _ = count(period, kind=kind, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
+    selected: Row = {subject: row_id} | period.query
+    rows, chart, _ = count(period, subject=subject, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
     label_counts = Counter(row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN))
     shown = {d.name: d.title for d in DIMENSIONS if label_counts[d.name] >= d.least}
     return {
@@ -191,9 +192,9 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
     ]
 
 
-def noun_of(kind: str) -> str:
-    """Return what the visits of a row of this kind are, or those of the account. Visits are clicks and scans."""
-    return {"qr": "scan", "channel": "visit", "": "visit"}.get(kind, "click")
+def noun_of(subject: str) -> str:
+    """Return the noun for the visits of a row, or of the account. Visits are clicks and scans."""
+    return {"qr": "scan", "channel": "visit", "": "visit"}.get(subject, "click")
 
 
 def label(dimension: str, text: str) -> str:

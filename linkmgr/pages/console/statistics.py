@@ -31,9 +31,9 @@ _TOO_OLD = (
 
 
 class PageQuery(NamedTuple):
-    """The query: the kind and the id of what is selected, the filters, the dimensions, and the times."""
+    """The query: the subject with its id, the filters, the dimensions, and the times."""
 
-    kind: str
+    subject: str
     row_id: int
     filters: dict[str, str]
     dimensions: list[str]
@@ -41,7 +41,7 @@ class PageQuery(NamedTuple):
 
     @property
     def members(self) -> Row:
-        selected = {self.kind: self.row_id} if self.kind else {}
+        selected = {self.subject: self.row_id} if self.subject else {}
         return selected | self.filters | dict(zip(("dimension", "second"), self.dimensions, strict=False))
 
     @property
@@ -50,7 +50,7 @@ class PageQuery(NamedTuple):
 
     @property
     def all_dimensions(self) -> dict[str, str]:
-        return TITLES if self.kind in ("link", "qr") else TITLES | _TARGETS
+        return TITLES if self.subject in ("link", "qr") else TITLES | _TARGETS
 
     def without(self, *names: str, **added: int) -> str:
         kept: Row = {name: value for name, value in self.query.items() if name not in names}
@@ -62,24 +62,26 @@ class PageQuery(NamedTuple):
         target = names.get(str(row["target"]))
         if not target:
             return row | {"target": f"deleted, id {row['target']}"}
-        kind = "link" if target["kind"] == "link" else "qr"
-        url = self.without(self.kind, "dimension", "second", **{kind: row["target"]})
+        subject = "link" if target["noun"] == "link" else "qr"
+        url = self.without(self.subject, "dimension", "second", **{subject: row["target"]})
         return row | {"target": target["name"], "url": url}
 
 
 def _read_query() -> PageQuery:
-    kind = next((name for name in _PAGES if name in request.args), "")
+    subject = next((name for name in _PAGES if name in request.args), "")
     filters = {name: text for name in BY_NAME if (text := query_text(name, _MAX_TEXT))}
     first, second = query_choice("dimension", (*BY_NAME, *_TARGETS)), query_choice("second", tuple(BY_NAME))
     dimensions = list(dict.fromkeys(filter(None, [first or "country", second])))
-    return PageQuery(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, periods.requested())
+    return PageQuery(subject, int(query_id(subject) or 0) if subject else 0, filters, dimensions, periods.requested())
 
 
 def _count(selection: PageQuery) -> tuple[str, list[stats.Report]]:
     """Return the name of what is selected, and the reports of the labels and over time. The latter is missing if the
     clicks of the whole account are counted, which are compared with the time before."""
-    ids = [selection.row_id] if selection.kind in ("link", "qr") else None
-    campaign, channel = (selection.row_id if selection.kind == kind else None for kind in ("campaign", "channel"))
+    ids = [selection.row_id] if selection.subject in ("link", "qr") else None
+    campaign, channel = (
+        selection.row_id if selection.subject == subject else None for subject in ("campaign", "channel")
+    )
     filters = {name: Filter([text.lower()], None, text) for name, text in selection.filters.items()}
     shared: Any = {
         "metrics": ["clicks", "visitors"],
@@ -90,12 +92,12 @@ def _count(selection: PageQuery) -> tuple[str, list[stats.Report]]:
     }
     over_time = Query(by=[f"time:{selection.period.unit}"], order="time", limit=MAX_ROWS, **shared)
     by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, **shared)
-    is_compared = not (selection.kind or filters or selection.dimensions[1:])
+    is_compared = not (selection.subject or filters or selection.dimensions[1:])
     return stats.reports(Owner(g.user_id), [by_label] if is_compared else [by_label, over_time])
 
 
 def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
-    period, noun = selection.period, periods.noun_of(selection.kind)
+    period, noun = selection.period, periods.noun_of(selection.subject)
     if not over_time:
         return periods.count(period, dimensions=["kind"], limit=MAX_LABELS)[1]
     [report] = over_time
@@ -131,7 +133,7 @@ def statistics() -> ResponseReturnValue:
     return render_template(
         "console/statistics.html",
         name=name,
-        back=url_for(_PAGES[selection.kind], row_id=selection.row_id) if selection.kind else "",
+        back=url_for(_PAGES[selection.subject], row_id=selection.row_id) if selection.subject else "",
         chips=_chips(selection, name),
         chart=_chart(selection, over_time),
         total=by_label.totals["clicks"],
@@ -144,7 +146,7 @@ def statistics() -> ResponseReturnValue:
 
 
 def _chips(selection: PageQuery, name: str) -> list[Chip]:
-    selected = [Chip(name, selection.without(selection.kind))] if selection.kind else []
+    selected = [Chip(name, selection.without(selection.subject))] if selection.subject else []
     return selected + [
         Chip(f"{TITLES[key]}: {periods.label(key, text)}", selection.without(key))
         for key, text in selection.filters.items()

@@ -63,7 +63,7 @@ class StoredForm(FormWithDelete):
     def show_list(self) -> str:
         page = self.stored.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         if self.used and page.rows:
-            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], kind=self.stored.words.path)
+            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], path=self.stored.words.path)
             uses = {row["id"]: row for row in states}
             page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
         return self.render_list(page)

@@ -27,7 +27,7 @@ def _groups() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name in PATTERNS:
         if g.admin or not name.startswith(OF_USERS):
-            groups.setdefault(_HEADINGS.get(kind := name.partition(".")[0], kind.capitalize()), []).append(name)
+            groups.setdefault(_HEADINGS.get(word := name.partition(".")[0], word.capitalize()), []).append(name)
     return groups
 
 
@@ -106,7 +106,7 @@ class WebhookForm(StoredForm):
         return {"events": f"Events {problem}."} if problem else {}
 
     def options(self) -> dict[str, dict[str, str]]:
-        return {kind: {"0": "All"} | names for kind, names in console_queries.choices(g.user_id).items()}
+        return {path: {"0": "All"} | names for path, names in console_queries.choices(g.user_id).items()}
 
     def choices(self) -> Row:
         return {"groups": _groups(), "label_of": _label}
