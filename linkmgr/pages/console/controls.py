@@ -37,43 +37,43 @@ _ONE_WORD = {"autocomplete": "off", "spellcheck": "false"}
 
 
 class Control(NamedTuple):
-    """`kind` is the type of an input, or textarea, select or checkbox."""
+    """`widget` is the type of an input, or textarea, select or checkbox."""
 
     label: str
     help: str
-    kind: str
+    widget: str
     attributes: dict[str, Any]
     options: dict[str, str]  # labels of a select, by value
 
 
 def control(field: Any) -> Control:
-    kind, label, about = "text", field.metadata["label"], field.metadata["description"].replace("`", "")
+    widget, label, about = "text", field.metadata["label"], field.metadata["description"].replace("`", "")
     attributes: dict[str, Any] = {}
     options: dict[str, str] = field.metadata["options"] or {}
     match field:
         case Boolean():
-            kind = "checkbox"
+            widget = "checkbox"
         case Integer():
-            kind, attributes = "number", {"min": field.minimum, "max": field.maximum}
+            widget, attributes = "number", {"min": field.minimum, "max": field.maximum}
         case Timestamp() | Expiry():
-            kind = "datetime-local"
+            widget = "datetime-local"
         case Color(allow_empty=False):
-            kind = "color"
+            widget = "color"
         case Choice():
-            kind, options = "select", {name: options.get(name, name.capitalize()) for name in field.choices}
+            widget, options = "select", {name: options.get(name, name.capitalize()) for name in field.choices}
         case Email():
-            kind, attributes = "email", {"maxlength": field.max_length, "autocomplete": "off"}
+            widget, attributes = "email", {"maxlength": field.max_length, "autocomplete": "off"}
         case Password():
-            kind, attributes = "password", {"maxlength": 1024, "autocomplete": "new-password"}
+            widget, attributes = "password", {"maxlength": 1024, "autocomplete": "new-password"}
         case Url() | Target():
             attributes = {"maxlength": 2048, **_URL}
         case Text(multiline=True):
-            kind, attributes = "textarea", {"maxlength": field.max_length, "rows": 3}
+            widget, attributes = "textarea", {"maxlength": field.max_length, "rows": 3}
         case Text():
             attributes = {"maxlength": field.max_length, **_ONE_WORD}
     if getattr(field, "required", False):
         attributes["required"] = True
-    return Control(label, about, kind, attributes, options)
+    return Control(label, about, widget, attributes, options)
 
 
 def lines(text: str) -> str:
