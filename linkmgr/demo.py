@@ -1,4 +1,4 @@
-"""Demonstration data of `make dev`: an administrator, and a user with rows of every kind."""
+"""Demonstration data of `make dev`: an administrator, and a user with sample data."""
 
 from contextlib import suppress
 from typing import Any

@@ -11,7 +11,7 @@ from linkmgr.fields.problems import invalid
 
 def _references(part: Any) -> set[tuple[str, str]]:
     pairs = re.findall(r'"\$ref":"#/components/(\w+)/([^"]+)"', orjson.dumps(part).decode())
-    return {(kind, name) for kind, name in pairs}
+    return {(section, name) for section, name in pairs}
 
 
 def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
@@ -36,9 +36,9 @@ def _components(components: JsonSchema, part: JsonSchema) -> JsonSchema:
     needed, latest = set[tuple[str, str]](), _references(part)
     while latest:
         needed |= latest
-        latest = _references([components[kind][name] for kind, name in latest]) - needed
+        latest = _references([components[section][name] for section, name in latest]) - needed
     kept = {
-        kind: {name: value for name, value in values.items() if (kind, name) in needed}
-        for kind, values in components.items()
+        section: {name: value for name, value in values.items() if (section, name) in needed}
+        for section, values in components.items()
     }
     return kept | {"securitySchemes": components["securitySchemes"]}

@@ -1,4 +1,4 @@
-"""Pages and other URLs outside the API. Each module serves one kind of URL."""
+"""Pages and other URLs outside the API. Each module serves some URLs."""
 
 from functools import cached_property
 

@@ -120,12 +120,12 @@ def pixel_page(link: Row) -> Response:
     return _private(render_template("pixels.html", pixels=pixels, title=title), policy)
 
 
-def preview(kind: str, members: Row) -> Response:
+def preview(page: str, members: Row) -> Response:
     """Render a splash page or an overlay as visitors see it, for a frame of the console. It runs no scripts, sends no
     forms and redirects nowhere."""
     members = members | {name: "" for name in _URLS if not _is_http(str(members.get(name, "")))}
     link: Row = {"metatitle": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
-    if kind == "splash":
+    if page == "splash":
         return _splash(link, _EXAMPLE)
     text, background = (_color(members[name], "#000") for name in ("color", "background"))
     return _overlay(link | {"contrast": colors.contrast(text, background)}, _EXAMPLE, members | {"id": 0})

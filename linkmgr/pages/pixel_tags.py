@@ -24,12 +24,12 @@ class Pixel(NamedTuple):
     sources: dict[str, list[str]]
 
 
-def pixel(kind: str, tag: str) -> Pixel:
+def pixel(name: str, tag: str) -> Pixel:
     first, *rest = re.split("[/:]", tag, maxsplit=1)
     number = first.upper().removeprefix("AW-")
     parts = {"tag": tag, "first": first, "rest": "".join(rest), "number": number}
     encoded = {name: quote(part, safe="") for name, part in parts.items()}
-    vendor = VENDORS[kind]
+    vendor = VENDORS[name]
     images = vendor.get("images", [])
     sources = {
         "script-src": [_origin(vendor["script"]), *vendor.get("scripts", [])],
@@ -39,7 +39,7 @@ def pixel(kind: str, tag: str) -> Pixel:
     }
     expanded = [image.format(**encoded) for image in images]
     script, frame = vendor["script"].format(**encoded), vendor.get("frame", "").format(**encoded)
-    return Pixel(kind, tag, script, expanded, frame, sources)
+    return Pixel(name, tag, script, expanded, frame, sources)
 
 
 def pixels(rows: list[dict[str, Any]] | None) -> list[Pixel]:
