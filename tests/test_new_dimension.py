@@ -1,5 +1,5 @@
 """A dimension of statistics needs one line in schema.sql, one in linkmgr/fields/dimensions.py, and two in
-linkmgr/visits/record.py that fill it."""
+linkmgr/visits/counting.py that fill it."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ EDITS = {
     "linkmgr/fields/dimensions.py": [
         ("\n)\nBY_NAME", '\n    Dimension("scheme", "Schemes", "https", "http,-https"),\n)\nBY_NAME'),
     ],
-    "linkmgr/visits/record.py": [
+    "linkmgr/visits/counting.py": [
         ("    language: str = UNKNOWN\n", "    language: str = UNKNOWN\n    scheme: str = UNKNOWN\n"),
         ("        city=_label(location.city),\n", "        city=_label(location.city),\n"
          '        scheme=environ["wsgi.url_scheme"],\n'),

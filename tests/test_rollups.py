@@ -156,7 +156,7 @@ def test_the_purge_deletes_old_quarters_of_an_hour_and_leaves_the_days(
 PROCESS = """
 import json, random, sys, time
 from linkmgr import create_app
-from linkmgr.visits.record import Visit
+from linkmgr.visits.counting import Visit
 
 number, targets, settings = json.loads(sys.argv[1])
 app, chance = create_app(**settings), random.Random(number)

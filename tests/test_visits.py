@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import visits
-from linkmgr.visits.record import DIRECT
+from linkmgr.visits.counting import DIRECT
 from tests.conftest import Client
 from tests.support import geoip
 from tests.support.factories import Sql

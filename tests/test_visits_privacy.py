@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.visits.record import DIRECT
+from linkmgr.visits.counting import DIRECT
 from tests.conftest import Client
 from tests.support import geoip
 from tests.support.factories import Sql

@@ -8,8 +8,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr.visits.counting import DIRECT, Visit
 from linkmgr.visits.queue import VisitQueue
-from linkmgr.visits.record import DIRECT, Visit
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.targets import Target

@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class RawVisit(NamedTuple):
-    """A visit that the source has recorded. Texts are empty if the source does not know them."""
+    """A visit of the source. Texts are empty if the source does not know them."""
 
     at: str  # UTC, such as 2024-01-31 10:00:00
     referrer: str

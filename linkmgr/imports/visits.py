@@ -11,8 +11,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.dimensions import DIMENSIONS, MAX_LABEL, UNKNOWN
 from linkmgr.imports.rows import RawVisit
 from linkmgr.repository import imported, visits
-from linkmgr.visits import bots
-from linkmgr.visits import record as record_visit
+from linkmgr.visits import bots, counting
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
 _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
@@ -20,7 +19,7 @@ _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 
 def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
     return [
-        record_visit.imported(link_id, user_id, **visit._asdict() | {"at": at})
+        counting.imported(link_id, user_id, **visit._asdict() | {"at": at})
         for visit in raw
         if (at := _timestamp(visit.at))
     ]
@@ -51,7 +50,7 @@ def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
         "at": at,
         "visitor": visitor,
         **labels,
-        "social": record_visit.social(labels["referrer"]),
+        "social": counting.social(labels["referrer"]),
         "bot": is_bot,
     }
 

@@ -21,7 +21,7 @@ from linkmgr.pages import (
     scan,
     short,
 )
-from linkmgr.visits import geoip, record
+from linkmgr.visits import counting, geoip
 
 MODULES = (home, probes, login, account, console, administration, avatar, branded, qr, scan, overlay_answers, campaign,
            short)  # fmt: skip
@@ -59,7 +59,7 @@ def init_app(app: Flask) -> None:
     app.url_map.converters["code"] = CodeConverter
     app.url_map.converters["alias"] = AliasConverter
     geoip.init_app(app)
-    record.init_app(app)
+    counting.init_app(app)
     for module in MODULES:
         app.register_blueprint(module.bp)
     branded.init_routes(app)

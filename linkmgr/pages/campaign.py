@@ -28,7 +28,7 @@ LINK_PAGES: dict[str, Callable[[str], ResponseReturnValue]] = {}
 @bp.get("/r/<word:slug>")
 def rotate(slug: str) -> ResponseReturnValue:
     try:
-        return redirect(_short_url(branded.host(), slug), code=302)  # the short link records the visit
+        return redirect(_short_url(branded.host(), slug), code=302)  # the short link counts the visit
     except AppError:
         if slug not in LINK_PAGES:
             raise

@@ -12,7 +12,7 @@ from linkmgr.errors import AppError
 from linkmgr.pages import attempts
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
-from linkmgr.visits import record
+from linkmgr.visits import counting
 from linkmgr.web import passwords, security_headers, sessions
 
 bp = Blueprint("login", __name__)
@@ -47,7 +47,7 @@ def _authenticate(email: str, password: str) -> int | None:
 
 
 def _browser() -> dict[str, str]:
-    parsed = ua_parser.parse(request.headers.get("User-Agent", "")[: record.MAX_AGENT])
+    parsed = ua_parser.parse(request.headers.get("User-Agent", "")[: counting.MAX_AGENT])
     return {
         "browser": parsed.user_agent.family[:_MAX_NAME] if parsed.user_agent else "",
         "system": parsed.os.family[:_MAX_NAME] if parsed.os else "",

@@ -12,7 +12,7 @@ from linkmgr.errors import AppError
 from linkmgr.pages import branded, loops
 from linkmgr.qr.vcard import vcard
 from linkmgr.repository import public
-from linkmgr.visits import record, scans
+from linkmgr.visits import counting, scans
 from linkmgr.web import security_headers
 
 bp = Blueprint("scan", __name__)
@@ -24,7 +24,7 @@ def scan(code: str) -> ResponseReturnValue:
     row = public.qr_code(branded.host(), code)
     if row["type"] == "link":
         loops.refuse(row["data"], branded=row["target_branded"])
-    record.record(request.environ, row["id"], row["user_id"], is_scan=True)
+    counting.count(request.environ, row["id"], row["user_id"], is_scan=True)
     if row["is_own_link"] and loops.is_on_our_hosts(row["data"], branded=row["target_branded"]):
         return redirect(scans.as_counted(row["data"], row["user_id"]), code=302)
     return _respond(row["type"], row["data"])

@@ -22,7 +22,7 @@ from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops,
 from linkmgr.repository import public
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
-from linkmgr.visits import bots, geoip, record, targets
+from linkmgr.visits import bots, counting, geoip, targets
 from linkmgr.web import security_headers, sessions
 
 bp = Blueprint("short", __name__)
@@ -63,7 +63,7 @@ class FastRedirects:
                     return None
                 link = environ[_LINK] = public.short_link(host, path[1])
                 if link and _is_fast(link, environ.get("HTTP_USER_AGENT", "")):
-                    record.record(environ, link["id"], link["user_id"])
+                    counting.count(environ, link["id"], link["user_id"])
                     return str(link["url"])
             except Exception as error:  # the route raises it, so that its handler answers
                 environ[_LINK] = error
@@ -74,7 +74,7 @@ def _is_fast(link: Row, agent: str) -> bool:
     return not (
         any(link[member] for member in _REFINEMENTS)
         or link["type"] != "direct"
-        or _shows_preview(link, agent[: record.MAX_AGENT])
+        or _shows_preview(link, agent[: counting.MAX_AGENT])
         or loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
     )
 
@@ -110,7 +110,7 @@ def _short_url(link: Row) -> str:
 
 
 def _user_agent() -> str:
-    return request.headers.get("User-Agent", "")[: record.MAX_AGENT]
+    return request.headers.get("User-Agent", "")[: counting.MAX_AGENT]
 
 
 def _shows_preview(link: Row, agent: str) -> bool:
@@ -125,7 +125,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     selected, store = _target(link), _app_store(link)
     location = store or selected
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
-    record.record(request.environ, link["id"], link["user_id"])
+    counting.count(request.environ, link["id"], link["user_id"])
     target = targets.with_parameters(selected, link["parameters"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)

@@ -9,7 +9,7 @@ import orjson
 from linkmgr.db.statements import rows, run
 from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.repository import visits
-from linkmgr.visits.record import DIRECT, Visit, social
+from linkmgr.visits.counting import DIRECT, Visit, social
 
 _BATCH = 500  # visits of a statement, which a slow machine also stores before its timeout
 DAYS = 91

@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 
 from linkmgr import metrics
+from linkmgr.visits.counting import Visit
 from linkmgr.visits.queue import VisitQueue
-from linkmgr.visits.record import Visit
 from tests.support.targets import Target
 
 AWAY = "postgresql://nobody@127.0.0.1:1/none"
@@ -23,7 +23,7 @@ Make = Callable[..., VisitQueue]
 DIE = """
 import os, sys
 from linkmgr import create_app
-from linkmgr.visits.record import Visit
+from linkmgr.visits.counting import Visit
 data_dir, url, target, user, at, number = sys.argv[1:]
 recorder = create_app(data_dir=data_dir, database_url=url).extensions["linkmgr_visit_queue"]
 for _ in range(int(number)):

@@ -1,4 +1,4 @@
-"""Decide which requests are visits, and record them.
+"""Decide which requests are visits, and count them.
 
 IP addresses are not stored. An error here does not affect the visitor.
 """
@@ -71,8 +71,8 @@ def init_app(app: Flask) -> None:
     app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
-def record(environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False) -> None:
-    """Record the request as a visit of the user's target, unless it is a HEAD request or a prefetch, or behind a scan
+def count(environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False) -> None:
+    """Count the request as a visit of the user's target, unless it is a HEAD request or a prefetch, or behind a scan
     that was counted."""
     if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ) or scans.is_counted(environ, user_id):
         return
@@ -110,7 +110,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str) -> Visit:
 def imported(
     tracked_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str, address: str
 ) -> dict[str, Any]:
-    """Return a visit that another service recorded. `country` is an ISO code, or empty. Without an IP address, it has
+    """Return a visit of an import. `country` is an ISO code, or empty. Without an IP address, it has
     no visitor."""
     agent = agent[:MAX_AGENT]
     host = _host(referrer) if referrer else None
