@@ -1008,9 +1008,9 @@ RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
 CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
--- Record the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,
+-- Note the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,
 -- `source_clicks`, `created` or `checked` change nothing else that counts.
-CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
         RETURN NULL;
@@ -1025,7 +1025,7 @@ BEGIN
                || jsonb_build_object('domain', (SELECT domain FROM domains
                                                  WHERE id = (members ->> 'domain_id')::bigint))
           FROM deleted d,
-               LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) records
+               LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) objects
          WHERE has_webhooks(user_id)
          ORDER BY id;
     ELSE
@@ -1033,7 +1033,7 @@ BEGIN
         SELECT n.user_id, TG_ARGV[0] || '.updated', n.id
           FROM updated n
           JOIN deleted o USING (id),
-               LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) records
+               LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) objects
          WHERE has_webhooks(n.user_id) AND after <> before
            AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
                IS NOT DISTINCT FROM
@@ -1043,9 +1043,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Record the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
--- so at its end, while `announced` does not change, so that each expiry is recorded exactly once.
-CREATE FUNCTION record_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Note the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
+-- so at its end, while `announced` does not change, so that each expiry is noted exactly once.
+CREATE FUNCTION note_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF has_webhooks(NEW.user_id) THEN
         INSERT INTO outbox (user_id, type, object_id)
@@ -1056,12 +1056,12 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires ON links
+CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expires ON links
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION record_past_expiry();
+    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION note_past_expiry();
 
--- Record visits of people, unless they are stored more than a day late: 40 fit into a delivery.
-CREATE FUNCTION record_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Note visits of people, unless they are stored more than a day late: 40 fit into a delivery.
+CREATE FUNCTION note_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
         RETURN NULL;
@@ -1081,10 +1081,10 @@ BEGIN
      GROUP BY user_id, type, (number - 1) / 40;
     RETURN NULL;
 END $$;
-CREATE TRIGGER record_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_visit_events();
+CREATE TRIGGER note_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION note_visit_events();
 
-CREATE FUNCTION record_answer_events() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_answer_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO outbox (user_id, type, data)
     SELECT user_id, 'answer.received',
@@ -1095,11 +1095,11 @@ BEGIN
      ORDER BY id;
     RETURN NULL;
 END $$;
-CREATE TRIGGER record_answers AFTER INSERT ON overlay_answers REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_answer_events();
+CREATE TRIGGER note_answers AFTER INSERT ON overlay_answers REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION note_answer_events();
 
 -- For administrators with webhooks.
-CREATE FUNCTION record_user_event() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_user_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     account users := coalesce(NEW, OLD);
 BEGIN
@@ -1110,17 +1110,17 @@ BEGIN
      WHERE admin AND id <> account.id AND id IN (SELECT user_id FROM webhooks WHERE active);
     RETURN NULL;
 END $$;
-CREATE TRIGGER record_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION record_user_event();
+CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_user_event();
 
-CREATE FUNCTION record_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO outbox (user_id, type, object_id)
     SELECT NEW.user_id, 'import.finished', NEW.id WHERE has_webhooks(NEW.user_id);
     RETURN NULL;
 END $$;
-CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
+CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
-    EXECUTE FUNCTION record_import_event();
+    EXECUTE FUNCTION note_import_event();
 
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
 CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
@@ -1357,9 +1357,9 @@ BEGIN
               FROM (VALUES ('enqueue_cleanup', 'DELETE', 'OLD TABLE AS deleted', CASE WHEN has_rows THEN '' END),
                            ('count_rows', 'INSERT', 'NEW TABLE AS changed', feature),
                            ('count_rows', 'DELETE', 'OLD TABLE AS changed', feature),
-                           ('record_events', 'INSERT', 'NEW TABLE AS inserted', prefix),
-                           ('record_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', prefix),
-                           ('record_events', 'DELETE', 'OLD TABLE AS deleted', prefix)
+                           ('note_events', 'INSERT', 'NEW TABLE AS inserted', prefix),
+                           ('note_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', prefix),
+                           ('note_events', 'DELETE', 'OLD TABLE AS deleted', prefix)
                    ) AS triggers (called, event, transition, argument)
              WHERE argument IS NOT NULL
         LOOP

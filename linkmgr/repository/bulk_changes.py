@@ -138,7 +138,7 @@ def _update(ids: list[int], params: Row) -> Row:
             RETURNING link_id),
         channels_changed AS (
             SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed),
-        recorded AS (
+        events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
             SELECT %(user_id)s::bigint, 'link.updated', link_id FROM channels_changed
              WHERE has_webhooks(%(user_id)s))

@@ -181,7 +181,7 @@ def drop_excess() -> None:
 
 
 def announce_expired(limit: int) -> bool:
-    """Record an event for each of the next `limit` links that have expired, if its owner has webhooks. Return True if
+    """Note an event for each of the next `limit` links that have expired, if its owner has webhooks. Return True if
     there may be more. Links are announced 10 seconds late, so that none is missed that is committed in the meantime."""
     batch = run(
         """
@@ -204,7 +204,7 @@ def announce_expired(limit: int) -> bool:
                SET announced = coalesce((SELECT expires FROM last), now() - interval '10 seconds'),
                    announced_id = coalesce((SELECT id FROM last), 0)
              WHERE EXISTS (SELECT FROM clock)),
-        recorded AS (
+        events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'link.expired', id FROM expired WHERE has_webhooks(user_id) ORDER BY expires, id)
         SELECT EXISTS (SELECT FROM last) AS is_full

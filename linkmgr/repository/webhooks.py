@@ -131,15 +131,15 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
 
 
 def test(user_id: int, webhook_id: int) -> bool:
-    """Record an event of the type webhook.test, which is delivered to this webhook only, even if it was failing. Return
-    False if the webhook has no URL, so that the event is only recorded."""
+    """Note an event of the type webhook.test, which is delivered to this webhook only, even if it was failing. Return
+    False if the webhook has no URL, so that the event is only kept."""
     tested = run(
         """
         WITH tested AS (
             UPDATE webhooks SET paused_until = least(paused_until, now()), retry_after = NULL
              WHERE user_id = %(user_id)s AND id = %(webhook_id)s
             RETURNING id, name, url, active),
-        recorded AS (
+        events_added AS (
             INSERT INTO outbox (user_id, type, object_id, data)
             SELECT %(user_id)s, 'webhook.test', id, jsonb_build_object('id', id, 'name', name)
               FROM tested
