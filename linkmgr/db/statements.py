@@ -276,16 +276,16 @@ def page(
         values |= {"limit": limit + 1, "after": after}
     total_column = f"coalesce(({total}), 0) AS list_total"
     prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
-    records = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
-    first = _first(records)
+    stored = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
+    first = _first(stored)
     if first is None and (number > 1 or after is not None):
         first = replica_row(f"{prefix}SELECT {total_column}", **params)
     list_total = first["list_total"] if first else 0
-    has_next = number * limit < list_total if after is None else len(records) > limit
-    del records[limit:]
-    following = records[-1][cursor] if records and has_next else None
-    for record in records:
-        del record["list_total"]
+    has_next = number * limit < list_total if after is None else len(stored) > limit
+    del stored[limit:]
+    following = stored[-1][cursor] if stored and has_next else None
+    for row in stored:
+        del row["list_total"]
         if cursor != "id":
-            del record[cursor]
-    return Page(records, list_total, limit, number if after is None else None, following)
+            del row[cursor]
+    return Page(stored, list_total, limit, number if after is None else None, following)

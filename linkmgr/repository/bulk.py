@@ -91,7 +91,7 @@ def _refusal_of(error: psycopg2.IntegrityError) -> AppError:
     return refusal
 
 
-def _to_record(link: Row) -> Row:
+def _prepared(link: Row) -> Row:
     custom = link.get("custom")
     alias = custom or link.get("alias")
     return link | {
@@ -148,7 +148,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                         END AS existing,
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
-              FROM ROWS FROM (json_to_recordset(%(links)s::json) AS (
+              FROM ROWS FROM (json_preparedset(%(links)s::json) AS (
                    url text, alias text, chosen boolean, generated boolean, plain boolean, domain text, hosts text[],
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
@@ -227,7 +227,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                  WHERE plain AND id NOT IN (SELECT id FROM accepted)) AS existing
         """,
         user_id=user_id,
-        links=orjson.dumps([_to_record(link) for link in links]).decode(),
+        links=orjson.dumps([_prepared(link) for link in links]).decode(),
         hosts=list({host for link in links for host in link["hosts"]}),
         spares=[new_alias() for _ in range(_SPARES)],
         atomic=atomic,

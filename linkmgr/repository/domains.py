@@ -114,7 +114,7 @@ def store_check(user_id: int, domain_id: int, *, problem: str) -> None:
 
 def logos(user_id: int, ids: list[int]) -> dict[int, str]:
     """The images of the logos of these domains, in base64."""
-    records = rows(
+    images = rows(
         """
         SELECT id, translate(encode(image, 'base64'), chr(10), '') AS image
           FROM domains
@@ -124,4 +124,4 @@ def logos(user_id: int, ids: list[int]) -> dict[int, str]:
         user_id=user_id,
         ids=ids,
     )
-    return {record["id"]: record["image"] for record in records}
+    return {row["id"]: row["image"] for row in images}

@@ -34,7 +34,7 @@ def add_chunk(user_id: int, import_id: int, number: int, content: str) -> None:
 
 
 def chunk(user_id: int, import_id: int, number: int) -> str:
-    record = row(
+    stored = row(
         """
         SELECT content FROM import_rows
          WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = -1 - %(number)s
@@ -43,7 +43,7 @@ def chunk(user_id: int, import_id: int, number: int) -> str:
         import_id=import_id,
         number=number,
     )
-    return "" if record is None else str(record["content"])
+    return "" if stored is None else str(stored["content"])
 
 
 def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
@@ -97,7 +97,7 @@ def references(
 ) -> dict[str, int]:
     """Return the ids of stored rows by their names in the source: with `made`, only of those that the import made, and
     `also_waiting` those that have no id yet."""
-    records = rows(
+    stored = rows(
         """
         SELECT DISTINCT ON (name) name, row_id
           FROM import_rows
@@ -112,7 +112,7 @@ def references(
         made=made,
         also_waiting=also_waiting,
     )
-    return {record["name"]: record["row_id"] for record in records}
+    return {row["name"]: row["row_id"] for row in stored}
 
 
 def clear(user_id: int, import_id: int) -> bool:

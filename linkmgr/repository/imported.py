@@ -14,14 +14,14 @@ DEFAULT_COLOR = "#64748b"  # of channels that an import makes
 
 def last_id() -> int:
     """Return an id above those of all links that exist, and below those that are made from now on."""
-    record = run("SELECT nextval('tracked_ids') AS id")
-    assert record
-    return int(record["id"])
+    added = run("SELECT nextval('tracked_ids') AS id")
+    assert added
+    return int(added["id"])
 
 
 def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
     """Return the ids of the user's channels with these names, which are made if they are missing."""
-    records = rows(
+    stored = rows(
         """
         WITH added AS (
             INSERT INTO channels (user_id, name, color)
@@ -39,7 +39,7 @@ def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
         names=names,
         color=DEFAULT_COLOR,
     )
-    return {record["name"]: record["id"] for record in records}
+    return {row["name"]: row["id"] for row in stored}
 
 
 def find_own(user_id: int, names: list[Row]) -> list[Row]:
@@ -127,8 +127,8 @@ def set_created(user_id: int, table: str, row_id: int, created: str) -> None:
 
 
 def own_ids(user_id: int, table: str, member: str, values: list[Any]) -> dict[str, int]:
-    records = rows(_OWN_IDS[table, member], user_id=user_id, keys=values)
-    return {record["key"]: record["id"] for record in records}
+    stored = rows(_OWN_IDS[table, member], user_id=user_id, keys=values)
+    return {row["key"]: row["id"] for row in stored}
 
 
 def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:

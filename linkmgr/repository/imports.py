@@ -23,8 +23,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
         user_id=user_id,
         **paging,
     )
-    for record in imports.rows:
-        del record["user_id"]
+    for listed in imports.rows:
+        del listed["user_id"]
     return imports
 
 

@@ -18,9 +18,9 @@ def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]
     A batch is a statement of its own: an export of any size keeps no transaction open. Rows that are added meanwhile
     may be missing.
     """
-    while records := batch(user_id, after):
-        after = records[-1]["id"]
-        yield records
+    while stored := batch(user_id, after):
+        after = stored[-1]["id"]
+        yield stored
 
 
 # --- names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted user are available

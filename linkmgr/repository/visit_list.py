@@ -69,9 +69,9 @@ def answers(user_id: int) -> Iterator[list[Row]]:
     for batch in in_batches(overlay.batch, user_id):
         for form in batch:
             after = 0
-            while records := _answers(user_id, form["id"], after):
-                after = records[-1]["id"]
-                yield records
+            while stored := _answers(user_id, form["id"], after):
+                after = stored[-1]["id"]
+                yield stored
 
 
 def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:

@@ -215,8 +215,8 @@ def statistics(totals: Row) -> Row:
 
 
 def stored_bytes(spool: str) -> int:
-    record = row("SELECT stored FROM visit_spools WHERE name = %(spool)s", spool=spool)
-    return int(record["stored"]) if record else 0
+    spooled = row("SELECT stored FROM visit_spools WHERE name = %(spool)s", spool=spool)
+    return int(spooled["stored"]) if spooled else 0
 
 
 def delete_spool(spool: str) -> None:
