@@ -109,19 +109,19 @@ def test_an_export_is_recognized_and_read(name: str) -> None:
     assert recognized
     assert recognized.name == source
     rows = read(content)
-    assert [(row.record, row.tags, row.created, row.clicks) for row in rows] == links
+    assert [(row.members, row.tags, row.created, row.clicks) for row in rows] == links
     assert [(row.number, row.problem, row.visits) for row in rows] == [(n + 1, None, []) for n in range(len(links))]
 
 
 def test_a_dump_of_yourls_has_links_and_visits() -> None:
     rows = sorted(read((FILES / "yourls.sql").read_bytes()), key=lambda row: row.is_visits)
-    assert [(row.record, row.created, row.clicks) for row in rows[:3]] == [
+    assert [(row.members, row.created, row.clicks) for row in rows[:3]] == [
         ({"url": SALE, "custom": "summer", "title": 'It\'s "Summer"; (sale), café\\'}, AT, 17),
         ({"url": JOBS, "custom": "jobs"}, NEXT_DAY, 0),
         ({"url": "https://example.com/blog", "custom": "blog", "title": "Blog"}, "2026-02-06 00:00:00", 3),
     ]
     linux, iphone = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", 'Mozilla/5.0 (iPhone; "x")'
-    assert [(row.record, row.visits, row.is_visits) for row in rows[3:]] == [
+    assert [(row.members, row.visits, row.is_visits) for row in rows[3:]] == [
         ({"custom": "summer"}, [RawVisit("2026-02-05 10:00:00", "", linux, "DE")], True),
         ({"custom": "summer"}, [RawVisit("2026-02-06 11:00:00", "https://news.example.net/?q=it's", iphone, "")], True),
     ]
@@ -130,7 +130,7 @@ def test_a_dump_of_yourls_has_links_and_visits() -> None:
 
 def test_a_password_that_the_source_keeps_secret_is_a_problem() -> None:
     open_link, secret = read((FILES / "kutt.json").read_bytes())
-    assert open_link.record == {
+    assert open_link.members == {
         "url": SALE, "custom": "summer", "domain": "s.example.org", "description": "Summer sale", "expiry": END,
     }  # fmt: skip
     assert (open_link.created, open_link.clicks) == (AT, 17)
@@ -139,7 +139,7 @@ def test_a_password_that_the_source_keeps_secret_is_a_problem() -> None:
     )
     assert secret.raw["target"] == "https://example.com/secret"
     mended = only(b"address,target,password\nsecret,https://example.com/secret,correct horse\n")
-    assert mended.record["password"] == "correct horse"
+    assert mended.members["password"] == "correct horse"
 
 
 @pytest.mark.parametrize("mark", ["$2a$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW", "true"])
@@ -164,12 +164,12 @@ def test_the_hash_of_a_password_is_not_a_password(mark: str) -> None:
 def test_a_password_of_any_type_is_kept_or_a_problem(password: str, stored: str | None) -> None:
     row = only(f'[{{"address": "secret", "target": "{SALE}", "password": {password}}}]'.encode())
     assert bool(row.problem) == (stored is None)
-    assert row.record.get("password", "") == (stored or "")
+    assert row.members.get("password", "") == (stored or "")
 
 
 @pytest.mark.parametrize("password", ["0", "1", "00"])
 def test_a_digit_in_a_csv_is_a_password(password: str) -> None:
-    assert only(f"target,address,password\n{SALE},secret,{password}\n".encode()).record["password"] == password
+    assert only(f"target,address,password\n{SALE},secret,{password}\n".encode()).members["password"] == password
 
 
 def test_links_that_the_source_has_banned_are_problems() -> None:
@@ -190,7 +190,7 @@ def test_our_own_csv_is_read_as_it_was_before_formulas_were_neutralized() -> Non
     assert recognized
     assert recognized.name == "linkmgr"
     row, secret = read(content)
-    assert row.record == {
+    assert row.members == {
         "url": SALE, "custom": "-summer", "domain": "go.example.org", "title": "=Summer, sale", "expiry": END,
         "description": "For the newsletter", "status": "private", "type": "direct",
         "geotarget": [{"location": "germany", "link": "https://example.de/sale"}],

@@ -80,7 +80,7 @@ class Endless(io.RawIOBase):
 def test_a_row_that_never_ends_is_not_held_in_memory(
     monkeypatch: pytest.MonkeyPatch, start: bytes, repeated: bytes
 ) -> None:
-    monkeypatch.setattr(text, "MAX_RECORD", 1 << 17)
+    monkeypatch.setattr(text, "MAX_ENTRY", 1 << 17)
     tracemalloc.start()
     try:
         for _ in islice(files.read(Endless(start, repeated)), 5):  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ def test_any_bytes_are_read_or_refused_wherever_the_pieces_end(parts: list[bytes
         assert message[0].isupper()
         assert message.endswith((".", ","))
     for row in rows:
-        assert (row.problem is None) == bool(row.record)
+        assert (row.problem is None) == bool(row.members)
         assert row.problem is None or row.problem.startswith(f"Row {row.number} ")
     with pytest.MonkeyPatch.context() as patch:  # rows that end anywhere in the pieces that are read
         patch.setattr(text, "CHUNK", 7)
@@ -217,4 +217,4 @@ def test_texts_of_visits_are_held_in_part() -> None:
     _, row = read(VALUES + log.encode())
     [visit] = row.visits
     assert visit.referrer.startswith("https://a.example/xxx")
-    assert max(map(len, (visit.referrer, visit.agent, row.record["custom"]))) == 2048
+    assert max(map(len, (visit.referrer, visit.agent, row.members["custom"]))) == 2048

@@ -22,7 +22,7 @@ def report(row: ImportRow, **mended: str) -> bytes:
 
 
 def content(row: ImportRow) -> tuple[Any, ...]:
-    return row.record, row.tags, row.created, row.clicks
+    return row.members, row.tags, row.created, row.clicks
 
 
 def as_json(**members: Any) -> bytes:
@@ -53,14 +53,14 @@ def test_a_row_of_json_that_failed_can_be_mended_and_sent_again(members: dict[st
 def test_members_of_objects_are_columns_of_their_own() -> None:
     row = only(as_json(**BASE, meta={"validUntil": "2027-01-01T00:00:00+00:00", "maxVisits": None}, other={}))
     assert row.raw == BASE | {"meta.validUntil": "2027-01-01T00:00:00+00:00", "meta.maxVisits": "", "other": "{}"}
-    assert row.record["expiry"] == END
+    assert row.members["expiry"] == END
 
 
 def test_a_cell_that_is_too_long_for_the_report_is_cut_and_says_so() -> None:
     _, row = read(orjson.dumps([BASE, BASE | {"title": "t" * 70_000, "other": "x"}]))
     assert (row.raw["title"][-8:], len(row.raw["title"]), row.raw["other"]) == ("t… [cut]", 5007, "x")
     assert only(report(row)).problem == "Row 1 has a 'title' that was cut in this report. Copy it from your file."
-    assert only(report(row, title="Sale")).record["title"] == "Sale"
+    assert only(report(row, title="Sale")).members["title"] == "Sale"
 
 
 def test_the_report_keeps_a_bounded_part_of_a_row() -> None:
@@ -82,8 +82,8 @@ def test_a_link_with_more_text_than_a_request_can_have_is_a_problem(members: dic
 
 def test_our_own_json_is_read_without_the_marks_of_a_csv() -> None:
     members = {"url": SALE, "alias": "summer", "uniqueclicks": 1, "metatitle": "'=x", "error": "none"}
-    assert only(as_json(**members)).record["metatitle"] == "'=x"
-    assert only(as_json(**BASE, title="'=x", error="none")).record["title"] == "'=x"
+    assert only(as_json(**members)).members["metatitle"] == "'=x"
+    assert only(as_json(**BASE, title="'=x", error="none")).members["title"] == "'=x"
 
 
 @pytest.mark.parametrize("name", ["[Q1] Sales", '["a"]', "[1]", "[", "{}"])
@@ -144,4 +144,4 @@ def test_failed_rows_that_cannot_be_read_now_are_an_error_response(
 def test_a_description_may_be_the_mark_of_a_removed_password() -> None:
     row = only(as_json(**BASE, description="[removed]", password="[removed]"))
     assert row.problem == "Row 1 has a 'password' that this report does not repeat. Fill it in, or leave it empty."
-    assert only(as_json(**BASE, description="[removed]")).record["description"] == "[removed]"
+    assert only(as_json(**BASE, description="[removed]")).members["description"] == "[removed]"

@@ -31,13 +31,13 @@ def test_all_links_and_visits_of_shlink_until_the_import_began_are_read(start_se
     requests = start_service(shlink)
     rows = read("shlink")
     links, visits = [row for row in rows if not row.is_visits], [row for row in rows if row.is_visits]
-    assert [row.record["custom"] for row in links] == [f"code{number}" for number in range(1, LINKS + 1)]
-    assert links[6].record == {
+    assert [row.members["custom"] for row in links] == [f"code{number}" for number in range(1, LINKS + 1)]
+    assert links[6].members == {
         "url": "https://example.com/7", "custom": "code7", "domain": "go.example.org", "expiry": "2027-01-01 00:00:00",
     }  # fmt: skip
     assert (links[6].tags, links[6].created, links[6].clicks) == (["news"], "2026-02-04 12:04:57", VISITS)
     assert rows.index(visits[0]) == 50
-    assert [row.record for row in visits] == [{"custom": "code7", "domain": "go.example.org"}] * 3
+    assert [row.members for row in visits] == [{"custom": "code7", "domain": "go.example.org"}] * 3
     raw = [visit for row in visits for visit in row.visits]
     assert len(set(raw)) == VISITS
     assert raw[:2] == [
@@ -76,7 +76,7 @@ def test_a_domain_that_is_no_text_is_not_asked_for_visits(start_service: Start) 
 def test_all_links_of_kutt_are_read(start_service: Start) -> None:
     requests = start_service(kutt)
     rows = read("kutt")
-    assert [row.record for row in rows] == [
+    assert [row.members for row in rows] == [
         {"url": f"https://example.com/{number}", "custom": f"code{number}"} for number in range(1, 121)
     ]
     assert [(row.created, row.clicks, row.visits) for row in rows[:1]] == [("2026-02-04 12:04:57", 1, [])]
@@ -86,8 +86,8 @@ def test_all_links_of_kutt_are_read(start_service: Start) -> None:
 def test_all_links_of_yourls_are_read_and_the_token_is_not_in_a_url(start_service: Start) -> None:
     requests = start_service(yourls)
     rows = read("yourls", f"http://{HOST}/yourls-api.php")
-    assert [row.record["custom"] for row in rows] == [f"code{number}" for number in range(1, 71)]
-    assert rows[0].record["title"] == "Title 1"
+    assert [row.members["custom"] for row in rows] == [f"code{number}" for number in range(1, 71)]
+    assert rows[0].members["title"] == "Title 1"
     assert (rows[69].clicks, rows[69].created) == (70, "2026-02-04 12:04:57")
     assert requests == ["/yourls-api.php"]
 
@@ -102,8 +102,8 @@ def test_all_links_of_all_groups_of_bitly_are_read(start_service: Start) -> None
     start_service(bitly, host=BITLY)
     rows = read("bitly", "")
     aliases = [f"{group}-{number}" for group in ("Ba1", "Bb2") for number in range(60)]
-    assert [row.record["custom"] for row in rows] == aliases
-    assert rows[0].record == {"url": "https://example.com/0", "custom": "Ba1-0", "domain": "bit.ly"}
+    assert [row.members["custom"] for row in rows] == aliases
+    assert rows[0].members == {"url": "https://example.com/0", "custom": "Ba1-0", "domain": "bit.ly"}
     assert (rows[0].created, rows[0].clicks) == ("2026-06-01 08:30:00", None)
 
 
@@ -124,7 +124,7 @@ def test_a_token_of_bitly_goes_to_bitly_only(start_service: Start) -> None:
 def test_the_path_of_the_api_may_be_part_of_the_address(start_service: Start, address: str) -> None:
     start_service(shlink)
     if address:
-        assert read("shlink", address)[0].record["custom"] == "code1"
+        assert read("shlink", address)[0].members["custom"] == "code1"
     else:
         assert failure("shlink", "").message == "Send the address of the service, such as https://s.example.org."
 
@@ -204,7 +204,7 @@ def test_a_malformed_link_of_a_service_is_a_problem_and_reading_goes_on(start_se
 def test_a_yourls_that_ignores_the_start_of_a_page_ends(start_service: Start) -> None:
     links = {f"link_{number}": {"shorturl": "a", "url": "https://example.com"} for number in range(50)}
     requests = start_service(lambda *_: {"links": links, "stats": {"total_links": "100"}})
-    assert {row.record["custom"] for row in read("yourls")} == {"a"}
+    assert {row.members["custom"] for row in read("yourls")} == {"a"}
     assert len(requests) == 3
 
 
@@ -229,4 +229,4 @@ def test_links_that_others_deleted_meanwhile_have_moved_are_read(start_service: 
         return answer
 
     start_service(pages)
-    assert {row.record["custom"] for row in read("kutt")} >= {f"code{number}" for number in numbers}
+    assert {row.members["custom"] for row in read("kutt")} >= {f"code{number}" for number in numbers}

@@ -29,24 +29,24 @@ def test_a_word_for_null_is_no_value_in_any_source_and_format(word: str, columns
         "\n".join(["\t".join(values), "\t".join(values.values())]).encode(),
     ):
         row = only(file, mapping=mapping)
-        assert (row.record, row.tags, row.created, row.clicks, row.problem) == (expected.record, [], None, None, None)
-    assert "domain" not in expected.record
+        assert (row.members, row.tags, row.created, row.clicks, row.problem) == (expected.members, [], None, None, None)
+    assert "domain" not in expected.members
 
 
 def test_a_table_that_was_exported_with_words_for_null_locks_no_link() -> None:
     rows = read((FILES / "null_words_kutt_table.csv").read_bytes())
-    assert [(row.record, row.clicks) for row in rows] == [
+    assert [(row.members, row.clicks) for row in rows] == [
         ({"url": f"https://example.com/{alias}", "custom": alias}, 3) for alias in ("kutta", "kuttb", "kuttc")
     ]
 
 
 def test_an_alias_of_a_service_and_texts_of_our_own_exports_may_be_such_a_word() -> None:
-    assert only(b"target,address\nhttps://example.com,nil\n").record["custom"] == "nil"
+    assert only(b"target,address\nhttps://example.com,nil\n").members["custom"] == "nil"
     sql = b"INSERT INTO yourls_url VALUES ('null','https://example.com','NULL','2026-01-01','',1);"
-    assert only(sql).record == {"url": "https://example.com", "custom": "null"}
+    assert only(sql).members == {"url": "https://example.com", "custom": "null"}
     own = only(b"alias,custom,longurl,metatitle,uniqueclicks,channels\nnone,none,https://example.com,None,0,nil\n")
-    assert (own.record["custom"], own.record["metatitle"], own.tags) == ("none", "None", ["nil"])
-    assert only(b"longurl,alias\nhttps://example.com,NULL\n", mapping={"url": "longurl"}).record == {
+    assert (own.members["custom"], own.members["metatitle"], own.tags) == ("none", "None", ["nil"])
+    assert only(b"longurl,alias\nhttps://example.com,NULL\n", mapping={"url": "longurl"}).members == {
         "url": "https://example.com"
     }
 
@@ -97,7 +97,7 @@ def test_a_link_that_is_not_open_at_its_source_does_not_become_one(
     row = only(json.dumps([link | members]).encode())
     assert row.problem == (problem and f"Row 1 {problem}")
     assert row.code == ("import_inactive" if problem else "invalid")
-    assert bool(row.record) == (problem is None)
+    assert bool(row.members) == (problem is None)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_files_with_links_that_have_ended_or_not_begun(file: str, states: list[s
 
 def test_targets_for_devices_and_countries_of_dub_are_kept() -> None:
     row = only((FILES / "dub_card_off.json").read_bytes())
-    assert row.record["devicetarget"] == [
+    assert row.members["devicetarget"] == [
         {"device": device, "link": "https://apps.apple.com/x"} for device in ("iphone", "ipad")
     ]
-    assert row.record["geotarget"] == [{"location": "DE", "link": "https://example.de/"}]
+    assert row.members["geotarget"] == [{"location": "DE", "link": "https://example.de/"}]
 
 
 def test_the_preview_and_the_report_say_why_a_link_does_not_come_alive(alice: Client, run_import: Import) -> None:
@@ -142,4 +142,4 @@ def test_targets_of_dub_are_those_of_a_link(alice: Client, run_import: Import) -
 
 
 def test_an_expiry_keeps_that_a_link_has_expired() -> None:
-    assert only(f"target,address,expired,expire_in\n{SALE},a,true,{END}\n".encode()).record["expiry"] == END
+    assert only(f"target,address,expired,expire_in\n{SALE},a,true,{END}\n".encode()).members["expiry"] == END

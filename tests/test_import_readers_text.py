@@ -110,7 +110,9 @@ def test_each_row_becomes_a_link_or_a_problem(content: bytes, expected: list[str
     rows = read(content)
     prefixes = [f"Row {number} " for number in range(1, len(rows) + 1)]
     assert [row.number for row in rows] == [*range(1, len(rows) + 1)]
-    told = [(row.problem or row.record["title"]).removeprefix(start) for row, start in zip(rows, prefixes, strict=True)]
+    told = [
+        (row.problem or row.members["title"]).removeprefix(start) for row, start in zip(rows, prefixes, strict=True)
+    ]
     assert told == expected
 
 
@@ -131,7 +133,7 @@ def test_a_preview_has_only_rows_that_the_first_bytes_have_as_a_whole(pack: Call
     content = pack(lines(*(LINK + b"," + cell + b"," for cell in cells)))
     rows = files.first_rows(content[:HEAD], "", {}, 10)
     assert len(rows) in range(2, 8)
-    assert [row.record["title"].encode() for row in rows] == cells[: len(rows)]
+    assert [row.members["title"].encode() for row in rows] == cells[: len(rows)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
@@ -157,7 +159,7 @@ def test_encodings_and_line_ends_are_recognized(encoding: str, end: str) -> None
 )
 def test_json_may_have_several_shapes(content: bytes) -> None:
     for text in (content, content.decode("utf-8-sig").encode("utf-16")):
-        assert [row.record["url"] for row in read(text)] == ["https://example.com/1", "https://example.com/2"]
+        assert [row.members["url"] for row in read(text)] == ["https://example.com/1", "https://example.com/2"]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_tables_are_recognized_by_their_columns() -> None:
     create = b"CREATE TABLE t (\n keyword varchar(9),\n url text,\n KEY x (url)\n);\nINSERT INTO t VALUES ('b','https://example.com');"
     other = b"INSERT INTO other VALUES ('c','d');INSERT INTO `x_options` (`keyword`) VALUES ('e');"
     rows = read(b"SET NAMES utf8;" + other + columns + create + other)
-    assert [(row.record["custom"], row.clicks) for row in rows] == [("a", 3), ("b", None)]
+    assert [(row.members["custom"], row.clicks) for row in rows] == [("a", 3), ("b", None)]
 
 
 def test_columns_may_repeat_or_lack_a_name() -> None:
@@ -232,7 +234,7 @@ def test_a_message_names_a_bounded_number_of_columns() -> None:
 def test_a_value_of_another_form_is_a_problem(column: str, cell: str, message: str) -> None:
     row = only(f"longUrl,shortCode,{column}\nhttps://example.com,summer,{cell}\n".encode())
     assert (row.problem or "").startswith(message)
-    assert row.record == {}
+    assert row.members == {}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +257,7 @@ def test_times_become_utc(text: str, utc: str | None) -> None:
     row = only(f'longUrl,shortCode,createdAt,validUntil\nhttps://example.com,summer,"{text}","{text}"\n'.encode())
     assert row.created == utc
     end = "2024-01-31 23:59:59" if text == "2024-01-31" else utc
-    assert row.record.get("expiry") == end
+    assert row.members.get("expiry") == end
 
 
 @pytest.mark.parametrize(
@@ -308,16 +310,16 @@ def test_a_quotation_mark_that_takes_in_rows_is_a_problem() -> None:
     swallowed = lines(LINK + b',"open,', b'https://example.com,b,ends with ",', LINK + b",c,")
     first, last = read(swallowed)
     assert first.problem == "Row 1 has a quotation mark that takes in the rows behind it. Double it, or remove it."
-    assert last.record["title"] == "c"
+    assert last.members["title"] == "c"
     assert titles(lines(LINK + b',"see, for more,\nhttps://example.com/a",', LINK + b",c,"))[1:] == ["c"]
 
 
 def test_each_short_url_of_bitly_becomes_a_link() -> None:
     rows = read((FILES / "bitly_backhalves_and_deleted.json").read_bytes())
-    names = [(row.number, row.record.get("domain"), row.record.get("custom")) for row in rows]
+    names = [(row.number, row.members.get("domain"), row.members.get("custom")) for row in rows]
     assert names == [(1, "go.example.org", "SummerB"), (2, "go.example.org", "SummerB2"),
                      (3, "go.example.org", "3AbCdEf"), (4, None, None)]  # fmt: skip
-    assert {row.record["url"] for row in rows[:3]} == {"https://example.com/bitly2"}
+    assert {row.members["url"] for row in rows[:3]} == {"https://example.com/bitly2"}
     assert (rows[3].problem or "").startswith("Row 2 is deleted")
     reported = [{row.raw[name] for name in ("id", "link", "custom_bitlinks")} for row in rows[:3]]
     assert reported == [{f"https://go.example.org/{alias}"} for alias in ("SummerB", "SummerB2", "3AbCdEf")]

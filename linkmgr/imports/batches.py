@@ -49,9 +49,9 @@ def _packed(details: Row, rows: list[ImportRow]) -> Row:
     }
 
 
-def _unpack(user_id: int, records: list[Row]) -> Iterator[ImportRow]:
-    for record in records:
-        for values in json.loads(keys.unseal(user_id, record["content"])):
+def _unpack(user_id: int, stored: list[Row]) -> Iterator[ImportRow]:
+    for packed in stored:
+        for values in json.loads(keys.unseal(user_id, packed["content"])):
             row = ImportRow(*values)
             yield row._replace(visits=[RawVisit(*raw) for raw in row.visits]) if row.visits else row
 
@@ -121,7 +121,7 @@ class Batch:
         kept, left = list[Row](), {"failed": failed, "skipped": skipped}
         self.kept_bytes = 0
         for row, outcome in self.outcomes:
-            record: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.result == "made"}
+            kept_row: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.result == "made"}
             if outcome.code and left[outcome.result] > 0:
                 raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
                 report = {"raw": raw, "code": outcome.code, "message": outcome.message}
@@ -129,7 +129,7 @@ class Batch:
                 if self.kept_bytes + size <= max_bytes:
                     left[outcome.result] -= 1
                     self.kept_bytes += size
-                    record |= report
-            if "code" in record or outcome.id is not None:
-                kept.append(record)
+                    kept_row |= report
+            if "code" in kept_row or outcome.id is not None:
+                kept.append(kept_row)
         return kept

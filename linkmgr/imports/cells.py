@@ -1,4 +1,4 @@
-"""Values of a record: as text, by normalized name, and as columns of the report of failed rows."""
+"""Values of an entry: as text, by normalized name, and as columns of the report of failed rows."""
 
 import re
 from collections.abc import Container, Iterator, Mapping
@@ -65,11 +65,11 @@ def first_text(value: list[Any]) -> str | None:
     return next((text for text in value if isinstance(text, str)), None)
 
 
-def expand(record: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, Any]:
+def expand(entry: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, Any]:
     """Return the values by name, and those of objects by names such as `meta.validUntil`. Objects in the columns
     `nested` remain."""
     values: dict[str, Any] = {}
-    for name, value in record.items():
+    for name, value in entry.items():
         # Each member repeats the name.
         if value and isinstance(value, dict) and len(name) <= MAX_NAME and normalize(name) not in nested:
             values |= {f"{name}.{inner}": inside for inner, inside in value.items()}

@@ -83,7 +83,9 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
         return Sent(outcome=Outcome("failed", None, row.code, row.problem))
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
-    body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
+    body: Row = {
+        "custom" if name == "alias" else name: value for name, value in row.members.items() if name != "domain"
+    }
     if not body.get("channel"):  # an import adds links to channels, and removes them from none
         body.pop("channel", None)
     names = body.keys() & {"title", "metatitle"}
@@ -97,7 +99,7 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
     except AppError as error:
         columns = mapping_of(BY_NAME.get(source), [*row.raw]) | dict(mapping or {})
         return Sent(outcome=failure(_with_columns(error, columns)))
-    if "alias" in row.record and "custom" in link:
+    if "alias" in row.members and "custom" in link:
         link["alias"] = link.pop("custom")
         del body["custom"]
     if row.created:

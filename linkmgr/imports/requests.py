@@ -18,7 +18,7 @@ from linkmgr.repository import imports
 SOURCES = (*sorted(BY_NAME), reading.SOURCE)
 PREVIEW_ROWS = 10
 _NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of its rows that failed."
-_MAX_SHOWN = 300  # characters of the names of columns in a message
+_MAX_QUOTED = 300  # characters of the names of columns in a message
 
 
 class Service(NamedTuple):
@@ -102,7 +102,7 @@ def delete(user_id: int, import_id: int) -> bool:
 
 def _require_known(file: File) -> None:
     if not (file.source or "url" in file.mapping):
-        raise AppError("import_unrecognized", columns=", ".join(file.columns)[:_MAX_SHOWN] or "none")
+        raise AppError("import_unrecognized", columns=", ".join(file.columns)[:_MAX_QUOTED] or "none")
 
 
 def preview(user_id: int, origin: File | Service) -> Row:
@@ -134,7 +134,7 @@ def _notes(origin: File | Service) -> list[str]:
     if "custom" not in origin.mapping:
         notes.append("No column of aliases was found: each link gets a new one. Name it as custom in the mapping.")
     if ignored := values.ignored_columns(BY_NAME.get(origin.source), origin.mapping, origin.columns):
-        notes.append(f"These columns are ignored: {', '.join(ignored)[:_MAX_SHOWN]}.")
+        notes.append(f"These columns are ignored: {', '.join(ignored)[:_MAX_QUOTED]}.")
     return notes
 
 
@@ -151,7 +151,7 @@ def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
 def _describe(row: ImportRow, sent: Sent) -> Row:
     return {
         "number": row.number,
-        "link": {name: str(value) for name, value in (sent.body or row.record).items() if name != "password"},
+        "link": {name: str(value) for name, value in (sent.body or row.members).items() if name != "password"},
         "channels": row.channels,
         "created": row.created,
         "clicks": row.clicks,

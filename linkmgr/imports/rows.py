@@ -38,7 +38,7 @@ class ImportRow(NamedTuple):
     number: int  # the row in the source, from 1; a header line is not counted
     # Members of the body of POST /api/url/add, with a generated alias as `alias`; of visits only the alias, and the
     # domain if the link has one; or the members of the line
-    record: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     tags: list[str] = []  # names of channels
     created: str | None = None  # UTC, such as 2024-01-31 10:00:00
     clicks: int | None = None  # total of the source, including those clicks that follow as raw visits
@@ -55,7 +55,7 @@ class ImportRow(NamedTuple):
 
     @property
     def host(self) -> str:
-        domain = str(self.record.get("domain") or "").strip().lower()
+        domain = str(self.members.get("domain") or "").strip().lower()
         try:
             return urlsplit(domain if "://" in domain else f"//{domain}").hostname or ""
         except ValueError:
@@ -76,9 +76,9 @@ class ImportRow(NamedTuple):
         """Return the name in the source, to which other rows refer, a digest of a row that could not be read, or ""."""
         if self.problem:  # a service may send it again
             return blake2b(repr(self.raw).encode(errors="surrogatepass"), digest_size=16).hexdigest()
-        if isinstance(number := self.record.get("id"), int):
+        if isinstance(number := self.members.get("id"), int):
             return str(number)[:MAX_NAME]
-        alias = self.record.get("custom") or self.record.get("alias")
+        alias = self.members.get("custom") or self.members.get("alias")
         return f"{self.host}/{alias}"[:MAX_NAME] if alias else ""
 
 

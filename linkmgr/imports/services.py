@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from linkmgr.errors import AppError
-from linkmgr.imports.files.json_file import to_record
+from linkmgr.imports.files.json_file import to_entry
 from linkmgr.imports.rows import ImportRow, RawVisit, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME
 from linkmgr.imports.values import Converter, visit
@@ -55,7 +55,7 @@ class Service(ABC):
 
     def rows(self, page: Page, number: int) -> list[ImportRow]:
         rows = [
-            [row] if isinstance(row, ImportRow) else self._converter.rows(n, to_record(row, str(row)))
+            [row] if isinstance(row, ImportRow) else self._converter.rows(n, to_entry(row, str(row)))
             for n, row in enumerate(page.rows, number)
         ]
         return [row._replace(number=n) for n, row in enumerate(chain.from_iterable(rows), number)]
@@ -234,8 +234,8 @@ class _Shlink(Service):
             members, more = [], False
         readable = [raw for member in members if (raw := _visit(member))]
         waiting = [[code, domain, number + 1], *others] if more and readable else [*others]
-        record = {"custom": code} | ({"domain": domain} if domain else {})
-        rows = [ImportRow(0, record, visits=readable, file="visits")] if readable else []
+        link = {"custom": code} | ({"domain": domain} if domain else {})
+        rows = [ImportRow(0, link, visits=readable, file="visits")] if readable else []
         return self._page(rows, next_links, began, expected, waiting)
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool, int]:

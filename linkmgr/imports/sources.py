@@ -1,6 +1,6 @@
 """Columns of the exports of other services, in the words of their documentation.
 
-Names are compared without case, spaces and punctuation. `a.b` is the member b of the member a of a JSON record.
+Names are compared without case, spaces and punctuation. `a.b` is the member b of the member a of a JSON object.
 """
 
 import re

@@ -9,7 +9,7 @@ import orjson
 
 from linkmgr.imports import cells, figures, states
 from linkmgr.imports.cells import Cells, as_text
-from linkmgr.imports.files.text import Record
+from linkmgr.imports.files.text import Entry
 from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, Inactive, RawVisit, Unreadable
 from linkmgr.imports.sources import ANY_SEPARATOR, Columns, Source, normalize
 
@@ -59,7 +59,7 @@ def ignored_columns(source: Source | None, mapping: Mapping[str, str], columns: 
 
 
 class Converter:
-    """Converts records of one source. `columns` are the normalized columns of each member, the best first."""
+    """Converts entries of one source. `columns` are the normalized columns of each member, the best first."""
 
     def __init__(self, source: Source | None, columns: Columns, target_column: str, *, is_csv: bool = False) -> None:
         self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
@@ -72,21 +72,21 @@ class Converter:
         self._card = source.card if source else ""
         self._short_urls = source.short_urls if source else ()
 
-    def rows(self, number: int, record: Record) -> list[ImportRow]:
+    def rows(self, number: int, entry: Entry) -> list[ImportRow]:
         """Return a link, and one for each other short URL that the source has for it. Their clicks are those of the
         first. The report of each names its own short URL only."""
-        row = self.row(number, record)
+        row = self.row(number, entry)
         if row.problem or not self._short_urls:
             return [row]
-        own = {name: row.record.get(name) for name in ("domain", "custom")}
-        others = [members for members in self._names(record.values) if members != own][:_MAX_NAMES]
+        own = {name: row.members.get(name) for name in ("domain", "custom")}
+        others = [members for members in self._names(entry.values) if members != own][:_MAX_NAMES]
         if not others:
             return [row]
         first = row._replace(raw=self._named(row.raw, own)) if own["domain"] else row
         return [
             first,
             *(
-                row._replace(record=row.record | members, clicks=None, raw=self._named(row.raw, members))
+                row._replace(members=row.members | members, clicks=None, raw=self._named(row.raw, members))
                 for members in others
             ),
         ]
@@ -102,20 +102,20 @@ class Converter:
         pairs = dict.fromkeys(split_short_url(text.strip()) for text in texts if isinstance(text, str))
         return [{"domain": host, "custom": alias} for host, alias in pairs if host and alias]
 
-    def row(self, number: int, record: Record) -> ImportRow:
+    def row(self, number: int, entry: Entry) -> ImportRow:
         row = ImportRow(number)
         try:
-            values = cells.expand(record.values, self._nested)
+            values = cells.expand(entry.values, self._nested)
             # The numbers 0 and 1 of JSON say whether there is a password. As texts, they are one.
             marks = {name: bool(value) for name, value in values.items() if value in (0, 1)}
             values |= {name: mark for name, mark in marks.items() if normalize(name) in self._secret}
             texts = cells.columns(values, self._plain)
             row = row._replace(raw=cells.report(texts, self._secret))
-            if record.problem:
+            if entry.problem:
                 words = " ".join((*texts, *row.raw.values()))
                 if cells.is_secret(words) or self._secret.intersection(map(normalize, texts)):
                     row = ImportRow(number)  # cells may be in other columns than theirs
-                raise Unreadable(record.problem)
+                raise Unreadable(entry.problem)
             if any("\0" in text or "\\u0000" in text for text in row.raw.values()):
                 raise Unreadable("contains a NUL character. Remove it.")
             return self._convert(row, Cells(texts, has_words_for_null=not self._is_own))
@@ -124,32 +124,32 @@ class Converter:
             return row._replace(problem=f"Row {number} {problem}", raw=raw, code=problem.code)
 
     def _convert(self, row: ImportRow, values: Cells) -> ImportRow:
-        members = {member: self._value(member, values) for member in self._columns}
-        record: dict[str, Any] = {member: text for member in LINK_MEMBERS if (text := members.get(member))}
-        clicks = self._clicks(members.get("clicks", ""), values)
-        if not record.get("url"):
+        texts = {member: self._value(member, values) for member in self._columns}
+        members: dict[str, Any] = {member: text for member in LINK_MEMBERS if (text := texts.get(member))}
+        clicks = self._clicks(texts.get("clicks", ""), values)
+        if not members.get("url"):
             raise Unreadable(f"has no target. Fill in '{self._target_column}', or leave the row out.")
         may_be_json = not (self._is_own and self._is_csv) or _ERROR in values
-        tags = tags_of(members.get("tags", ""), self._separators, may_be_json=may_be_json)
-        if sum(map(len, (*record.values(), *tags))) > cells.MAX_TEXT:
+        tags = tags_of(texts.get("tags", ""), self._separators, may_be_json=may_be_json)
+        if sum(map(len, (*members.values(), *tags))) > cells.MAX_TEXT:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
-        if expiry := figures.time(record.pop("expiry", ""), "an expiry", end_of_day=True):
-            record["expiry"] = expiry
+        if expiry := figures.time(members.pop("expiry", ""), "an expiry", end_of_day=True):
+            members["expiry"] = expiry
         if self._card and not states.is_true(values.text(self._card)):
-            record = {member: text for member, text in record.items() if not member.startswith("meta")}
+            members = {member: text for member, text in members.items() if not member.startswith("meta")}
         states.check(values, clicks, has_expiry=bool(expiry))
-        self._split_alias(record)
-        if self._is_own and "custom" in values and not values.word("custom") and "custom" in record:
-            record["alias"] = record.pop("custom")  # generated, as our own exports say
-        _check_password(record, has_password=states.has_password(values))
+        self._split_alias(members)
+        if self._is_own and "custom" in values and not values.word("custom") and "custom" in members:
+            members["alias"] = members.pop("custom")  # generated, as our own exports say
+        _check_password(members, has_password=states.has_password(values))
         for member in NESTED:
-            if member in record:
-                record[member] = _nested(member, record[member])
-        _add_devices(record, values)
+            if member in members:
+                members[member] = _nested(member, members[member])
+        _add_devices(members, values)
         return row._replace(
-            record=record,
+            members=members,
             tags=tags,
-            created=figures.time(members.get("created", ""), "a creation date", end_of_day=False),
+            created=figures.time(texts.get("created", ""), "a creation date", end_of_day=False),
             clicks=clicks,
         )
 
@@ -178,29 +178,29 @@ class Converter:
         imported = figures.count(values.text("importedclicks")) if self._is_own else None
         return clicks if imported is None else (clicks or 0) + imported
 
-    def _split_alias(self, record: dict[str, Any]) -> None:
-        if host := split_short_url(record.get("domain", ""))[0]:
-            record["domain"] = host
-        if "custom" not in record:
+    def _split_alias(self, members: dict[str, Any]) -> None:
+        if host := split_short_url(members.get("domain", ""))[0]:
+            members["domain"] = host
+        if "custom" not in members:
             return
-        host, record["custom"] = split_short_url(record["custom"])
+        host, members["custom"] = split_short_url(members["custom"])
         if host:
-            record.setdefault("domain", host)
-        if not record["custom"]:
-            del record["custom"]
+            members.setdefault("domain", host)
+        if not members["custom"]:
+            del members["custom"]
 
 
-def _check_password(record: dict[str, Any], *, has_password: bool) -> None:
+def _check_password(members: dict[str, Any], *, has_password: bool) -> None:
     """Refuse a link whose password is unknown, because everybody could open it."""
-    password = record.pop("password", "")
+    password = members.pop("password", "")
     is_mark = password.lower() in ("", "true", "false")
     if not is_mark and not _HASH.fullmatch(password):
-        record["password"] = password
+        members["password"] = password
     elif not is_mark or password.lower() == "true" or has_password:
         raise Inactive("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
 
 
-def _add_devices(record: dict[str, Any], values: Cells) -> None:
+def _add_devices(members: dict[str, Any], values: Cells) -> None:
     targets = [
         {"device": device, "link": values.text(column)}
         for column, devices in _DEVICES.items()
@@ -208,7 +208,7 @@ def _add_devices(record: dict[str, Any], values: Cells) -> None:
         if values.text(column).startswith(("http://", "https://"))
     ]
     if targets:
-        record["devicetarget"] = [*record.get("devicetarget", []), *targets]
+        members["devicetarget"] = [*members.get("devicetarget", []), *targets]
 
 
 def _nested(member: str, text: str) -> Any:
@@ -246,8 +246,8 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
     )
 
 
-def visit_row(number: int, record: Record) -> ImportRow:
-    values = record.values
+def visit_row(number: int, entry: Entry) -> ImportRow:
+    values = entry.values
     members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
     try:
         raw = visit(*(values.get(name) for name in members))

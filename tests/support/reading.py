@@ -22,7 +22,7 @@ def read(content: bytes, **options: Any) -> list[ImportRow]:
 
 
 def titles(content: bytes) -> list[Any]:
-    return [row.record.get("title") for row in read(content)]
+    return [row.members.get("title") for row in read(content)]
 
 
 def only(content: bytes, **options: Any) -> ImportRow:

@@ -19,7 +19,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.imports.account.export import FILES
 from linkmgr.imports.files import text
-from linkmgr.imports.files.csv_file import csv_records
+from linkmgr.imports.files.csv_file import csv_entries
 from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import normalize
 
@@ -106,9 +106,9 @@ def _read_csv(stream: IO[bytes]) -> Iterator[ImportRow | None]:
     number = 0
     try:
         with text.open_text(stream) as file:
-            for record in csv_records(file):
-                number += record is not None
-                yield record and _mended(number, record)
+            for entry in csv_entries(file):
+                number += entry is not None
+                yield entry and _mended(number, entry)
     except Unreadable as problem:
         raise ReadError(f"Row {number + 1} {problem}") from None
 
@@ -121,10 +121,10 @@ def _row(line: str, number: int, file: str, where: str) -> ImportRow:
         return ImportRow(number, raw=_raw(f"{file}.jsonl", line.strip()), problem=problem, file=file)
 
 
-def _mended(number: int, record: text.Record) -> ImportRow:
-    values = {normalize(name): value for name, value in record.values.items()}
+def _mended(number: int, entry: text.Entry) -> ImportRow:
+    values = {normalize(name): value for name, value in entry.values.items()}
     name, line = values.get("file", ""), values.get("line", "")
-    file, problem = name.strip().removesuffix(".jsonl"), record.problem and f"Row {number} {record.problem}"
+    file, problem = name.strip().removesuffix(".jsonl"), entry.problem and f"Row {number} {entry.problem}"
     if file not in _MENDED:
         problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
     if problem:
@@ -137,7 +137,7 @@ def _raw(file: str, line: str) -> dict[str, str]:
 
 
 def report(row: ImportRow) -> dict[str, str]:
-    record = {name: value for name, value in row.record.items() if name != "password"}
+    record = {name: value for name, value in row.members.items() if name != "password"}
     line = json.dumps(record, ensure_ascii=False)
     if len(line) > _MAX_LINE and "image" in record:  # a logo, which can be added later
         line = json.dumps(record | {"image": None}, ensure_ascii=False)
@@ -145,9 +145,9 @@ def report(row: ImportRow) -> dict[str, str]:
 
 
 def _shown(row: ImportRow) -> ImportRow:
-    record, date, clicks = row.record, row.record.get("date"), row.record.get("clicks")
+    record, date, clicks = row.members, row.members.get("date"), row.members.get("clicks")
     return row._replace(
-        record={name: str(record.get(name) or "") for name in ("url", "custom", "title")},
+        members={name: str(record.get(name) or "") for name in ("url", "custom", "title")},
         created=date if isinstance(date, str) else None,
         clicks=clicks if isinstance(clicks, int) and clicks >= 0 else None,
     )

@@ -65,7 +65,7 @@ class Lines(Batch):
         try:
             if links.own_hosts(self.user_id, [row]):
                 raise AppError("domain_taken")
-            self._check = prove_domain(self.user_id, load(Domain.creates(), row.record))
+            self._check = prove_domain(self.user_id, load(Domain.creates(), row.members))
         except (AppError, psycopg2.IntegrityError) as error:
             failure(error)  # raises an error after which the batch is repeated
             self._check = error if isinstance(error, AppError) else from_constraint(error)
@@ -89,21 +89,21 @@ class Lines(Batch):
         and sent again."""
         file = rows[0].file
         for member, targets in _REFERENCES.get(file, {}).items():
-            sent = [row.record.get(member) for row in rows]
+            sent = [row.members.get(member) for row in rows]
             lists = [value if isinstance(value, list) else [value] for value in sent]
             names = [name for names in lists for name in names]
             ids = {name: n for target in targets for name, n in self._ids(target, names, made=file in _OF_MADE).items()}
             for row, values in zip(rows, lists, strict=True):
                 own = [ids[str(name)] for name in values if str(name) in ids]
-                if member in row.record:
-                    row.record[member] = own if member in ("pixels", "channel") else next(iter(own), 0)
+                if member in row.members:
+                    row.members[member] = own if member in ("pixels", "channel") else next(iter(own), 0)
         if file == "links":
-            types = [str(row.record.get("type")) for row in rows]
+            types = [str(row.members.get("type")) for row in rows]
             splash = self._ids("splash", types)
             overlays = self._ids("overlays", [name.removeprefix("overlay-") for name in types])
             for row in rows:
-                if "type" in row.record:
-                    row.record["type"] = _type(row.record["type"], splash, overlays)
+                if "type" in row.members:
+                    row.members["type"] = _type(row.members["type"], splash, overlays)
 
     def _ids(self, file: str, names: list[Any], *, made: bool = False) -> dict[str, int]:
         """Return the ids of rows by their ids in the source. With `made`, only of those that this import made."""
@@ -120,11 +120,11 @@ class Lines(Batch):
         special = {"domains": self._create_domain, "qr": self._create_code, "bio": _create_bio}
         create = special.get(file) or RESOURCES[file].add
         members = (_KEYS[file],) if file in _KEYS else tuple(RESOURCES[file].resource.creates()().fields)
-        keys = [tuple(str(row.record.get(member)) for member in members) for row in rows]
+        keys = [tuple(str(row.members.get(member)) for member in members) for row in rows]
         existing = self._existing(file, members, keys)
         for row, key in zip(rows, keys, strict=True):
             outcome = skipped(existing[key]) if key in existing else self._add(row, create)
-            if file == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.record.get("custom"):
+            if file == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.members.get("custom"):
                 outcome = self._add(row, create, alias=None)
             if outcome.result == "made" and outcome.id:
                 existing[key] = outcome.id
@@ -142,11 +142,11 @@ class Lines(Batch):
         }
 
     def _add(self, row: ImportRow, create: Callable[[int, Row], int], **members: Any) -> Outcome:
-        record = {name: value for name, value in row.record.items() if name not in ("id", "date")} | members
+        record = {name: value for name, value in row.members.items() if name not in ("id", "date")} | members
         try:
             with undoable():
                 row_id = create(self.user_id, record)
-                if created := _time_of(row.record):
+                if created := _time_of(row.members):
                     imported.set_created(self.user_id, _TABLES[row.file], row_id, created)
                 for channel_id in record.get("channel", ()):
                     channels.assign(self.user_id, channel_id, row_id, type=row.file)
@@ -183,23 +183,23 @@ class Lines(Batch):
 
     def _logos(self, rows: list[ImportRow]) -> None:
         for row in rows:
-            if qr_id := row.record.get("id"):
+            if qr_id := row.members.get("id"):
                 try:
-                    imported.set_logo(self.user_id, qr_id, logos.decode(row.record.get("image")))
+                    imported.set_logo(self.user_id, qr_id, logos.decode(row.members.get("image")))
                 except AppError as error:
                     self.outcomes.append((row, failure(error)))
 
     def _answers(self, rows: list[ImportRow]) -> None:
         answers: list[Row] = []
         for row in rows:
-            overlay, answer = row.record.get("overlay"), row.record.get("answer")
+            overlay, answer = row.members.get("overlay"), row.members.get("answer")
             if not overlay or not isinstance(answer, dict):
                 continue
             if len(orjson.dumps(answer)) > MAX_ANSWER:
                 error = invalid(f"answer must be at most {MAX_ANSWER >> 10} KiB", "too_long")
                 self.outcomes.append((row, failure(error)))
             else:
-                answers.append({"overlay": overlay, "answer": answer, "date": _time_of(row.record)})
+                answers.append({"overlay": overlay, "answer": answer, "date": _time_of(row.members)})
         if answers:
             imported.add_answers(self.user_id, answers)
 
@@ -209,18 +209,18 @@ class Lines(Batch):
         hosts = links.own_hosts(self.user_id, rows)
         sent = [links.check(_to_link(row), hosts) for row in rows]
         for row, link in zip(rows, sent, strict=True):
-            _add_stored(row.record, link)
+            _add_stored(row.members, link)
         self.store_links(rows, sent)
 
     def _visits(self, rows: list[ImportRow]) -> None:
         for row in rows:
-            tracked_id = row.record.get("target")
-            if tracked_id and (visit := visits.restore(self.user_id, tracked_id, row.record)):
+            tracked_id = row.members.get("target")
+            if tracked_id and (visit := visits.restore(self.user_id, tracked_id, row.members)):
                 self.visits.append(visit)
 
 
 def _to_link(row: ImportRow) -> ImportRow:
-    record = row.record
+    record = row.members
     link = {name: record[name] for name in record.keys() & _LINK}
     link |= {"domain": record.get("domain"), "custom" if record.get("custom") else "alias": record.get("alias")}
     clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))

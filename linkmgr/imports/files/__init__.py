@@ -7,19 +7,19 @@ from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.imports.cells import expand
 from linkmgr.imports.files import text
-from linkmgr.imports.files.csv_file import csv_records, read_header
+from linkmgr.imports.files.csv_file import csv_entries, read_header
 from linkmgr.imports.files.json_file import first_objects, has_array, json_elements, json_lines
-from linkmgr.imports.files.sql_file import LINKS, is_visit, sql_records
-from linkmgr.imports.files.text import Head, Record
+from linkmgr.imports.files.sql_file import LINKS, is_visit, sql_entries
+from linkmgr.imports.files.text import Entry, Head
 from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.imports.values import Converter, visit_row
 
 _SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
-_READERS: dict[str, Callable[[TextIO], Iterator[Record | None]]] = {
-    "csv": csv_records, "json": json_elements, "jsonl": json_lines, "sql": sql_records,
+_READERS: dict[str, Callable[[TextIO], Iterator[Entry | None]]] = {
+    "csv": csv_entries, "json": json_elements, "jsonl": json_lines, "sql": sql_entries,
 }  # fmt: skip
-_MAX_SHOWN = 50  # columns of a file in a message, and characters of each
+_MAX_QUOTED = 50  # columns of a file in a message, and characters of each
 
 
 class Form(NamedTuple):
@@ -59,9 +59,9 @@ def _recognize_json(head: Head) -> Form:
     return _json_form("json", elements)
 
 
-def _json_form(file_format: str, records: list[dict[str, Any]]) -> Form:
-    columns = dict.fromkeys(name for record in records for name in record)
-    source = recognize_source({name for record in records for name in expand(record)})
+def _json_form(file_format: str, objects: list[dict[str, Any]]) -> Form:
+    columns = dict.fromkeys(name for members in objects for name in members)
+    source = recognize_source({name for members in objects for name in expand(members)})
     return Form(file_format, [*columns], source)
 
 
@@ -87,20 +87,20 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
         if normalize(column) not in columns.get(member, ()):
             columns[member] = (normalize(column),)
     if form.format == "csv" and not set(map(normalize, form.columns)) & set(columns.get("url", ())):
-        names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
+        names = ", ".join(f"'{column[:_MAX_QUOTED]}'" for column in form.columns[:_MAX_QUOTED])
         raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
     target = (form.mapping | dict(mapping)).get("url", "url")
     converter = Converter(form.source, columns, target, is_csv=form.format == "csv")
     number = count = 0
     try:
         with text.open_text(stream) as file:
-            for record in _READERS[form.format](file):
-                count += record is not None
-                if record is None:
+            for entry in _READERS[form.format](file):
+                count += entry is not None
+                if entry is None:
                     yield None
                     continue
-                is_link = form.format != "sql" or not is_visit(record.values)
-                for row in converter.rows(count, record) if is_link else [visit_row(count, record)]:
+                is_link = form.format != "sql" or not is_visit(entry.values)
+                for row in converter.rows(count, entry) if is_link else [visit_row(count, entry)]:
                     number += 1
                     yield row if row.number == number else row._replace(number=number)
     except Unreadable as problem:

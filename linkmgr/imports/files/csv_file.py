@@ -1,4 +1,4 @@
-"""Records of a CSV file."""
+"""Entries of a CSV file."""
 
 import csv
 import re
@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TextIO
 
 from linkmgr.imports.files import text
-from linkmgr.imports.files.text import MAX_COLUMNS, Record
+from linkmgr.imports.files.text import MAX_COLUMNS, Entry
 from linkmgr.imports.rows import ReadError, Unreadable
 
 DELIMITERS = ",;\t|"
@@ -21,17 +21,17 @@ _URL = re.compile(r"\w+://\S+")
 _FEW = 2  # delimiters; with fewer, a line of a text may look like a row
 _MAX_EXTRA = 2  # cells behind the last column, which are shown with the problem
 
-csv.field_size_limit(text.MAX_RECORD)
+csv.field_size_limit(text.MAX_ENTRY)
 
 
-def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
+def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
     size = 0
 
     def bounded() -> Iterator[str]:
         nonlocal size
         for line in lines:
             size += len(line)
-            if size > text.MAX_RECORD:
+            if size > text.MAX_ENTRY:
                 raise Unreadable(_TOO_LONG)
             yield line
         if size:
@@ -43,9 +43,9 @@ def _records(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
 
 
 def _literal(lines: Iterator[str]) -> Iterator[str]:
-    """Quote the cells of each line of a tab-separated file that is a record: mysql --batch writes quotation marks as
+    """Quote the cells of each line of a tab-separated file that is a row: mysql --batch writes quotation marks as
     they are, and line breaks, tabs and backslashes with a backslash. A quotation mark may remain open in a line if the
-    next one is no record."""
+    next one is no row."""
     number, is_open, following = 0, False, ""
     for line in chain(lines, ("",)):
         previous, following = following, line
@@ -95,16 +95,16 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
         raise ReadError("The file is empty.")
     delimiter = delimiter or _delimiter_of(line)
     lines = chain([line], lines)
-    records = _records(_literal(lines) if delimiter == "\t" else lines, delimiter)
+    rows = _rows(_literal(lines) if delimiter == "\t" else lines, delimiter)
     try:
-        cells = next(records)
+        cells = next(rows)
     except Unreadable as problem:
         raise ReadError(f"The first line {problem}") from None
     if any("\0" in cell for cell in cells):
         raise ReadError("This is not a text file. Import a CSV, JSON or SQL file.")
     if len(cells) > MAX_COLUMNS:
         raise ReadError(f"The first line has more than {MAX_COLUMNS} columns. Leave out those that links do not need.")
-    return _distinct(cells), records
+    return _distinct(cells), rows
 
 
 def _delimiter_of(line: str) -> str:
@@ -122,15 +122,15 @@ def _distinct(cells: list[str]) -> list[str]:
     return names
 
 
-def csv_records(file: TextIO) -> Iterator[Record | None]:
-    """Yield the records behind the header, and None for each line that is empty."""
-    columns, records = read_header(text.lines(file))
+def csv_entries(file: TextIO) -> Iterator[Entry | None]:
+    """Yield the entries behind the header, and None for each line that is empty."""
+    columns, rows = read_header(text.lines(file))
     names = [*columns, *(f"column {len(columns) + number}" for number in range(1, _MAX_EXTRA + 1))]
-    for cells in records:
+    for cells in rows:
         if any(map(str.strip, cells[len(columns) :])):
             problem = f"has {len(cells)} columns, but the first line has {len(columns)}. Quote the cells."
-            yield Record(dict(zip(names, cells, strict=False)), problem)
+            yield Entry(dict(zip(names, cells, strict=False)), problem)
         elif _takes_in_rows(cells):
-            yield Record(dict(zip(names, cells, strict=False)), _TAKES_IN)
+            yield Entry(dict(zip(names, cells, strict=False)), _TAKES_IN)
         else:
-            yield Record(dict(zip(columns, cells, strict=False))) if any(map(str.strip, cells)) else None
+            yield Entry(dict(zip(columns, cells, strict=False))) if any(map(str.strip, cells)) else None

@@ -1,4 +1,4 @@
-"""Records of a JSON file: an array of objects, or one object on each line."""
+"""Entries of a JSON file: an array of objects, or one object on each line."""
 
 import io
 import json
@@ -9,10 +9,10 @@ from typing import Any, TextIO
 import orjson
 
 from linkmgr.imports.files import text
-from linkmgr.imports.files.text import HEAD, Buffer, Head, Record, mended
+from linkmgr.imports.files.text import HEAD, Buffer, Entry, Head, mended
 from linkmgr.imports.rows import ReadError, Unreadable
 
-_MAX_SHOWN = 500  # characters of a malformed record
+_MAX_QUOTED = 500  # characters of a malformed entry
 _GAP = re.compile(r"[ \t\r\n,]*")
 # Up to the array at the top, or the first one of objects, which is not part of a string.
 _ARRAY = re.compile(r'\s*+\[|(?:[^"\[]++|"(?:[^"\\]++|\\.)*+"|\[(?!\s*+\{))*+\[', re.DOTALL)
@@ -20,26 +20,26 @@ _MALFORMED = "is not valid JSON, is incomplete, or is longer than 2 MiB. Correct
 _decode = json.JSONDecoder().raw_decode
 
 
-def parse(text: str) -> Record:
-    shown = mended(text.strip())
+def parse(text: str) -> Entry:
+    quoted = mended(text.strip())
     try:
-        return to_record(orjson.loads(shown), shown)
+        return to_entry(orjson.loads(quoted), quoted)
     except orjson.JSONDecodeError:
-        return Record({"row": shown[:_MAX_SHOWN]}, "is not valid JSON.")
+        return Entry({"row": quoted[:_MAX_QUOTED]}, "is not valid JSON.")
 
 
-def to_record(value: Any, shown: str) -> Record:
+def to_entry(value: Any, quoted: str) -> Entry:
     if isinstance(value, dict):
-        return Record(value)
-    return Record({"row": shown[:_MAX_SHOWN]}, "is not a JSON object with the members of a link.")
+        return Entry(value)
+    return Entry({"row": quoted[:_MAX_QUOTED]}, "is not a JSON object with the members of a link.")
 
 
-def json_lines(file: TextIO) -> Iterator[Record | None]:
+def json_lines(file: TextIO) -> Iterator[Entry | None]:
     for line in text.lines(file):
         yield parse(line) if line.strip() else None
 
 
-def json_elements(file: TextIO) -> Iterator[Record | None]:
+def json_elements(file: TextIO) -> Iterator[Entry | None]:
     """Yield the elements of an array, and None after each piece of the file."""
     buffer = Buffer(file)
     while buffer.waiting < HEAD and not buffer.ended:
@@ -79,12 +79,10 @@ def has_array(text: str) -> bool:
     return _ARRAY.match(text) is not None
 
 
-def first_objects(read: Callable[[TextIO], Iterator[Record | None]], head: Head) -> list[dict[str, Any]]:
+def first_objects(read: Callable[[TextIO], Iterator[Entry | None]], head: Head) -> list[dict[str, Any]]:
     objects = list[dict[str, Any]]()
     try:
-        objects += (
-            record.values for record in read(io.StringIO(head.text, newline="")) if record and not record.problem
-        )
+        objects += (entry.values for entry in read(io.StringIO(head.text, newline="")) if entry and not entry.problem)
     except (ReadError, Unreadable) as error:
         if head.is_whole and isinstance(error, ReadError):
             raise

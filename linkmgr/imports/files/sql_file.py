@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Record, mended
+from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Entry, mended
 from linkmgr.imports.rows import ReadError, Unreadable
 
 _FLAGS = re.DOTALL | re.IGNORECASE
@@ -34,7 +34,7 @@ _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", 
 _KEYS = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
 _MALFORMED = "is no row of values, is incomplete, or is longer than 2 MiB. Correct the file."
 _TOO_LONG = "The SQL file has a text of more than 2 MiB. Export only yourls_url and yourls_log."
-_MAX_SHOWN = 500  # characters of a malformed row
+_MAX_QUOTED = 500  # characters of a malformed row
 _MAX_STATEMENT = 1 << 16  # characters of a statement before its rows
 _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
 
@@ -68,7 +68,7 @@ def _lexemes(buffer: Buffer) -> Iterator[str | None]:
             yield None if lexeme[0].startswith(("--", "#", "/*")) else lexeme[0]
 
 
-def sql_records(file: TextIO) -> Iterator[Record | None]:
+def sql_entries(file: TextIO) -> Iterator[Entry | None]:
     buffer, tables, statement = Buffer(file), dict[str, list[str]](), ""
     for lexeme in _lexemes(buffer):
         if lexeme is None:
@@ -101,7 +101,7 @@ def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
     return columns if _is_wanted(columns) else None
 
 
-def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Record | None]:
+def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Entry | None]:
     is_row = True
     while is_row:
         values, end = _values(buffer)
@@ -113,10 +113,10 @@ def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Record | None]:
         if not end or not following:
             raise Unreadable(_MALFORMED)
         if len(values) == len(columns):
-            yield Record(dict[str, Any](zip(columns, values, strict=True)))
+            yield Entry(dict[str, Any](zip(columns, values, strict=True)))
         else:
-            shown = mended(buffer.text[buffer.at : end][:_MAX_SHOWN])
-            yield Record({"row": f"({shown}"}, f"has {len(values)} values instead of {len(columns)}.")
+            quoted = mended(buffer.text[buffer.at : end][:_MAX_QUOTED])
+            yield Entry({"row": f"({quoted}"}, f"has {len(values)} values instead of {len(columns)}.")
         buffer.at, is_row = following.end(), bool(following[1])
 
 

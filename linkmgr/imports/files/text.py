@@ -11,7 +11,7 @@ from linkmgr.imports.rows import ReadError, Unreadable
 
 HEAD = 1 << 16  # bytes from which a file is recognized, and that a preview reads
 CHUNK = 1 << 16  # characters that are read at a time
-MAX_RECORD = 2 << 20  # characters of a row; the logo of an exported QR code has at most 1 MiB, in base64
+MAX_ENTRY = 2 << 20  # characters of a row; the logo of an exported QR code has at most 1 MiB, in base64
 MAX_COLUMNS = 500
 MAX_UNPACKED = 1 << 30
 MAX_RATIO = 250  # texts of links reach about 50
@@ -23,7 +23,7 @@ _DAMAGED = "The gzip file is damaged. Pack it again, or send it unpacked."
 _INCOMPLETE = "The gzip file is incomplete. Send the whole file."
 
 
-class Record(NamedTuple):
+class Entry(NamedTuple):
     """A row of a file before it is converted."""
 
     values: dict[str, Any]  # columns of the source
@@ -114,8 +114,8 @@ def check_ratio(packed: int, unpacked: int, name: str) -> None:
 
 def lines(text: TextIO) -> Iterator[str]:
     """Yield the lines with their ends (CR, LF or CRLF). One that is too long ends the file."""
-    for number, line in enumerate(iter(lambda: text.readline(MAX_RECORD + 1), ""), 1):
-        if len(line) > MAX_RECORD:
+    for number, line in enumerate(iter(lambda: text.readline(MAX_ENTRY + 1), ""), 1):
+        if len(line) > MAX_ENTRY:
             raise ReadError(f"Line {number} is longer than 2 MiB. Correct the file.")
         yield line if line.isascii() else mended(line)
 
@@ -132,7 +132,7 @@ class Buffer:
 
     def grow(self, problem: ReadError | Unreadable) -> None:
         """Read on. Raise `problem` if a row does not end in as many characters as a row may have."""
-        if self.waiting > MAX_RECORD:
+        if self.waiting > MAX_ENTRY:
             raise problem
         piece = self._file.read(CHUNK)
         self.ended = not piece
