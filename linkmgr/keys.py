@@ -25,7 +25,7 @@ from linkmgr.settings import this_app
 PREFIX = "linkmgr_"  # lets secret scanners recognize a key
 SCOPED_PREFIX = "lmk_"
 SCOPED_PATTERN = f"{SCOPED_PREFIX}[0-9A-Za-z]{{36}}"
-SHOWN = len(SCOPED_PREFIX) + 4  # the characters of a scoped key that lists show
+VISIBLE = len(SCOPED_PREFIX) + 4  # the characters of a scoped key that lists show
 _BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM, _CHECK = 30, 6  # characters
 

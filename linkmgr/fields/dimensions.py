@@ -36,7 +36,7 @@ class AnyText:
     def restored(self, text: str) -> str:
         return text
 
-    def shown(self, label: str) -> str:
+    def displayed(self, label: str) -> str:
         return label or UNKNOWN
 
 
@@ -92,8 +92,8 @@ class Countries(AnyText):
     def restored(self, text: str) -> str:
         return text if text in _COUNTRIES else _FIRST_NAMES.get(text.lower(), UNKNOWN)
 
-    def shown(self, label: str) -> str:
-        return f"{label} ({_CODES[label]})" if label in _CODES else super().shown(label)
+    def displayed(self, label: str) -> str:
+        return f"{label} ({_CODES[label]})" if label in _CODES else super().displayed(label)
 
 
 def _form(value: str) -> str:

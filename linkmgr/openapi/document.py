@@ -63,9 +63,9 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
             noun = name.removesuffix("_id")
             yield _parameter("path", name, f"The id of the {nouns.get(noun, noun)}.", ID, required=True)
     for name, parameter in stated.query.items():
-        is_array, shown = parameter.json["type"] == "array", stated.shown.get(name)
+        is_array, value = parameter.json["type"] == "array", stated.shown.get(name)
         separated = {"style": "form", "explode": False} if is_array else {}
-        example = {"example": shown.split(",") if is_array else shown} if shown else {}
+        example = {"example": value.split(",") if is_array else value} if value else {}
         yield _parameter("query", name, parameter.about, parameter.json, **separated, **example)
     if route.method in conditional_writes.METHODS:
         yield ref(idempotency.HEADER, "parameters")

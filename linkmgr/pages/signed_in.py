@@ -86,6 +86,6 @@ def from_control(text: str) -> str:
     return text
 
 
-def shown_time(text: str) -> str:
+def displayed_time(text: str) -> str:
     """Return the UTC time of a control that shows this one: the first of both, if the clock is set back."""
     return from_control(to_control(text))

@@ -114,7 +114,7 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def _stored(secret: str) -> Row:
-    return {"prefix": secret[: keys.SHOWN], "digest": keys.digest(secret)}
+    return {"prefix": secret[: keys.VISIBLE], "digest": keys.digest(secret)}
 
 
 def _accepted(user_id: int, key_id: int, changed: Row | None) -> Row:

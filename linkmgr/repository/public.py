@@ -154,7 +154,7 @@ def random_link(host: str | None, slug: str) -> Row:
 
 
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row:
-    shown = row(
+    stored = row(
         """
         SELECT c.id, c.name, u.username, u.suspended = 'all' AS disabled
           FROM campaigns c
@@ -168,7 +168,7 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
         slug=slug,
         campaign_id=campaign_id,
     )
-    return required(_enabled(shown), "campaign_missing")
+    return required(_enabled(stored), "campaign_missing")
 
 
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:

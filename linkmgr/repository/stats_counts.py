@@ -27,7 +27,7 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
         counts AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
                    CASE WHEN %(by_target)s THEN coalesce(tracked_id::text, label)
-                        WHEN %(shown)s THEN label ELSE '' END COLLATE "C" AS a,
+                        WHEN %(labeled)s THEN label ELSE '' END COLLATE "C" AS a,
                    sum(visits) AS clicks
               FROM (SELECT NULL::bigint AS tracked_id, at, label, visits
                       FROM owners,

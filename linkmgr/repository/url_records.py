@@ -140,7 +140,7 @@ def batch(user_id: int, after: int) -> list[Row]:
         after=after,
         limit=BATCH,
     )
-    shown = ("clicks", "uniqueclicks", "channels", *STORED)
+    copied = ("clicks", "uniqueclicks", "channels", *STORED)
     for link in links:
         link["related"] = link["related"] or _UNRELATED | {"domain": link["domain"]}
-    return [_to_members(link) | {name: link[name] for name in shown} for link in links]
+    return [_to_members(link) | {name: link[name] for name in copied} for link in links]

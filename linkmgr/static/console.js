@@ -140,10 +140,10 @@ for (const form of document.querySelectorAll("form:has(.group), #form")) {
       const response = await fetch(form.action, { method: "POST", body, signal: loading.signal });
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of page.querySelectorAll(".live [id], summary [id]")) {
-        const shown = document.getElementById(part.id);
-        if (!shown || shown.outerHTML === part.outerHTML) continue;
-        if (part.matches("iframe")) shown.srcdoc = part.srcdoc;
-        else shown.replaceChildren(...part.childNodes);
+        const current = document.getElementById(part.id);
+        if (!current || current.outerHTML === part.outerHTML) continue;
+        if (part.matches("iframe")) current.srcdoc = part.srcdoc;
+        else current.replaceChildren(...part.childNodes);
       }
     } catch {
       // The next change tries again.
@@ -197,12 +197,12 @@ for (const events of document.querySelectorAll("[data-events]")) {
 // A chart says the figures of the bucket below the pointer or a finger, and with the arrow keys those of the next one.
 for (const plot of document.querySelectorAll("[data-plot]")) {
   const marks = [...plot.querySelectorAll(".mark")], output = document.getElementById(plot.dataset.plot);
-  let shown = marks.length;
+  let active = marks.length;
   const show = (number) => {
-    marks[shown]?.classList.remove("shown");
-    shown = Math.min(Math.max(number, 0), marks.length - 1);
-    marks[shown].classList.add("shown");
-    output.textContent = marks[shown].querySelector("title").textContent;
+    marks[active]?.classList.remove("active");
+    active = Math.min(Math.max(number, 0), marks.length - 1);
+    marks[active].classList.add("active");
+    output.textContent = marks[active].querySelector("title").textContent;
   };
   for (const name of ["pointerdown", "pointermove"])
     plot.addEventListener(name, ({ clientX }) => {
@@ -213,7 +213,7 @@ for (const plot of document.querySelectorAll("[data-plot]")) {
     const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
     if (!step) return;
     event.preventDefault();
-    show(shown + step);
+    show(active + step);
   });
 }
 

@@ -137,7 +137,7 @@ def _count_rollups(count: _Count) -> list[Row]:
         count.owner,
         dimension=dimension,
         by_target=dimension == "target",
-        shown=dimension in query.dimensions,
+        labeled=dimension in query.dimensions,
         included=label_filter and label_filter.included,
         excluded=label_filter and label_filter.excluded,
         **_params(count),
@@ -172,12 +172,12 @@ def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
     nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None}
     ranked, names = _ranked(count, counted), count.query.dimensions
-    shown = [
+    labeled = [
         (labels, {name: int(label) if name == "target" else label for name, label in zip(names, labels, strict=False)})
         for labels in ranked
     ]
     for number, period in enumerate(count.times.periods, 1):
-        for labels, members in shown:
+        for labels, members in labeled:
             row = numbers.get((number, *labels), nothing)
             clicks, visitors = row["clicks"], row["visitors"]
             yield {"number": number, "time": period.label, **members, "clicks": clicks, "visitors": visitors}

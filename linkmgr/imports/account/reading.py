@@ -81,7 +81,7 @@ def read(stream: IO[bytes], files: Iterable[str] = FILES) -> Iterator[ImportRow 
 
 
 def first_rows(stream: IO[bytes], limit: int) -> list[ImportRow]:
-    return [_shown(row) for row in islice(read(stream, ["links"]), 10 * limit) if row][:limit]
+    return [_previewed(row) for row in islice(read(stream, ["links"]), 10 * limit) if row][:limit]
 
 
 def _read_zip(archive: zipfile.ZipFile, files: Iterable[str]) -> Iterator[ImportRow | None]:
@@ -144,7 +144,7 @@ def report(row: ImportRow) -> dict[str, str]:
     return row.raw or {"file": f"{row.file}.jsonl", "line": line[:_MAX_LINE]}
 
 
-def _shown(row: ImportRow) -> ImportRow:
+def _previewed(row: ImportRow) -> ImportRow:
     record, date, clicks = row.members, row.members.get("date"), row.members.get("clicks")
     return row._replace(
         members={name: str(record.get(name) or "") for name in ("url", "custom", "title")},

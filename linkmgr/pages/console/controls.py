@@ -1,5 +1,5 @@
 """The controls of forms. The type and the bounds of a field decide what a browser offers for it, how its value is read
-from a form, how a stored value is shown, and whether it was changed.
+from a form, a stored value as it would be typed, and whether it was changed.
 
 Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of two controls.
 """
@@ -123,7 +123,7 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
     return value
 
 
-def shown(field: Any, value: Any) -> Any:
+def as_typed(field: Any, value: Any) -> Any:
     """Return a stored value as `read` returns it from a form that was left as it was."""
     match field:
         case Networks():
@@ -151,6 +151,6 @@ def kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
             pairs = zip(typed, stored, strict=False)
             return [kept(*pair, one_line=True) for pair in pairs] + typed[len(stored) :]
         case str(), str():
-            shown = lines(stored)
-            return stored if typed == (shown.replace("\n", "") if one_line else shown) else typed
+            text = lines(stored)
+            return stored if typed == (text.replace("\n", "") if one_line else text) else typed
     return typed

@@ -46,7 +46,7 @@ class Form(ABC):
     list_template, template = "console/list.html", "console/form.html"
     after = EDIT  # shows a stored row: its PAGE, its form, or the LIST
     noun = ""  # that of the resource by default
-    shown_once = "secret"  # the member of a new row that `show_secret` shows
+    revealed = "secret"  # of a new row, for `show_secret`
     consequence = ""  # what a delete does to others; `{name}` is that member of the row
     typed = ""  # the member of the row that must be typed before a delete
     unique: tuple[str, ...] = ()  # members that a duplicate leaves out
@@ -81,7 +81,7 @@ class Form(ABC):
         return {}
 
     def show_secret(self, row: Row) -> ResponseReturnValue:
-        """Show what is shown of a new row only once: its member `shown_once`."""
+        """Show the `revealed` of a new row, which no other page has."""
         raise NotImplementedError(row)
 
     def __init__(self, resource: type[Resource], noun: str) -> None:
@@ -106,7 +106,7 @@ class Form(ABC):
         }
 
     def from_row(self, row: Row) -> Row:
-        return {name: controls.shown(field, row.get(name)) for name, field in self.resource.controls().items()}
+        return {name: controls.as_typed(field, row.get(name)) for name, field in self.resource.controls().items()}
 
     def changes(self, record: Row, stored: Row) -> Row:
         fields = self.resource.updates()().fields
@@ -167,7 +167,7 @@ class Form(ABC):
         frame.flash_with_warnings(
             f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.resource.labels()
         )
-        if self.shown_once in added:  # shown in this response, so that no URL of the browser's history shows it
+        if self.revealed in added:  # shown in this response, so that no URL of the browser's history shows it
             return self.show_secret(added)
         return redirect(self.url("page", added), code=303)
 
@@ -202,7 +202,7 @@ class Form(ABC):
     def _typed(self, stored: Row) -> Row:
         record = {name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
         for name, member in self.resource.creates()().fields.items():
-            if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.shown_time(stored[name]):
+            if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.displayed_time(stored[name]):
                 record[name] = stored[name]
         return record
 

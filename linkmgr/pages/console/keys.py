@@ -53,7 +53,7 @@ class KeyForm(StoredForm):
         "and do nothing else."
     )
     consequence = "Programs that use it stop working at once."
-    shown_once = "key"
+    revealed = "key"
 
     def check(self, _members: Row) -> dict[str, str]:
         return password_problem()  # a key gives lasting access

@@ -98,15 +98,15 @@ def _custom(now: datetime) -> Period | None:
     span = checked(Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None))
     name = f"{first:%b %-d}" + (f", {first.year}" if first.year != last.year else "")
     query = {"from": first.isoformat(), "to": last.isoformat()}
-    return _shown(span, f"the period {name} to {last:%b %-d, %Y}", query, now)
+    return _period(span, f"the period {name} to {last:%b %-d, %Y}", query, now)
 
 
 def named(period: str, now: datetime) -> Period:
     span = parse_range(g.zone, now, since=None, until=None, period=period)
-    return _shown(span, PERIODS[period][1], {"period": period}, now)
+    return _period(span, PERIODS[period][1], {"period": period}, now)
 
 
-def _shown(span: Range, name: str, query: dict[str, str], now: datetime) -> Period:
+def _period(span: Range, name: str, query: dict[str, str], now: datetime) -> Period:
     assert span.since
     days = round((span.until - span.since) / timedelta(days=1))
     units = [unit for unit, (least, most) in _UNITS.items() if least <= days <= most]
@@ -170,11 +170,11 @@ def numbers(subject: str, row_id: int) -> Row:
     selected: Row = {subject: row_id} | period.query
     rows, chart, _ = count(period, subject=subject, row_id=row_id, dimensions=BY_NAME, limit=_TOP)
     label_counts = Counter(row["dimension"] for row in rows if row["label"] not in ("", UNKNOWN))
-    shown = {d.name: d.title for d in DIMENSIONS if label_counts[d.name] >= d.least}
+    headings = {d.name: d.title for d in DIMENSIONS if label_counts[d.name] >= d.least}
     return {
         "chart": chart,
         "totals": {row["label"]: row["clicks"] for row in rows if row["dimension"] == "total"},
-        "tables": tables(rows, shown, partial(labeled, selected), selected),
+        "tables": tables(rows, headings, partial(labeled, selected), selected),
         "period": period,
     }
 
@@ -198,7 +198,7 @@ def noun_of(subject: str) -> str:
 
 
 def label(dimension: str, text: str) -> str:
-    return BY_NAME[dimension].labels.shown(text) if dimension in BY_NAME else text or UNKNOWN
+    return BY_NAME[dimension].labels.displayed(text) if dimension in BY_NAME else text or UNKNOWN
 
 
 def labeled(query: Row, row: Row) -> Row:

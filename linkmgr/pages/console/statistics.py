@@ -115,15 +115,15 @@ def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
 @bp.get("/statistics")
 def statistics() -> ResponseReturnValue:
     selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
-    shown: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
-    shown |= {"dimensions": TITLES | _TARGETS, "label_of": periods.label}
+    values: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
+    values |= {"dimensions": TITLES | _TARGETS, "label_of": periods.label}
     try:
         name, (by_label, *over_time) = _count(selection)
     except AppError as error:
         if error.code != "invalid":
             raise
         chips = _chips(selection, "Selected")
-        return render_template("console/statistics.html", problem=_TOO_OLD, chips=chips, **shown), 400
+        return render_template("console/statistics.html", problem=_TOO_OLD, chips=chips, **values), 400
     rows = [selection.with_name(row, by_label.names) for row in by_label.rows]
     rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
     if query_text("format") == "csv":
@@ -141,7 +141,7 @@ def statistics() -> ResponseReturnValue:
         largest=rows[0]["clicks"] if rows else 1,
         has_visitors=by_label.totals.get("visitors") is not None,
         is_cut=by_label.meta["truncated"],
-        **shown,
+        **values,
     )
 
 
