@@ -83,7 +83,7 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "api_keys": BODY,
     "bios": ("64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (octet_length(links"),
     "channel_items": FIXED,
-    "deliveries": ("1000 characters of the response each", "linkmgr/outbound/webhooks.py", "MAX_KEPT = 1000"),
+    "deliveries": ("1000 characters of the response each", "linkmgr/outbound/sender.py", "MAX_KEPT = 1000"),
     "events": ("256 MiB", f"{REPOSITORY}/outbox.py", "MAX_BYTES = 256 << 20"),
     "idempotency_keys": ("32 MiB", f"{REPOSITORY}/idempotency.py", "MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20"),
     "import_rows": ("3 GiB waiting, 16 MiB failed", f"{REPOSITORY}/import_rows.py", "MAX_ERROR_BYTES = 16 << 20"),

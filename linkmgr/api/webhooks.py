@@ -10,7 +10,7 @@ from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import PAGING, Parameter, paging, query_choice
 from linkmgr.fields.times import iso
-from linkmgr.outbound.webhooks import new_secret
+from linkmgr.outbound.sender import new_secret
 from linkmgr.repository import outbox, webhooks
 from linkmgr.request import scopes
 from linkmgr.resources import shapes

@@ -14,7 +14,7 @@ from linkmgr.db.background import Background
 from linkmgr.db.statements import Row
 from linkmgr.events import records
 from linkmgr.fields.times import iso
-from linkmgr.outbound.webhooks import Message, Response, Sender
+from linkmgr.outbound.sender import Message, Response, Sender
 from linkmgr.repository import deliveries, outbox
 
 # Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks specification.

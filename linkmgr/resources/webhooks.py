@@ -11,7 +11,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Url
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.outbound.webhooks import is_refused, new_secret
+from linkmgr.outbound.sender import is_refused, new_secret
 from linkmgr.repository import webhooks
 from linkmgr.request import request as web_request
 from linkmgr.resources.resource import Resource, Stored, Words, created, row_id

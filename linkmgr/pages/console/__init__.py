@@ -9,7 +9,7 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     keys,
     link_list,
     links,
-    overlays,
+    overlay,
     pixels,
     qr,
     splash,

@@ -12,7 +12,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number, query_id
 from linkmgr.fields.times import iso
-from linkmgr.outbound.webhooks import new_secret
+from linkmgr.outbound.sender import new_secret
 from linkmgr.pages.console.controls import FormData, to_number
 from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
 from linkmgr.pages.console.frame import bp
