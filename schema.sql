@@ -378,7 +378,7 @@ CREATE TABLE campaigns (
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
 
--- A `plain` link was created from a URL alone, which then returns the same link to the restricted key that created it,
+-- A `url_only` link was created from a URL alone, which then returns the same link to the restricted key that created it,
 -- or to all other callers. `locations`, `devices` and `languages` map a lower-case name to a URL.
 CREATE TABLE links (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
@@ -387,7 +387,7 @@ CREATE TABLE links (
     domain_id       bigint,
     alias           text        NOT NULL,
     custom          boolean     NOT NULL DEFAULT false,  -- the user chose the alias
-    plain           boolean     NOT NULL DEFAULT false,
+    url_only        boolean     NOT NULL DEFAULT false,
     url             text        NOT NULL,
     title           text        NOT NULL DEFAULT '',  -- in lists: `metatitle` unless the user chose another one
     metatitle       text        NOT NULL DEFAULT '',  -- that visitors see
@@ -415,7 +415,7 @@ CREATE TABLE links (
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- Lists read the unique index on (user_id, id). A link of a URL alone is in no other index than this one, the primary
 -- key and that of the search.
-CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE plain;
+CREATE UNIQUE INDEX url_only_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE url_only;
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;  -- public lists, rotators, deletion
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion, lists of keys with `domains`
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;  -- deletion
@@ -931,7 +931,7 @@ CREATE INDEX ON import_rows (import_id, file, name);
 CREATE TABLE webhooks (
     LIKE resources INCLUDING ALL,
     name                text        NOT NULL,
-    url                 text        NOT NULL DEFAULT '',  -- without one it only records events for GET /api/events
+    url                 text        NOT NULL DEFAULT '',  -- without one it only keeps events for GET /api/events
     events              text[]      NOT NULL,
     campaign_id         bigint,
     channel_id          bigint,

@@ -181,7 +181,7 @@ def test_a_url_without_an_alias_is_imported_once_with_its_first_clicks(
     for clicks, expected in ((7, ("done", 1, 1, 0, 0, 0)), (9, ("done", 1, 0, 0, 1, 0))):
         file = json.dumps({"url": "https://example.com/", "clicks": clicks}).encode()
         assert counts(run_import(alice, file, "?source=linkmgr")) == expected
-    assert sql("SELECT imported_clicks, plain FROM links") == [{"imported_clicks": 7, "plain": True}]
+    assert sql("SELECT imported_clicks, url_only FROM links") == [{"imported_clicks": 7, "url_only": True}]
 
 
 def test_skip_keeps_own_links_and_fails_for_those_of_others(

@@ -78,12 +78,12 @@ def expand(entry: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, A
     return values
 
 
-def columns(values: Mapping[str, Any], plain: Container[str] = ()) -> dict[str, str]:
-    """Return the values as cells of a CSV. Of a list in one of the columns `plain`, the first text counts."""
+def columns(values: Mapping[str, Any], of_text: Container[str] = ()) -> dict[str, str]:
+    """Return the values as cells of a CSV. Of a list in one of the columns `of_text`, the first text counts."""
     return {
         name: value
         if isinstance(value, str)
-        else as_text(first_text(value) if isinstance(value, list) and normalize(name) in plain else value)
+        else as_text(first_text(value) if isinstance(value, list) and normalize(name) in of_text else value)
         for name, value in values.items()
     }
 

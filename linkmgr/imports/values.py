@@ -64,7 +64,7 @@ class Converter:
     def __init__(self, source: Source | None, columns: Columns, target_column: str, *, is_csv: bool = False) -> None:
         self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
         self._nested = {name for member in NESTED for name in columns.get(member, ())}
-        self._plain = {name for member in columns if member not in (*NESTED, "tags") for name in columns[member]}
+        self._of_text = {name for member in columns if member not in (*NESTED, "tags") for name in columns[member]}
         self._secret = set(columns.get("password", ()))
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
@@ -109,7 +109,7 @@ class Converter:
             # The numbers 0 and 1 of JSON say whether there is a password. As texts, they are one.
             marks = {name: bool(value) for name, value in values.items() if value in (0, 1)}
             values |= {name: mark for name, mark in marks.items() if normalize(name) in self._secret}
-            texts = cells.columns(values, self._plain)
+            texts = cells.columns(values, self._of_text)
             row = row._replace(raw=cells.report(texts, self._secret))
             if entry.problem:
                 words = " ".join((*texts, *row.raw.values()))

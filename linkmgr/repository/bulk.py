@@ -20,7 +20,7 @@ from linkmgr.repository.tables import release
 MAX_LINKS = 1000  # of one statement
 _MAX_TRIES = 4
 _SPARES = 16  # aliases in place of generated ones that are in use
-_PLAIN = {"url", "hosts", "imported_clicks"}
+_URL_ONLY = {"url", "hosts", "imported_clicks"}
 
 
 def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
@@ -33,19 +33,19 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
 
     - `created`: the time at which the link was created, with its time zone.
     - `alias`: an alias that the user has not chosen. It needs the plan feature too, since it may be any.
-    - `plain`: true for a link that is returned if its URL is shortened again.
+    - `url_only`: true for a link that is returned if its URL is shortened again.
     - `imported_clicks`: the number of clicks that another service counted. An existing link keeps its own.
     - `source_clicks` and `source_host`: these clicks, and the host of the link there, if it is not ours.
     """
     first: dict[str, int] = {}  # of the same links, by URL
-    same = [first.setdefault(link["url"], n) if _is_plain(link) else n for n, link in enumerate(links)]
+    same = [first.setdefault(link["url"], n) if _is_url_only(link) else n for n, link in enumerate(links)]
     distinct = [n for n, other in enumerate(same) if n == other]
     results = dict(zip(distinct, _add_all(user_id, [links[n] for n in distinct], atomic), strict=True))
     return [results[n] for n in same]
 
 
-def _is_plain(link: Row) -> bool:
-    return bool(link.get("plain")) or link.keys() <= _PLAIN
+def _is_url_only(link: Row) -> bool:
+    return bool(link.get("url_only")) or link.keys() <= _URL_ONLY
 
 
 def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
@@ -98,7 +98,7 @@ def _prepared(link: Row) -> Row:
         "alias": alias or new_alias(),
         "chosen": bool(custom),
         "generated": not alias,
-        "plain": _is_plain(link),
+        "url_only": _is_url_only(link),
     }
 
 
@@ -109,7 +109,7 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
     results: list[Row] = [{} for _ in links]
     for number, domain, *added in stored["accepted"] or ():
         link = links[number - 1]
-        is_existing = existing and _is_plain(link)
+        is_existing = existing and _is_url_only(link)
         link_id, alias = existing.get(link["url"], added) if is_existing else added
         results[number - 1] = {"id": link_id, "shorturl": short_url(domain, alias)}
     for number, code, detail in stored["refused"] or ():
@@ -140,16 +140,16 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
             SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
                    d.domain AS base,
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
-                   CASE WHEN l.plain AND plan.links IS NOT NULL
+                   CASE WHEN l.url_only AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
-                               WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain
+                               WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.url_only
                                  AND o.key_id IS NOT DISTINCT FROM
                                      nullif(current_setting('linkmgr.key_id', true), '')::bigint LIMIT 1)
                         END AS existing,
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
               FROM ROWS FROM (json_preparedset(%(links)s::json) AS (
-                   url text, alias text, chosen boolean, generated boolean, plain boolean, domain text, hosts text[],
+                   url text, alias text, chosen boolean, generated boolean, url_only boolean, domain text, hosts text[],
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
@@ -198,11 +198,11 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
               FROM (SELECT * FROM counted WHERE code IS NULL ORDER BY n) c
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM counted WHERE code IS NOT NULL))),
         added AS (
-            INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, metatitle,
+            INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, url_only, url, title, metatitle,
                                description, type, splash_id, overlay_id, pixel_ids, password_hash, expires, locations,
                                devices, languages, parameters, metadescription, metaimage, deeplink, public, created,
                                imported_clicks, source_clicks, source_host)
-            SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, plain, url,
+            SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, url_only, url,
                    coalesce(nullif(title, ''), metatitle, ''), coalesce(metatitle, ''),
                    coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
@@ -210,9 +210,9 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
                    least(created, now()), imported_clicks, source_clicks, source_host
               FROM accepted
-             ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
-            ON CONFLICT (user_id, md5(url), key_id) WHERE plain DO UPDATE SET plain = true
-            RETURNING id, alias, url, plain),
+             ORDER BY url_only, CASE WHEN url_only THEN url ELSE free_alias END COLLATE "C"
+            ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true
+            RETURNING id, alias, url, url_only),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM accepted, unnest(channel) AS ids (channel_id))
@@ -224,7 +224,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                  WHERE code IS NOT NULL) AS refused,
                (SELECT json_object_agg(url, json_build_array(id, alias))
                   FROM added
-                 WHERE plain AND id NOT IN (SELECT id FROM accepted)) AS existing
+                 WHERE url_only AND id NOT IN (SELECT id FROM accepted)) AS existing
         """,
         user_id=user_id,
         links=orjson.dumps([_prepared(link) for link in links]).decode(),

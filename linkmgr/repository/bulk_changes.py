@@ -93,7 +93,7 @@ def _update(ids: list[int], params: Row) -> Row:
                         AND (SELECT count(*) FROM compared WHERE refusal IS NULL) < cardinality(%(ids)s))),
         updated AS (
             UPDATE links l
-               SET plain = plain AND NOT %(changed)s::boolean
+               SET url_only = url_only AND NOT %(changed)s::boolean
                            AND url = coalesce(%(url)s::text, url)
                            AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
                            AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT

@@ -122,7 +122,7 @@ def batch(user_id: int, after: int) -> list[Row]:
     links = rows(
         """
         SELECT l.*, d.domain, coalesce(clicks, 0) AS clicks,
-               coalesce(visitors, 0) AS uniqueclicks, plain AND l.key_id IS NULL AS plain,
+               coalesce(visitors, 0) AS uniqueclicks, url_only AND l.key_id IS NULL AS plain,
                ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
                       WHERE i.user_id = l.user_id AND i.link_id = l.id
                       ORDER BY channel_id) AS channels,

@@ -62,24 +62,24 @@ def add(user_id: int, *, url: str, **members: Any) -> Row:
 def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
     """Store a link of a URL alone, or return the existing one, which is not written, so that it keeps its version."""
     for _ in range(_TRIES):
-        link = with_random_alias(lambda alias: _add_plain(user_id, alias, url, hosts))
+        link = with_random_alias(lambda alias: _add_first(user_id, alias, url, hosts))
         if link:
             return {"is_new": True} | to_record(link)
-        if link := _find_plain(user_id, url):
+        if link := _find_url_only(user_id, url):
             return {"is_new": False} | to_record(link)
     raise AppError("busy", seconds=RETRY_SECONDS)  # each time, the existing link was deleted before it was read
 
 
-def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
+def _add_first(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
     """Store a link without other members than its URL, or return None if there is one.
 
     One INSERT without common table expressions takes PostgreSQL a tenth less time.
     """
     return run(
         """
-        INSERT INTO links (user_id, alias, url, plain)
+        INSERT INTO links (user_id, alias, url, url_only)
         SELECT %(user_id)s, %(alias)s, %(url)s, true FROM require_unbranded(%(hosts)s::text[])
-        ON CONFLICT (user_id, md5(url), key_id) WHERE plain DO NOTHING
+        ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO NOTHING
         RETURNING *, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related
         """,
         user_id=user_id,
@@ -89,11 +89,11 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
     )
 
 
-def _find_plain(user_id: int, url: str) -> Row | None:
+def _find_url_only(user_id: int, url: str) -> Row | None:
     return run(
         """
         SELECT * FROM link_details
-         WHERE user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND plain
+         WHERE user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND url_only
            AND key_id IS NOT DISTINCT FROM nullif(current_setting('linkmgr.key_id', true), '')::bigint
         """,
         user_id=user_id,
@@ -140,8 +140,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
     """Write the members that were sent, and return the record as url_records.read does.
 
     `changed` is False if members without a default value were not sent, apart from `url`, `campaign` and `channel`.
-    A changed link is no longer plain: a new link with the same URL must not return it. A stored target must not be
-    on the new domain of the link. It may be on a host that has become a branded domain since it was stored.
+    A changed link is not `url_only`: a new link with the same URL must not return it. A stored target must not be on
+    the new domain of the link. It may be on a host that has become a branded domain since it was stored.
     """
     updated = run_with_name(
         """
@@ -166,7 +166,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         updated AS (
             UPDATE links l
-               SET plain = plain AND NOT %(changed)s::boolean
+               SET url_only = url_only AND NOT %(changed)s::boolean
                            AND url = coalesce(%(url)s::text, url)
                            AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
                            AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT

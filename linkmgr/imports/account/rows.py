@@ -230,7 +230,7 @@ def _to_link(row: ImportRow) -> ImportRow:
 def _add_stored(record: Row, sent: Sent) -> None:
     """Add what only an export has."""
     sent.body.pop("custom", None)
-    sent.link |= {"plain": record.get("plain") is True, "source_clicks": _count(record.get("source_clicks")) or None}
+    sent.link |= {"url_only": record.get("plain") is True, "source_clicks": _count(record.get("source_clicks")) or None}
     host = record.get("source_host")
     if isinstance(host, str) and _HOST.fullmatch(host):
         sent.link["source_host"] = host
