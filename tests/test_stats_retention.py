@@ -71,7 +71,7 @@ def test_a_longer_retention_period_keeps_visits_that_were_not_purged_yet(
 def test_a_purge_notes_the_users_in_batches_and_only_those_with_older_visits(
     app: Flask, sql: Sql, store: Store, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linkmgr.repository.purge.MAX_TARGETS", 2)
+    monkeypatch.setattr("linkmgr.repository.purge.MAX_TRACKED", 2)
     links = [factories.link(sql, register(f"user{n}", plan="Free").id) for n in range(5)]
     store([Visited(link, TODAY - (10 if n == 3 else 92) * DAY) for n, link in enumerate(links)])
     purge(app)

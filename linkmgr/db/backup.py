@@ -46,11 +46,11 @@ def _run(program: str, *options: str, connect: bool = True) -> str:
             f"{program} does not work through a pooler: set LINKMGR_DATABASE_URL to PostgreSQL itself and "
             "LINKMGR_PREPARE=1."
         )
-    target = parse_dsn(database().dsn)
-    environment = os.environ | ({"PGPASSWORD": target.pop("password")} if "password" in target else {})
+    dsn = parse_dsn(database().dsn)
+    environment = os.environ | ({"PGPASSWORD": dsn.pop("password")} if "password" in dsn else {})
     with closing(database().connect()) as connection:
         folder = find_clients(connection.info.server_version // 10000)
-    connection_options = ["--no-owner", "--no-privileges", "--dbname", make_dsn(**target)] if connect else []
+    connection_options = ["--no-owner", "--no-privileges", "--dbname", make_dsn(**dsn)] if connect else []
     result = subprocess.run(  # noqa: S603
         [folder / program, *connection_options, *options],
         env=environment,

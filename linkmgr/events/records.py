@@ -119,8 +119,8 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         record = _READ[path](event["user_id"], event["object_id"])
     except AppError:  # deleted since
         return {"id": event["object_id"]}, [{path: event["object_id"]}]
-    targets = outbox.targets(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
-    return record, targets or [{path: event["object_id"]}]
+    tracked = outbox.tracked_rows(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
+    return record, tracked or [{path: event["object_id"]}]
 
 
 def _deleted(path: str, stored: Row) -> Row:
@@ -132,14 +132,16 @@ def _deleted(path: str, stored: Row) -> Row:
 
 
 def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
-    targets = {row["id"]: row for row in outbox.targets(event["user_id"], [visit["id"] for visit in event["data"]])}
+    tracked = {
+        row["id"]: row for row in outbox.tracked_rows(event["user_id"], [visit["id"] for visit in event["data"]])
+    }
     groups: dict[tuple[int, ...], tuple[list[Row], list[Row]]] = {}
     for visit in event["data"]:
-        target = targets.get(visit["id"])
-        receivers = [webhook for webhook in webhooks if _passes(webhook, [target] if target else [])]
+        row = tracked.get(visit["id"])
+        receivers = [webhook for webhook in webhooks if _passes(webhook, [row] if row else [])]
         if receivers:
             visits, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ([], receivers))
-            visits.append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _short_url(target)})
+            visits.append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _short_url(row)})
     return [(data, receivers) for visits, receivers in groups.values() for data in _halved(visits)]
 
 
@@ -150,8 +152,8 @@ def _halved(visits: list[Row]) -> list[Any]:
     return [*_halved(visits[:middle]), *_halved(visits[middle:])]
 
 
-def _short_url(target: Row | None) -> str:
-    return (target["host"] or settings().base_url) + target["path"] if target else ""
+def _short_url(row: Row | None) -> str:
+    return (row["host"] or settings().base_url) + row["path"] if row else ""
 
 
 def _passes(webhook: Row, rows: list[Row]) -> bool:

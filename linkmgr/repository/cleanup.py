@@ -13,8 +13,8 @@ from linkmgr.repository.tables import TABLES
 MAX_STATISTICS = 5000
 MAX_ROWS = 500
 
-# For the last rows of a target the planner would choose a sequential scan, because it estimates the average number of
-# rows of a target.
+# For the last rows of a link the planner would choose a sequential scan, because it estimates the average number of
+# rows of a link.
 BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 # One month per batch: a ctid is unique only within a partition, and the bounds of `at` exclude the other partitions.
@@ -59,7 +59,7 @@ def _clear(column: str, values: str) -> str:
 
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
-_TARGETS = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
+_OF_TRACKED = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
     for table in (*TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
@@ -79,11 +79,11 @@ def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
     return handle
 
 
-targets = _batch(*_TARGETS, limit=MAX_STATISTICS)
+tracked = _batch(*_OF_TRACKED, limit=MAX_STATISTICS)
 
 HANDLERS = {
-    "links_deleted": targets,
-    "qrs_deleted": targets,
+    "links_deleted": tracked,
+    "qrs_deleted": tracked,
     "campaigns_deleted": _batch(_clear("campaign_id", "campaign_id = NULL"), limit=MAX_ROWS),
     "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),
     "overlays_deleted": _batch(

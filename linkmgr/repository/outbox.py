@@ -69,7 +69,7 @@ def subscriptions(user_ids: list[int]) -> list[Row]:
     )
 
 
-def targets(user_id: int, ids: list[int]) -> list[Row]:
+def tracked_rows(user_id: int, ids: list[int]) -> list[Row]:
     return rows(
         """
         SELECT id, host, '/' || alias AS path, campaign, channel, domain

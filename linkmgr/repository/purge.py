@@ -17,7 +17,7 @@ from linkmgr.repository import cleanup, import_rows, imports, outbox, plans
 from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
 MAX_ROWS = 5000
-MAX_TARGETS = 1000  # or users
+MAX_TRACKED = 1000  # or users
 _TRIES = 5
 # New visits wait while a partition is dropped.
 _SHORT_TIMEOUTS = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "
@@ -35,16 +35,16 @@ def purge() -> Purged:
     create_partitions()
     after: int | None = 0
     while after is not None:
-        after = plans.note_retention(after, MAX_TARGETS)
+        after = plans.note_retention(after, MAX_TRACKED)
     months = _expired_months()
     dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
     visits = 0
-    for targets in _target_batches():
-        while targets["orphans"] and not cleanup.targets({"ids": targets["orphans"]}):
+    for tracked in _tracked_batches():
+        while tracked["orphans"] and not cleanup.tracked({"ids": tracked["orphans"]}):
             pass
-        deleted = sum(_delete_expired(targets | month) for month in months if not month["whole"])
+        deleted = sum(_delete_expired(tracked | month) for month in months if not month["whole"])
         if deleted or dropped:
-            _delete_visitors(targets["ids"])
+            _delete_visitors(tracked["ids"])
         visits += deleted
     run_unsynced(
         """
@@ -112,12 +112,12 @@ def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
 # --- the visits of links and QR codes
 
 
-def _target_batches() -> Iterator[Row]:
-    """Yield the `ids` of all visited targets in batches, the `days` of retention of their owners, and the `orphans`
-    among them: visits may have been stored after their target was deleted."""
+def _tracked_batches() -> Iterator[Row]:
+    """Yield the `ids` of all visited links and QR codes in batches, the `days` of retention of their owners, and the
+    `orphans` among them: visits may be stored after a delete."""
     after = 0
     while after is not None:
-        [targets] = _rows(
+        [tracked] = _rows(
             """
             SELECT max(tracked_id) AS last, array_agg(tracked_id) AS ids, array_agg(days) AS days,
                    array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
@@ -130,15 +130,15 @@ def _target_batches() -> Iterator[Row]:
                       LEFT JOIN accounts ON accounts.id = user_id) retained
             """,
             after=after,
-            limit=MAX_TARGETS,
+            limit=MAX_TRACKED,
         )
-        if after := targets["last"]:
-            yield targets
+        if after := tracked["last"]:
+            yield tracked
 
 
-def _delete_expired(targets: Row) -> int:
-    """Delete the expired visits of the targets in a month, and return their number. The conditions on `at` limit each
-    part of the statement to one partition."""
+def _delete_expired(tracked: Row) -> int:
+    """Delete expired visits in a month, and return their number. The conditions on `at` limit each part of the
+    statement to one partition."""
     deleted = 0
     while True:
         [batch] = database().execute(
@@ -159,7 +159,7 @@ def _delete_expired(targets: Row) -> int:
                 RETURNING 1)
             SELECT count(*) AS number FROM deleted
             """,
-            targets | {"limit": MAX_ROWS},
+            tracked | {"limit": MAX_ROWS},
             idempotent=False,
             prelude=_NO_TIMEOUT,
         )
@@ -172,7 +172,7 @@ def _delete_visitors(ids: list[int]) -> None:
     """Delete visitors without visits.
 
     Select them before the delete locks them: a new visit by such a visitor waits for one batch at most. EXCEPT reads
-    each row once, regardless of the number of visits of a target.
+    each row once, regardless of the number of its visits.
     """
     while visitors := database().execute(
         """

@@ -61,8 +61,8 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
     """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
     `tracked_ids`, or without them of all that were visited in the range.
 
-    The digest of a visitor is different for each target, so the visitors of each target can be counted on their own.
-    Visits whose visitor is not known have an empty digest.
+    The digest of a visitor is different for each link, so the visitors of each can be counted on their own. Visits
+    whose visitor is not known have an empty digest.
     """
     return rows(
         """

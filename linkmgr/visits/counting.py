@@ -72,8 +72,7 @@ def init_app(app: Flask) -> None:
 
 
 def count(environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False) -> None:
-    """Count the request as a visit of the user's target, unless it is a HEAD request or a prefetch, or behind a scan
-    that was counted."""
+    """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan that was counted."""
     if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ) or scans.is_counted(environ, user_id):
         return
     try:
@@ -164,7 +163,7 @@ def _visitor_key(secret: str, period: str) -> bytes:
 
 
 def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:
-    """Return a keyed digest that is the same for all visits of a target with the same IP address (IPv6: /64 network)
+    """Return a keyed digest that is the same for all visits of a link with the same IP address (IPv6: /64 network)
     and user agent, in the period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))
     key = _visitor_key(this_app().config["SECRET_KEY"], period)

@@ -38,20 +38,20 @@ def _pick(random: Random, weights: dict[Any, int]) -> Any:
     return random.choices(list(weights), list(weights.values()))[0]
 
 
-def _visit(random: Random, user_id: int, targets: dict[tuple[int, str], int], midnight: datetime) -> Visit:
-    (target, kind), country, bot = _pick(random, targets), _pick(random, _COUNTRIES), _pick(random, _BOTS)
+def _visit(random: Random, user_id: int, weights: dict[tuple[int, str], int], midnight: datetime) -> Visit:
+    (tracked_id, kind), country, bot = _pick(random, weights), _pick(random, _COUNTRIES), _pick(random, _BOTS)
     browser, system, device = (bot, UNKNOWN, UNKNOWN) if bot else _pick(random, _AGENTS)
     referrer = DIRECT if bot else _pick(random, _REFERRERS)
     at = midnight + timedelta(hours=_pick(random, dict(enumerate(_HOURS))), seconds=random.randrange(3600))
     visitor = f"{random.randrange(1000):032x}"
-    return Visit(target, user_id, at.timestamp(), visitor, country, referrer, browser, system, social(referrer),
+    return Visit(tracked_id, user_id, at.timestamp(), visitor, country, referrer, browser, system, social(referrer),
                  bot=bool(bot), device=device, language=_pick(random, _LANGUAGES), kind=kind)  # fmt: skip
 
 
 def add(user_id: int) -> None:
     """Add visits to all links and QR codes of the user. QR codes of Wi-Fi networks get none, because phones connect
     without this service."""
-    targets = rows(
+    tracked = rows(
         """
         SELECT id, 'click' AS kind FROM links WHERE user_id = %(user_id)s
          UNION ALL
@@ -60,7 +60,7 @@ def add(user_id: int) -> None:
         """,
         user_id=user_id,
     )
-    weights = {(target["id"], target["kind"]): 1000 // number for number, target in enumerate(targets, 1)}
+    weights = {(row["id"], row["kind"]): 1000 // number for number, row in enumerate(tracked, 1)}
     random, now = Random(7), datetime.now(UTC)  # noqa: S311 - not for security
     made = [
         _visit(random, user_id, weights, midnight)

@@ -24,7 +24,7 @@ DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
 _TABLES = {"target": "Top links and QR codes", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
-_MAX_COMPARED = 50_000  # clicks, or targets times days, among which the top links are searched
+_MAX_COMPARED = 50_000  # clicks, or links times days, among which the top links are searched
 _NEAR = 0.8  # of a limit
 _BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
 
@@ -47,10 +47,10 @@ def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
     return links, refused
 
 
-def _numbers(targets: int) -> Row:
+def _numbers(tracked: int) -> Row:
     period = periods.named(f"{DAYS}d", datetime.now(UTC))
     rows, chart, labels = periods.count(period, dimensions=["country", "referrer", "kind"], limit=_TOP)
-    is_large = min(chart["total"], targets * DAYS) > _MAX_COMPARED
+    is_large = min(chart["total"], tracked * DAYS) > _MAX_COMPARED
     busiest = max(chart["marks"], key=itemgetter("clicks"))["start"].isoformat() if is_large else None
     rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)
     return {"chart": chart, "tables": periods.tables(rows, _TABLES, _labeled, {}), "is_large": is_large}

@@ -1,4 +1,4 @@
-"""The period of a page, and the numbers of one or many targets in it: the chart, and the tables with bars."""
+"""The period of a page, and the numbers in it: the chart, and the tables with bars."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
