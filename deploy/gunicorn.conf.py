@@ -45,8 +45,6 @@ def _without_secrets(text: str) -> str:
 
 
 class _RedactingFormatter(logging.Formatter):
-    """Remove secrets from the output of another formatter, tracebacks included."""
-
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
         self.inner = inner

@@ -44,8 +44,6 @@ _Steps = Generator[int]
 
 
 class Connection(socket.socket):
-    """A client. The application reads its `body`, and gunicorn sends the response by `sendall`."""
-
     event = 0  # that it waits for, or 0 while a thread owns it
     held = 0  # bytes in memory while it waits
     is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it

@@ -59,7 +59,6 @@ def _dsn(data: Path, database: str = DATABASE) -> str:
 
 
 def dsn(folder: Path) -> str:
-    """Return the DSN of the server of `folder`, which need not be running."""
     return _dsn(data_folder(folder))
 
 

@@ -158,7 +158,6 @@ def release() -> None:
 
 
 def reset_lost(job: Row) -> None:
-    """Count no lease as lost, because a batch is complete."""
     run_unsynced(
         "UPDATE jobs SET lost = 0 WHERE id = %(id)s AND due = %(lease)s::timestamptz",
         id=job["id"],
@@ -232,8 +231,6 @@ def _run(job: Row, pause: Callable[[float], bool]) -> bool:
 
 
 class Worker(Background):
-    """Runs jobs."""
-
     name = "jobs"
     _idle_due = 0.0  # monotonic()
 
@@ -250,8 +247,6 @@ class Worker(Background):
 
 
 class Fetcher(Background):
-    """Runs jobs that wait for other hosts."""
-
     name = "jobs that wait for other hosts"
 
     def work(self) -> None:

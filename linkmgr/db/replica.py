@@ -62,7 +62,6 @@ class Replica(Database):
         return register_types(connection)
 
     def read(self, sql: str, params: Row) -> list[Row]:
-        """Return the rows of the replica, or those of the primary if there are none."""
         return self._read(sql, params) or self.primary.read(sql, params)
 
     def _read(self, sql: str, params: Row) -> list[Row]:

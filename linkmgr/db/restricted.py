@@ -30,7 +30,6 @@ class RestrictedDatabase(Database):
             self.prelude += f"SET LOCAL search_path = {schema}, public; "
 
     def of_key(self, key_id: int, domains: list[int] | None) -> "RestrictedDatabase":
-        """Return the same pool with the settings of a key, which each statement sets for its transaction."""
         restricted = copy.copy(self)
         ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"
         # The last value fails if the schema is missing: PostgreSQL would skip it in the search path and use the tables.
@@ -43,7 +42,6 @@ class RestrictedDatabase(Database):
 
 @contextmanager
 def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> Iterator[None]:
-    """Execute the statements of the block, which is the current request, in the schema of the key."""
     pools: dict[str, RestrictedDatabase] = this_app().extensions["linkmgr_restricted"]
     executor.set(pools[OWN if own_only else DOMAINS].of_key(key_id, domains))
     try:

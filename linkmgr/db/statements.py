@@ -64,8 +64,6 @@ class Pooled(NamedTuple):
 
 
 class Executor(Protocol):
-    """Executes statements in place of the database."""
-
     @property
     def may_lag(self) -> bool: ...  # True if a replica may execute its reads
 

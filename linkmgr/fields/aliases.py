@@ -60,8 +60,6 @@ class Alias(Matching):
 
 
 class OwnAlias(Alias):
-    """An alias on our own host."""
-
     def clean(self, text: str) -> str:
         refuse_own_words(super().clean(text))
         return text

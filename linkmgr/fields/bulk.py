@@ -17,8 +17,6 @@ def _array(items: JsonSchema) -> JsonSchema:
 
 
 class Elements(fields.Field[list[Any]]):
-    """The bodies of single operations, which have the schema `element`."""
-
     default_error_messages = {
         "required": "is required",
         "invalid": f"must be an array of 1 to {MAX_ELEMENTS} objects",
@@ -53,8 +51,6 @@ class ManyIds(fields.Field[list[int]]):
 
 
 class Body(fields.Field[dict[str, Any]]):
-    """The body of a single operation, which has the schema `element`."""
-
     default_error_messages = {"required": "is required", "invalid": "must be an object"}
 
     def __init__(self, element: type[Schema], **kwargs: Any) -> None:

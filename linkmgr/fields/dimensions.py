@@ -41,8 +41,6 @@ class AnyText:
 
 
 class OneOf(AnyText):
-    """Labels of a list."""
-
     is_bounded = True
 
     def __init__(self, labels: Iterable[str]) -> None:

@@ -38,8 +38,6 @@ class Range:
 
 @dataclass(frozen=True)
 class Bucket:
-    """An hour, day, week or month: its start, and the start as the API writes it."""
-
     start: datetime
     label: str
 

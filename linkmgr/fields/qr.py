@@ -49,8 +49,6 @@ class LinkTarget(Target):
 
 
 class Site(Text):
-    """The URL of a web site, with or without its scheme."""
-
     json: ClassVar[JsonSchema] = {"type": "string", "maxLength": MAX_URL, "pattern": r"^[^\s\\@]+$"}
 
     def clean(self, text: str) -> str:

@@ -29,8 +29,6 @@ _POSITION = r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]{1,9}"  # in a list of visits
 
 @dataclass(frozen=True)
 class Selection:
-    """Restricts statistics to links and QR codes that have all of these properties."""
-
     ids: list[int] | None
     campaign: int | None
     channel: int | None

@@ -57,8 +57,6 @@ def _unpack(user_id: int, stored: list[Row]) -> Iterator[ImportRow]:
 
 
 class Batch:
-    """Rows of a file or a service that wait, all of the same file, and what has become of them."""
-
     def __init__(self, details: Row, waiting: list[Row]) -> None:
         self.user_id, self.details, self.waiting = details["user_id"], details, waiting
         self.rows = [*_unpack(self.user_id, waiting)]
@@ -107,7 +105,6 @@ class Batch:
             self.stored_visits = visits.store(self.user_id, self.visits)
 
     def fail(self) -> None:
-        """Count the first row as one that takes longer to store than a statement may."""
         self.outcomes = [(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))]
         self.stored_visits = self.cut = 0  # of the try that was undone
 

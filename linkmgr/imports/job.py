@@ -58,8 +58,6 @@ def init_app() -> None:
 
 @dataclass
 class _Reading:
-    """A file that this process reads."""
-
     rows: Iterator[ImportRow | None]
     file: io.BufferedReader
     used: float = field(default_factory=monotonic)
@@ -237,7 +235,6 @@ def _store(details: Row, task: str = "") -> None:
 
 
 def _store_some(details: Row, waiting: list[Row]) -> None:
-    """Store the first of these rows: fewer, if they take longer than a statement may."""
     batch = _prepare(details, waiting)
     try:
         _save_stored(details, batch, batch.store)

@@ -38,8 +38,6 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Sent:
-    """A link of the source, and what has become of it."""
-
     body: Row = field(default_factory=dict)
     link: Row = field(default_factory=dict)  # of bulk.add_links
     clicks: int | None = None

@@ -99,7 +99,6 @@ def _refusal(response: ServiceResponse, base: str, path: str) -> ReadError:
 
 
 def _redirected(location: str, base: str, path: str) -> str:
-    """Return what to do about a redirect: use the address behind it, unless that is the same or not of an API."""
     target = location.partition("?")[0].rstrip("/")
     if target.endswith(path) and (address := target.removesuffix(path)) != base:
         return f"The service redirects to {address[:200]}. Use that address."

@@ -21,8 +21,6 @@ def open_file(details: Row) -> io.BufferedReader:
 
 
 class _StoredFile(io.RawIOBase):
-    """A readable and seekable binary stream."""
-
     def __init__(self, user_id: int, import_id: int, size: int) -> None:
         super().__init__()
         self._user_id, self._import_id, self._size = user_id, import_id, size

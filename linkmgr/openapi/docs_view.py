@@ -33,7 +33,6 @@ def _inline(text: str) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Convert the part of Markdown that the descriptions use: paragraphs, lists, bold text and code."""
     blocks = []
     for block in text.split("\n\n") if text else []:
         if block.startswith("- "):

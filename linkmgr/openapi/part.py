@@ -15,7 +15,6 @@ def _references(part: Any) -> set[tuple[str, str]]:
 
 
 def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
-    """Return the document with the operations of these tags only, without webhooks."""
     titles = [tag["name"] for tag in document["tags"]]
     if unknown := tags - set(titles):
         raise invalid(f"tags must be some of {', '.join(titles)}; remove {', '.join(sorted(unknown))[:100]}")
@@ -32,7 +31,6 @@ def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
 
 
 def _components(components: JsonSchema, part: JsonSchema) -> JsonSchema:
-    """Return the components that a part refers to, directly or not."""
     needed, latest = set[tuple[str, str]](), _references(part)
     while latest:
         needed |= latest

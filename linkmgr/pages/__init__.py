@@ -28,8 +28,6 @@ MODULES = (home, probes, login, account, console, administration, avatar, brande
 
 
 class WordConverter(BaseConverter):
-    """A user name, a slug or a QR code in a path."""
-
     regex = "[A-Za-z0-9_.-]{1,64}"
 
 
@@ -40,8 +38,6 @@ class CodeConverter(WordConverter):
 
 
 class AliasConverter(BaseConverter):
-    """The alias of a short link or bio page."""
-
     regex = rf"(?!api\Z){PATTERN}"  # without the lookahead, /api/qr would match /<alias>/qr
 
     @cached_property

@@ -32,8 +32,6 @@ _failures = FixedWindowRateLimiter(limiter.Windows())
 
 
 class Limit(NamedTuple):
-    """The limit on wrong passwords for a bucket in one window."""
-
     bucket: str
     max_failures: int = ATTEMPTS
     code: str = "too_many_sign_ins"

@@ -87,7 +87,6 @@ def host() -> str | None:
 
 
 def host_of(environ: dict[str, Any]) -> str | None:
-    """Return the requested host like `host`, before Flask has seen the request."""
     foreign_host: Callable[[str], str | None] = this_app().extensions["linkmgr_foreign_host"]
     return foreign_host(environ.get("HTTP_HOST", ""))
 

@@ -30,8 +30,6 @@ _RENDERER = f"2 segno {segno.__version__} Pillow {PIL.__version__}"
 
 
 class ImageSpec(NamedTuple):
-    """Everything that an image depends on."""
-
     payload: str
     foreground: str
     background: str

@@ -113,7 +113,7 @@ def store_check(user_id: int, domain_id: int, *, problem: str) -> None:
 
 
 def logos(user_id: int, ids: list[int]) -> dict[int, str]:
-    """The images of the logos of these domains, in base64."""
+    """Return the images of the logos of these domains, in base64."""
     images = rows(
         """
         SELECT id, translate(encode(image, 'base64'), chr(10), '') AS image

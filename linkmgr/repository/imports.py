@@ -189,7 +189,6 @@ _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor
 
 
 def made_of(user_id: int, import_id: int) -> Row:
-    """Return the numbers of rows that an import made, by the file of an exported account that they were in."""
     saved = run(
         "SELECT made_of FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s",
         user_id=user_id,

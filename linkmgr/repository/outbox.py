@@ -14,7 +14,6 @@ MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
 
 
 def has_work() -> bool:
-    """Return True if there are events to move, or deliveries that are due and not those of a webhook that is off."""
     work = row(
         """
         SELECT EXISTS (SELECT FROM outbox)

@@ -20,8 +20,6 @@ class Owner(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The facts that a query depends on: see `_read`."""
-
     tracked_ids: str | None
     detailed_since: datetime | None
     days_before: date

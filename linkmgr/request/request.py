@@ -86,16 +86,12 @@ class Caller(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A limit of requests."""
-
     bucket: str  # names its counter
     rate: str  # such as 30 per minute
     code: str  # of the error
 
 
 class Rows(NamedTuple):
-    """The budget of rows of bulk requests."""
-
     limit: RateLimitItem
     remaining: int
     seconds: int
@@ -161,12 +157,10 @@ class Request(flask.Request):
 
     @cached_property
     def stream(self) -> IO[bytes]:
-        """The input of `get_data`, which keeps the body, and of werkzeug's form parser."""
         return cast("IO[bytes]", Body(self, *body_limit(self.path)))
 
     @cached_property
     def at_end(self) -> ExitStack:
-        """Calls for the end of the request, after its response has been made."""
         return ExitStack()
 
     def close(self) -> None:

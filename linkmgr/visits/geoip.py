@@ -15,8 +15,6 @@ from linkmgr.settings import InvalidSetting, settings, this_app
 
 
 class Country(NamedTuple):
-    """English name and ISO 3166 code of a country, or None where unknown."""
-
     name: str | None = None
     code: str | None = None
 

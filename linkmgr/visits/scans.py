@@ -23,13 +23,11 @@ def _serializer() -> URLSafeTimedSerializer:
 
 
 def as_counted(url: str, user_id: int) -> str:
-    """Return the short URL with the mark of a visitor whose scan is counted."""
     mark = _serializer().dumps([user_id, urlsplit(url).path])
     return f"{url}?{_COUNTED}={mark}"
 
 
 def is_counted(environ: dict[str, Any], user_id: int) -> bool:
-    """Return True if the request has the mark for its path and the user."""
     name, _, mark = environ["QUERY_STRING"].partition("=")
     if name != _COUNTED:
         return False

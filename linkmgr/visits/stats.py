@@ -36,16 +36,12 @@ class Report(NamedTuple):
 
 
 class _Times(NamedTuple):
-    """The periods of time of a count, and the parameters of its statement on visits or on rollups that depend on it."""
-
     periods: list[Bucket]
     visits: Row
     rollups: Row
 
 
 class _Count(NamedTuple):
-    """A count to be made: where, and in which periods of time."""
-
     owner: Owner
     query: Query
     scope: Scope

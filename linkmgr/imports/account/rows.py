@@ -54,8 +54,6 @@ _LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
 
 
 class Lines(Batch):
-    """Lines of the same file."""
-
     def check(self) -> None:
         """Check a domain that the user does not have yet. Its host may be slow."""
         self._check: bool | AppError | None = False  # false if checks are off
@@ -106,7 +104,6 @@ class Lines(Batch):
                     row.members["type"] = _type(row.members["type"], splash, overlays)
 
     def _ids(self, file: str, names: list[Any], *, made: bool = False) -> dict[str, int]:
-        """Return the ids of rows by their ids in the source. With `made`, only of those that this import made."""
         texts = list({str(name) for name in names if isinstance(name, int | str)})
         if any(row.is_mended for row in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
@@ -228,7 +225,6 @@ def _to_link(row: ImportRow) -> ImportRow:
 
 
 def _add_stored(record: Row, sent: Sent) -> None:
-    """Add what only an export has."""
     sent.body.pop("custom", None)
     sent.link |= {"url_only": record.get("plain") is True, "source_clicks": _count(record.get("source_clicks")) or None}
     host = record.get("source_host")

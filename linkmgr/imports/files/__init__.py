@@ -23,8 +23,6 @@ _MAX_QUOTED = 50  # columns of a file in a message, and characters of each
 
 
 class Form(NamedTuple):
-    """The form of a file, recognized by its first bytes."""
-
     format: str  # csv, json, jsonl or sql
     columns: list[str]  # as the file has them
     source: Source | None  # None: a mapping is required

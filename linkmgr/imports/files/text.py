@@ -31,8 +31,6 @@ class Entry(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The first bytes of a file."""
-
     text: str
     encoding: str
     is_whole: bool  # the file has no more
@@ -121,8 +119,6 @@ def lines(text: TextIO) -> Iterator[str]:
 
 
 class Buffer:
-    """Text of a file from a position on."""
-
     def __init__(self, text: TextIO) -> None:
         self._file, self.text, self.at, self.ended = text, "", 0, False
 

@@ -82,7 +82,6 @@ def lines(text: str) -> str:
 
 
 def to_number(text: str) -> int | str:
-    """Return digits as a number, such as an id. The schemas refuse other text."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 

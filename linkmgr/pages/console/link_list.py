@@ -141,8 +141,6 @@ def show(form: Form) -> str:
 
 
 class Change(NamedTuple):
-    """A change of links by a button: its verb, its past, the statement, and the member with the id of a row."""
-
     verb: str
     done: str
     store: Callable[[int, list[int], int], int]

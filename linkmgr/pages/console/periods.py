@@ -159,7 +159,6 @@ def count(
 
 
 def _parts(chart: Row, scans: int) -> str:
-    """Return how many of the visits are scans, in words, if they can be."""
     if chart["noun"] == "visit":
         return f"{charts.count(chart['total'] - scans)} and {charts.count(scans, 'scan')}" if chart["total"] else ""
     return f"of which {charts.count(scans, 'scan')}" if chart["noun"] == "click" and scans else ""
@@ -193,7 +192,6 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
 
 
 def noun_of(subject: str) -> str:
-    """Return the noun for the visits of a row, or of the account. Visits are clicks and scans."""
     return {"qr": "scan", "channel": "visit", "": "visit"}.get(subject, "click")
 
 

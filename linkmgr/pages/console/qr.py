@@ -129,7 +129,6 @@ class QrForm(StoredForm):
         return super().from_row(row) | {"data": data}
 
     def changes(self, record: Row, stored: Row) -> Row:
-        """Return the members that differ, and the type, which the data depends on."""
         changes = super().changes(record, stored)
         return changes and changes | {"type": record["type"]}
 

@@ -31,8 +31,6 @@ _TOO_OLD = (
 
 
 class PageQuery(NamedTuple):
-    """The query: the subject with its id, the filters, the dimensions, and the times."""
-
     subject: str
     row_id: int
     filters: dict[str, str]
