@@ -1,4 +1,4 @@
-"""The API: one module per word after /api/, except for the words that have only the usual operations."""
+"""The API: one module per word after /api/."""
 
 from flask import Flask
 
