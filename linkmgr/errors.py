@@ -239,7 +239,6 @@ class AppError(Exception):
 
 
 def problems_of_code(code: str, message: str, members: Container[str]) -> list[dict[str, str]]:
-    """Return the problem of the first of these members that the catalogue names for the code, or none."""
     names = [name for name in FIELDS.get(code, ()) if name in members]
     return [{"field": name, "code": code, "message": message} for name in names[:1]]
 

@@ -105,7 +105,6 @@ class Database:
             return self._open()
 
     def give_back(self, pooled: Pooled) -> None:
-        """Keep the connection for the next statement, unless it is in a transaction or closed."""
         if pooled.connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
             self._idle.append(pooled)
         else:

@@ -66,7 +66,6 @@ def check_text(color: str, background: str) -> None:
 
 
 def is_inverted(color: str, background: str) -> bool:
-    """Return True for a light QR code on a dark background, which many readers cannot scan."""
     return _luminance(parts_of(color)) > _luminance(parts_of(background))
 
 

@@ -26,7 +26,6 @@ _TOGETHER = 100  # visits of a stored row
 
 
 def pack(details: Row, rows: list[ImportRow]) -> list[Row]:
-    """Return rows as import_rows.add stores them. Visits that follow each other become one row."""
     packed = []
     for is_visits, group in groupby(rows, lambda row: row.is_visits):
         members = [*group]

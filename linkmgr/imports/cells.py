@@ -79,7 +79,6 @@ def expand(entry: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, A
 
 
 def columns(values: Mapping[str, Any], of_text: Container[str] = ()) -> dict[str, str]:
-    """Return the values as cells of a CSV. Of a list in one of the columns `of_text`, the first text counts."""
     return {
         name: value
         if isinstance(value, str)

@@ -145,7 +145,6 @@ _NAMES: dict[str, Callable[[], Iterable[str]]] = {
 
 
 def _target(link: Row) -> str:
-    """Return the target by device, else by country, else by language, else the URL of the link."""
     matches = (targets.first_match(link[member], names()) for member, names in _NAMES.items() if link[member])
     return next(filter(None, matches), str(link["url"]))
 
@@ -212,7 +211,6 @@ def pixels(alias: str) -> ResponseReturnValue:
 @bp.get("/<alias:alias>/qr")
 @bp.get("/<alias:alias>/qr/<size>")
 def qr_code(alias: str, size: str | None = None) -> Response:
-    """Return the QR code of the short URL. A size in the path takes precedence over the query."""
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise AppError("image_missing")

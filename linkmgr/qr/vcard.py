@@ -23,7 +23,6 @@ def vcard(data: dict[str, str]) -> str:
 
 
 def _fold(line: str) -> str:
-    """Fold a line: continue it on the next line after a space. Do not divide the bytes of a character."""
     lines, size = [""], 0
     for character in line:
         size += len(character.encode())

@@ -38,7 +38,6 @@ def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
 
 
 def give_back(bucket: str, amount: int, *, until: float) -> None:
-    """Subtract what was counted and not used from a counter, unless its window has ended."""
     run_unsynced(
         """
         UPDATE rate_windows SET count = count - %(amount)s

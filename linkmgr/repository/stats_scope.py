@@ -13,8 +13,6 @@ from linkmgr.repository.visits import DETAILED_DAYS
 
 
 class Owner(NamedTuple):
-    """The user whose visits are counted, or with `everyone` all users."""
-
     user_id: int
     everyone: bool = False
 

@@ -28,7 +28,6 @@ def resize(threads: int) -> None:
 
 
 def count_for(holder: object) -> None:
-    """Count the place of this request for another holder, such as the owner of what a visitor requests."""
     web_request.current().environ[_HOLDER_OF_PLACE] = holder
 
 

@@ -38,5 +38,4 @@ def is_counted(environ: dict[str, Any], user_id: int) -> bool:
 
 
 def is_of_own_code(environ: dict[str, Any]) -> bool:
-    """Return True if the QR code of the link was scanned."""
     return OWN in environ["QUERY_STRING"].split("&")

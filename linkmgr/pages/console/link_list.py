@@ -72,7 +72,6 @@ def _page(query: dict[str, Any]) -> Page:
 
 
 def _take_place() -> None:
-    """Take a place of the pool, because filters read all links of the user."""
     pool.take_for(g.account["used"].get("links", 0), "search_busy")
 
 

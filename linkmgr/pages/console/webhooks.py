@@ -36,7 +36,6 @@ def _label(pattern: str) -> str:
 
 
 def _without_covered(events: list[str]) -> list[str]:
-    """Return the patterns that no other of them covers, as link.* covers link.created."""
     return [
         name
         for name in events
