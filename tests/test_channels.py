@@ -25,8 +25,8 @@ def test_items_of_the_three_types_are_listed_the_last_assigned_first(alice: Clie
         "bio": factories.bio(sql, alice.id, title="About alice"),
         "qr": factories.qr(sql, alice.id, name="Poster"),
     }
-    for kind in ("qr", "links", "bio"):
-        answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{assigned[kind]}")
+    for type_ in ("qr", "links", "bio"):
+        answer = alice.post(f"/api/channel/{channel_id}/assign/{type_}/{assigned[type_]}")
         assert answer.get_json() == {"error": 0, "message": "Item successfully added to the channel."}
     link = sql("SELECT alias, left(created::text, 10) AS date FROM links")[0]
     bio = f"{BASE_URL}/{sql('SELECT alias FROM bios')[0]['alias']}"
@@ -52,13 +52,13 @@ def test_a_link_without_a_title_has_its_url_as_title(alice: Client, sql: Sql) ->
     assert items(alice, channel_id)[0]["title"] == "https://example.com/a"
 
 
-@pytest.mark.parametrize("kind", factories.ITEMS)
-def test_repeated_and_concurrent_assignments_count_as_one(app: Flask, alice: Client, sql: Sql, kind: str) -> None:
-    channel_id, item_id = alice.add("/api/channel/add", CHANNEL), factories.ITEMS[kind](sql, alice.id)
+@pytest.mark.parametrize("type_", factories.ITEMS)
+def test_repeated_and_concurrent_assignments_count_as_one(app: Flask, alice: Client, sql: Sql, type_: str) -> None:
+    channel_id, item_id = alice.add("/api/channel/add", CHANNEL), factories.ITEMS[type_](sql, alice.id)
 
     def assign(_: int) -> int:
         client = Client(app.test_client(), alice.key)
-        return client.post(f"/api/channel/{channel_id}/assign/{kind}/{item_id}").status_code
+        return client.post(f"/api/channel/{channel_id}/assign/{type_}/{item_id}").status_code
 
     assert Counter(at_once(16, assign)) == {200: 16}
     assert len(items(alice, channel_id)) == 1
@@ -66,12 +66,12 @@ def test_repeated_and_concurrent_assignments_count_as_one(app: Flask, alice: Cli
 
 def test_an_item_leaves_a_channel_and_remains(alice: Client, bob: Client, sql: Sql) -> None:
     channel_id, other = (alice.add("/api/channel/add", {"name": name}) for name in ("A", "B"))
-    ids = {kind: make(sql, alice.id) for kind, make in factories.ITEMS.items()}
-    for kind, item_id in ids.items():
+    ids = {type_: make(sql, alice.id) for type_, make in factories.ITEMS.items()}
+    for type_, item_id in ids.items():
         for channel in (channel_id, other):
-            alice.post(f"/api/channel/{channel}/assign/{kind}/{item_id}")
-    for kind, item_id in ids.items():
-        path = f"/api/channel/{channel_id}/assign/{kind}/{item_id}"
+            alice.post(f"/api/channel/{channel}/assign/{type_}/{item_id}")
+    for type_, item_id in ids.items():
+        path = f"/api/channel/{channel_id}/assign/{type_}/{item_id}"
         assert bob.delete(path).status_code == 404
         for _ in range(2):
             answer = alice.delete(path)
@@ -79,7 +79,7 @@ def test_an_item_leaves_a_channel_and_remains(alice: Client, bob: Client, sql: S
                 200,
                 "Item successfully removed from the channel.",
             )
-        assert alice.delete(f"/api/channel/{other}/assign/{kind}/{2**62}").status_code == 404
+        assert alice.delete(f"/api/channel/{other}/assign/{type_}/{2**62}").status_code == 404
     assert alice.delete(f"/api/channel/{2**62}/assign/links/{ids['links']}").status_code == 404
     assert alice.delete(f"/api/channel/{other}/assign/link/{ids['links']}").status_code == 400
     assert (items(alice, channel_id), len(items(alice, other))) == ([], 3)
@@ -101,10 +101,10 @@ def test_an_empty_list_removes_a_link_from_all_channels(alice: Client, deliver: 
     assert sql("SELECT DISTINCT link_id FROM channel_items") == [{"link_id": links[2]}]
 
 
-@pytest.mark.parametrize("kind", ["link", "LINKS", "bios", "splash", "%00", "*"])
-def test_an_unknown_type_of_item_is_rejected(alice: Client, sql: Sql, kind: str) -> None:
+@pytest.mark.parametrize("type_", ["link", "LINKS", "bios", "splash", "%00", "*"])
+def test_an_unknown_type_of_item_is_rejected(alice: Client, sql: Sql, type_: str) -> None:
     channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
-    answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{link_id}")
+    answer = alice.post(f"/api/channel/{channel_id}/assign/{type_}/{link_id}")
     assert (answer.status_code, answer.get_json()["message"]) == (400, "type must be one of links, bio, qr.")
     assert items(alice, channel_id) == []
 

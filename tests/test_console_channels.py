@@ -38,10 +38,10 @@ def test_links_bio_pages_and_codes_are_added_by_their_urls(console: FlaskClient,
 
 def test_an_item_is_removed_with_its_button(console: FlaskClient, alice: Client, sql: Sql) -> None:
     channel = factories.channel(sql, alice.id)
-    for kind, make in factories.ITEMS.items():
-        alice.post(f"/api/channel/{channel}/assign/{kind}/{make(sql, alice.id)}")
-    for kind, item_id in items(alice, channel):
-        path = f"/console/channels/{channel}/remove/{kind}/{item_id}"
+    for type_, make in factories.ITEMS.items():
+        alice.post(f"/api/channel/{channel}/assign/{type_}/{make(sql, alice.id)}")
+    for type_, item_id in items(alice, channel):
+        path = f"/console/channels/{channel}/remove/{type_}/{item_id}"
         assert f'action="{path}"' in get(console, f"/console/channels/{channel}")
         assert console.post(path).status_code == 303
     assert "Nothing is in this channel yet." in get(console, f"/console/channels/{channel}")
@@ -61,16 +61,16 @@ def test_a_url_that_is_no_item_of_the_user_stays_in_the_field(
     assert items(alice, channel) == []
 
 
-@pytest.mark.parametrize(("kind", "number"), [("channel", 4), ("campaign", 2)])
+@pytest.mark.parametrize(("type_", "number"), [("channel", 4), ("campaign", 2)])
 def test_the_field_proposes_the_users_own_rows(
-    *, console: FlaskClient, alice: Client, bob: Client, sql: Sql, kind: str, number: int
+    *, console: FlaskClient, alice: Client, bob: Client, sql: Sql, type_: str, number: int
 ) -> None:
-    group = {"channel": factories.channel, "campaign": factories.campaign}[kind](sql, alice.id)
+    group = {"channel": factories.channel, "campaign": factories.campaign}[type_](sql, alice.id)
     for client, title in ((alice, "Mine <b>"), (bob, "Theirs")):
         for make in factories.ITEMS.values():
             make(sql, client.id)
         factories.link(sql, client.id, title=title)
-    options = get(console, f"/console/{kind}s/{group}").split("<datalist")[1].split("</datalist>")[0]
+    options = get(console, f"/console/{type_}s/{group}").split("<datalist")[1].split("</datalist>")[0]
     assert options.count("<option") == number
     assert "Mine &lt;b&gt;" in options
     assert "Theirs" not in options

@@ -39,7 +39,7 @@ def test_the_list_shows_names_contents_and_scans(
     console: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
 ) -> None:
     assert "Create your first QR code" in get(console, "/console/qrs")
-    ids = [alice.add("/api/qr/add", {"type": kind, "data": data}) for kind, data in DATA.items()]
+    ids = [alice.add("/api/qr/add", {"type": type_, "data": data}) for type_, data in DATA.items()]
     factories.qr(sql, bob.id, name="Other")
     store([visit(ids[0]), visit(ids[0], 3), visit(ids[0], 40)])
     page = get(console, "/console/qrs")
@@ -87,17 +87,17 @@ def test_the_form_has_the_members_of_each_type(console: FlaskClient, alice: Clie
     assert set(qr_data.LABELS) == set(qr_data.TYPES)
     assert "Without a name, it is named after its content." in get(console, NEW)
     assert "named after its content" not in get(console, f"/console/qrs/{code}/edit"), "there it cannot be cleared"
-    for kind, schema in qr_data.OBJECTS.items():
-        assert list(qr_data.LABELS[kind]) == list(schema().fields)
+    for type_, schema in qr_data.OBJECTS.items():
+        assert list(qr_data.LABELS[type_]) == list(schema().fields)
 
 
-@pytest.mark.parametrize("kind", DATA)
-def test_the_form_creates_and_shows_each_type(console: FlaskClient, alice: Client, sql: Sql, kind: str) -> None:
-    sent = as_form(kind, DATA[kind], name="Poster", foreground="#000080", background="#ffffee")
+@pytest.mark.parametrize("type_", DATA)
+def test_the_form_creates_and_shows_each_type(console: FlaskClient, alice: Client, sql: Sql, type_: str) -> None:
+    sent = as_form(type_, DATA[type_], name="Poster", foreground="#000080", background="#ffffee")
     answer = console.post(NEW, data=sent)
     assert answer.status_code == 303, answer.text
     code = details(alice, answer.headers["Location"])
-    assert (code["type"], code["data"], code["name"]) == (kind, DATA[kind], "Poster")
+    assert (code["type"], code["data"], code["name"]) == (type_, DATA[type_], "Poster")
     assert (code["foreground"], code["background"]) == ("rgb(0,0,128)", "rgb(255,255,238)")
     before = sql("SELECT xmin::text, * FROM qrs")
     path = f"{answer.headers['Location']}/edit"

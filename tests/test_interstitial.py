@@ -51,11 +51,11 @@ def test_a_frame_has_a_link_to_its_target_next_to_it(show: Show) -> None:
     assert policy(answer)["frame-ancestors"] == ["'none'"]
 
 
-@pytest.mark.parametrize("kind", ["frame", "overlay"])
+@pytest.mark.parametrize("type_", ["frame", "overlay"])
 def test_a_framed_site_navigates_the_page_only_after_a_user_gesture(
-    show: Show, alice: Client, sql: Sql, kind: str
+    show: Show, alice: Client, sql: Sql, type_: str
 ) -> None:
-    answer = show(kind, overlay_id=overlay(sql, alice.id, "message"))
+    answer = show(type_, overlay_id=overlay(sql, alice.id, "message"))
     [sandbox] = re.findall('<iframe [^>]*sandbox="(.*?)"', answer.text, re.DOTALL)
     assert sandbox.split() == [
         "allow-downloads",
@@ -84,9 +84,9 @@ def test_a_target_that_browsers_refuse_to_frame_is_not_framed(show: Show, alice:
 # --- common to all pages
 
 
-@pytest.mark.parametrize("kind", ["splash", "frame"])
-def test_pages_are_not_cached_and_allow_no_external_sources_by_default(show: Show, kind: str) -> None:
-    answer = show(kind, title="</title><script>")
+@pytest.mark.parametrize("type_", ["splash", "frame"])
+def test_pages_are_not_cached_and_allow_no_external_sources_by_default(show: Show, type_: str) -> None:
+    answer = show(type_, title="</title><script>")
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Referrer-Policy"] == "strict-origin-when-cross-origin"
     assert "<title></title><script>" not in answer.text
@@ -95,9 +95,9 @@ def test_pages_are_not_cached_and_allow_no_external_sources_by_default(show: Sho
 
 
 @pytest.mark.parametrize("target", ["javascript:alert(1)", "data:text/html,x", "//example.com/", "ftp://example.com/"])
-@pytest.mark.parametrize("kind", ["splash", "frame"])
-def test_only_http_and_https_targets_are_linked_to(show: Show, kind: str, target: str) -> None:
-    answer = show(kind, target)
+@pytest.mark.parametrize("type_", ["splash", "frame"])
+def test_only_http_and_https_targets_are_linked_to(show: Show, type_: str, target: str) -> None:
+    answer = show(type_, target)
     assert answer.status_code == 404
     assert target not in answer.text
 
@@ -143,24 +143,24 @@ OVERLAYS: list[tuple[str, dict[str, str], list[str]]] = [
 def test_an_overlay_shows_the_content_of_its_type(
     show: Show, alice: Client, sql: Sql, given: tuple[str, dict[str, str], list[str]]
 ) -> None:
-    kind, members, texts = given
-    answer = show("overlay", overlay_id=overlay(sql, alice.id, kind, **members))
+    type_, members, texts = given
+    answer = show("overlay", overlay_id=overlay(sql, alice.id, type_, **members))
     for text in texts:
         assert text in answer.text
     assert "<details" in answer.text
     assert TARGET in hrefs(answer)
-    assert ("<form" in answer.text) == (kind in ("contact", "newsletter", "poll"))
+    assert ("<form" in answer.text) == (type_ in ("contact", "newsletter", "poll"))
 
 
-@pytest.mark.parametrize("kind", ["message", "image"])
-def test_the_name_of_an_overlay_is_not_shown(show: Show, alice: Client, sql: Sql, kind: str) -> None:
+@pytest.mark.parametrize("type_", ["message", "image"])
+def test_the_name_of_an_overlay_is_not_shown(show: Show, alice: Client, sql: Sql, type_: str) -> None:
     members = {"name": "For Globex only", "message": "https://cdn.example.com/a.png", "label": ""}
-    if kind == "image":
+    if type_ == "image":
         members["link"] = "https://example.com/"
-    answer = show("overlay", overlay_id=overlay(sql, alice.id, kind, **members))
+    answer = show("overlay", overlay_id=overlay(sql, alice.id, type_, **members))
     assert "Globex" not in answer.text
     assert '<aside aria-label="Message">' in answer.text
-    assert ('alt="Learn more"' in answer.text) is (kind == "image"), "a link needs a name"
+    assert ('alt="Learn more"' in answer.text) is (type_ == "image"), "a link needs a name"
 
 
 def test_colors_are_the_only_input_in_the_style(

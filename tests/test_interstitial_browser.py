@@ -37,8 +37,8 @@ def target() -> Iterator[str]:
 def links(sql: Sql, alice: Client, base: str, target: str) -> Callable[..., str]:
     """Create a link of alice to a page of the shop, and return its URL."""
 
-    def make(kind: str, *, page: str = "", pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
-        return f"{base}/{add_link(sql, alice.id, kind, target + page, pixels, **ids)}"
+    def make(type_: str, *, page: str = "", pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
+        return f"{base}/{add_link(sql, alice.id, type_, target + page, pixels, **ids)}"
 
     return make
 
@@ -93,12 +93,12 @@ def test_the_countdown_is_paused_and_resumed_with_the_keyboard(
     arrive(browser)
 
 
-@pytest.mark.parametrize("kind", ["splash", "direct"])
+@pytest.mark.parametrize("type_", ["splash", "direct"])
 def test_without_scripts_the_page_redirects_by_itself(
-    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, kind: str
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, type_: str
 ) -> None:
     browser.scripts(run=False)
-    browser.open(links(kind, splash_id=splash(sql, alice.id, counter=1), pixels=(("reddit", "a2_1"),)))
+    browser.open(links(type_, splash_id=splash(sql, alice.id, counter=1), pixels=(("reddit", "a2_1"),)))
     arrive(browser)
 
 
@@ -170,15 +170,15 @@ def test_an_overlay_is_hidden_and_shown_with_the_keyboard(
 def test_overlays_fit_a_phone(browser: Browser, links: Callable[..., str], alice: Client, sql: Sql) -> None:
     browser.size(*PHONE)
     given = {"message": "x" * 300 + "\nmore\nlines", "label": "y" * 60, "link": "https://example.com/"}
-    for kind, position in [("contact", position) for position in POSITIONS] + [(kind, "top") for kind in TYPES]:
+    for type_, position in [("contact", position) for position in POSITIONS] + [(type_, "top") for type_ in TYPES]:
         sql("DELETE FROM links")
-        browser.open(links("overlay", overlay_id=overlay(sql, alice.id, kind, position=position, **given)))
+        browser.open(links("overlay", overlay_id=overlay(sql, alice.id, type_, position=position, **given)))
         box = browser.find(".overlay").rect
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= PHONE[0]
         assert browser.find(".top").rect["height"] <= box["y"]
         assert box["y"] + box["height"] <= PHONE[1]
-        assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0], (kind, position)
+        assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0], (type_, position)
 
 
 def test_the_form_for_messages_fits_the_smallest_phone(

@@ -34,25 +34,25 @@ def fire(show: Show) -> Callable[..., TestResponse]:
 PIXEL = "fbpixel", "12"
 
 
-@pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
+@pytest.mark.parametrize("type_", ["direct", "splash", "frame", "overlay"])
 def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_from_vendors(
-    show: Show, alice: Client, sql: Sql, kind: str
+    show: Show, alice: Client, sql: Sql, type_: str
 ) -> None:
-    ids = {"overlay_id": overlay(sql, alice.id, "message")} if kind == "overlay" else {}
-    answer = show(kind, pixels=[PIXEL], **ids)
+    ids = {"overlay_id": overlay(sql, alice.id, "message")} if type_ == "overlay" else {}
+    answer = show(type_, pixels=[PIXEL], **ids)
     [frame] = re.findall('<iframe class="pixel" (.+?)>', answer.text)
     assert re.match('src="/visited[0-9]+/pixels" sandbox="allow-scripts"', frame)
     assert "facebook" not in answer.text + str(answer.headers)
     [nonce] = policy(answer)["script-src"]
     assert nonce.startswith("'nonce-")
-    assert policy(answer)["frame-src"] == (["http:", "https:"] if kind in ("frame", "overlay") else ["'self'"])
+    assert policy(answer)["frame-src"] == (["http:", "https:"] if type_ in ("frame", "overlay") else ["'self'"])
 
 
-@pytest.mark.parametrize("kind", ["splash", "frame"])
-def test_a_page_without_pixels_has_no_frame_for_them(show: Show, kind: str) -> None:
-    answer = show(kind)
+@pytest.mark.parametrize("type_", ["splash", "frame"])
+def test_a_page_without_pixels_has_no_frame_for_them(show: Show, type_: str) -> None:
+    answer = show(type_)
     assert "/pixels" not in answer.text
-    assert policy(answer)["frame-src"] == (["'none'"] if kind == "splash" else ["http:", "https:"])
+    assert policy(answer)["frame-src"] == (["'none'"] if type_ == "splash" else ["http:", "https:"])
 
 
 @pytest.mark.parametrize("type_", TYPES)

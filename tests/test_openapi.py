@@ -134,9 +134,9 @@ def parts(value: Any, name: str = "") -> Iterator[dict[str, Any]]:
             yield from parts(part)
 
 
-def kinds(schema: dict[str, Any]) -> list[str]:
-    kind = schema.get("type", [])
-    return [kind] if isinstance(kind, str) else kind
+def types(schema: dict[str, Any]) -> list[str]:
+    type_ = schema.get("type", [])
+    return [type_] if isinstance(type_, str) else type_
 
 
 def schemas_of_bodies() -> list[dict[str, Any]]:
@@ -146,7 +146,7 @@ def schemas_of_bodies() -> list[dict[str, Any]]:
 
 def test_a_member_of_a_body_has_one_type() -> None:
     for schema in parts(schemas_of_bodies()):
-        assert len(set(kinds(schema)) - {"null"}) <= 1, schema
+        assert len(set(types(schema)) - {"null"}) <= 1, schema
         assert schema.keys().isdisjoint({"anyOf", "oneOf", "allOf", "default"}), schema
 
 
@@ -154,16 +154,16 @@ def test_responses_may_have_further_values_and_members() -> None:
     bodies = [id(schema) for schema in schemas_of_bodies()]
     responses = [operation.values[2]["responses"] for operation in OPERATIONS_OF_DOCUMENT]  # type: ignore[index]
     schemas = document()["components"]["schemas"]
-    closed = {name for name, schema in schemas.items() if kinds(schema) == ["string"]}
+    closed = {name for name, schema in schemas.items() if types(schema) == ["string"]}
     records = [schema for name, schema in schemas.items() if id(schema) not in bodies and name not in closed]
     for schema in parts([responses, records]):
-        assert not ("enum" in schema and "string" in kinds(schema)), schema
+        assert not ("enum" in schema and "string" in types(schema)), schema
         assert schema.get("$ref", "").rpartition("/")[2] not in closed, schema
 
 
 def test_integers_have_64_bits_unless_they_are_clamped() -> None:
     for schema in parts(document()):
-        if "integer" in kinds(schema) and schema.keys().isdisjoint({"enum", "default"}):
+        if "integer" in types(schema) and schema.keys().isdisjoint({"enum", "default"}):
             assert schema["format"] == "int64", schema
 
 
@@ -173,7 +173,7 @@ def test_generators_read_each_schema_whole() -> None:
         assert not {"$ref", "examples"} <= schema.keys(), schema
         assert schema.get("maximum", 0) <= 2**53, schema
         assert schema.get("additionalProperties") is not False, schema
-        assert len({*kinds(schema)} - {"null"}) <= 1, schema
+        assert len({*types(schema)} - {"null"}) <= 1, schema
         assert schema.keys().isdisjoint({"anyOf", "oneOf"}), schema
         assert not (schema.get("in") == "header" and "pattern" in schema["schema"]), schema
 
@@ -214,11 +214,11 @@ def test_a_member_has_a_valid_example(body: type[Schema]) -> None:
         property_validator.validate(sent[name])
 
 
-@pytest.mark.parametrize(("kind", "schema"), qr.OBJECTS.items())
-def test_the_examples_of_qr_code_data_create_one(alice: Client, kind: str, schema: type[Schema]) -> None:
+@pytest.mark.parametrize(("type_", "schema"), qr.OBJECTS.items())
+def test_the_examples_of_qr_code_data_create_one(alice: Client, type_: str, schema: type[Schema]) -> None:
     data = examples(schema)
     validator(schema.__name__).validate(data)
-    assert alice.post("/api/qr/add", {"type": kind, "data": data}).status_code == 200
+    assert alice.post("/api/qr/add", {"type": type_, "data": data}).status_code == 200
 
 
 @over_operations

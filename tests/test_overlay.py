@@ -84,15 +84,15 @@ def test_deleting_an_overlay_deletes_its_answers(alice: Client, sql: Sql, run_jo
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "message"),
+    ("type_", "text", "message"),
     [
         *(("image", text, PICTURE) for text in ("Our house", "\nhttps://a.example/", "https://jo@a.example/")),
         ("image", "https://my;shop.example/", PICTURE),
         ("poll", LONG, CHOICES),
     ],
 )
-def test_a_message_must_suit_the_type(refusal: Refusal, kind: str, text: str, message: str) -> None:
-    sent = {"type": kind, "name": "Spring", "message": text}
+def test_a_message_must_suit_the_type(refusal: Refusal, type_: str, text: str, message: str) -> None:
+    sent = {"type": type_, "name": "Spring", "message": text}
     assert [refusal(schema, sent) for schema in schemas("overlay")] == [message, message]
 
 

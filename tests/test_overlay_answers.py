@@ -20,10 +20,10 @@ from tests.support.interstitials import TARGET, Show, hrefs, overlay
 class Form:
     """The form of an overlay of alice, as a visitor receives it."""
 
-    def __init__(self, show: Show, app: Flask, sql: Sql, user_id: int, kind: str, **members: str) -> None:
+    def __init__(self, show: Show, app: Flask, sql: Sql, user_id: int, type_: str, **members: str) -> None:
         self.http: FlaskClient = app.test_client()
         self.sql = sql
-        self.id = overlay(sql, user_id, kind, **members)
+        self.id = overlay(sql, user_id, type_, **members)
         page = show("overlay", overlay_id=self.id).text
         [self.page] = re.findall('name="page" value="(.+?)"', page)
 
@@ -38,7 +38,7 @@ class Form:
 
 @pytest.fixture
 def form(show: Show, app: Flask, sql: Sql, alice: Client) -> Callable[..., Form]:
-    return lambda kind, **members: Form(show, app, sql, alice.id, kind, **members)
+    return lambda type_, **members: Form(show, app, sql, alice.id, type_, **members)
 
 
 NEWSLETTER = {"email": "jo@example.com"}
@@ -46,13 +46,13 @@ CONTACT = {"name": "Jo", "email": "jo@example.com", "message": "Hello\r\n<b>you<
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields"),
+    ("type_", "fields"),
     [("contact", CONTACT), ("newsletter", NEWSLETTER), ("poll", {"choice": "Yes"})],
 )
 def test_an_answer_is_stored_and_its_visitor_thanked(
-    form: Callable[..., Form], kind: str, fields: dict[str, str]
+    form: Callable[..., Form], type_: str, fields: dict[str, str]
 ) -> None:
-    sent = form(kind)
+    sent = form(type_)
     answer = sent.send(fields | {"extra": "ignored"})
     assert answer.status_code == 200
     assert THANKS in answer.text
@@ -69,7 +69,7 @@ def test_a_script_gets_json(form: Callable[..., Form]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields"),
+    ("type_", "fields"),
     [
         ("contact", CONTACT | {"message": "x" * 2001}),
         ("contact", CONTACT | {"message": "a\0b"}),
@@ -78,9 +78,9 @@ def test_a_script_gets_json(form: Callable[..., Form]) -> None:
     ],
 )
 def test_answers_that_the_form_does_not_allow_are_rejected(
-    form: Callable[..., Form], kind: str, fields: dict[str, str]
+    form: Callable[..., Form], type_: str, fields: dict[str, str]
 ) -> None:
-    sent = form(kind)
+    sent = form(type_)
     assert sent.send(fields).status_code == 400
     assert sent.stored() == []
 

@@ -55,9 +55,9 @@ CASES = {
 }
 
 
-def script(kind: str) -> str:
+def script(type_: str) -> str:
     """Return host and path of the vendor's script."""
-    return pixel_tags.pixel(kind, CASES[kind].tag).script.removeprefix("https://")
+    return pixel_tags.pixel(type_, CASES[type_].tag).script.removeprefix("https://")
 
 
 class Vendors:
@@ -120,21 +120,21 @@ def visited(base: str, sql: Sql, alice: Client) -> Iterator[Callable[..., str]]:
         foreign.answering(b'<link rel="icon" href="data:,">The shop', Content_Type="text/html")
     ) as port:
         url = f"http://shop.test:{port}/"
-        yield lambda kind, *pixels: f"{base}/{interstitials.add_link(sql, alice.id, kind, url, pixels)}"
+        yield lambda type_, *pixels: f"{base}/{interstitials.add_link(sql, alice.id, type_, url, pixels)}"
 
 
 def arrive(browser: Browser) -> None:
     WebDriverWait(browser.driver, 10, 0.02).until(lambda _: "shop.test" in browser.driver.current_url)
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("type_", CASES)
 def test_a_pixel_fires_before_the_redirect(
-    buyer: Browser, vendors: Vendors, visited: Callable[..., str], kind: str
+    buyer: Browser, vendors: Vendors, visited: Callable[..., str], type_: str
 ) -> None:
-    case = vendors.case = CASES[kind]
-    buyer.open(visited("direct", (kind, case.tag)))
+    case = vendors.case = CASES[type_]
+    buyer.open(visited("direct", (type_, case.tag)))
     arrive(buyer)
-    assert script(kind) in vendors.asked
+    assert script(type_) in vendors.asked
     assert vendors.sent == case.sent
 
 

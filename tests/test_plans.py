@@ -37,13 +37,13 @@ def test_a_fresh_install_brings_three_plans_of_the_documented_shape(admin: Clien
 
 
 @pytest.mark.parametrize(
-    ("kind", "expires"),
+    ("type_", "expires"),
     [("monthly", "now() + interval '1 month'"), ("yearly", "now() + interval '1 year'"), ("lifetime", "NULL")],
 )
 def test_without_an_expiration_the_type_sets_it_by_the_calendar(
-    admin: Client, alice: Client, sql: Sql, kind: str, expires: str
+    admin: Client, alice: Client, sql: Sql, type_: str, expires: str
 ) -> None:
-    subscribe(admin, "Pro", alice, type=kind)
+    subscribe(admin, "Pro", alice, type=type_)
     near = sql(
         f"""
         SELECT expires IS NOT DISTINCT FROM {expires} OR abs(extract(epoch FROM expires - ({expires}))) < 5 AS near
@@ -57,11 +57,11 @@ def test_without_an_expiration_the_type_sets_it_by_the_calendar(
     assert (account["status"], account["planid"]) == ("pro", plan_ids(admin)["Pro"])
 
 
-@pytest.mark.parametrize("kind", ["monthly", "yearly", "lifetime"])
-def test_an_expiration_that_was_sent_takes_precedence(admin: Client, alice: Client, kind: str) -> None:
-    subscribe(admin, "Pro", alice, type=kind, expiration="2098-02-28 23:59:59")
+@pytest.mark.parametrize("type_", ["monthly", "yearly", "lifetime"])
+def test_an_expiration_that_was_sent_takes_precedence(admin: Client, alice: Client, type_: str) -> None:
+    subscribe(admin, "Pro", alice, type=type_, expiration="2098-02-28 23:59:59")
     assert alice.get("/api/account").get_json()["data"]["expires"] == "2098-02-28 23:59:59"
-    past = {"type": kind, "expiration": "2001-01-01 00:00:00"}
+    past = {"type": type_, "expiration": "2001-01-01 00:00:00"}
     answer = admin.put(f"/api/plan/{plan_ids(admin)['Pro']}/user/{alice.id}", past)
     assert (answer.status_code, answer.get_json()["warnings"]) == (200, [IN_THE_PAST])
     assert alice.get("/api/account").get_json()["data"]["status"] == "free"

@@ -34,29 +34,29 @@ def stored(sql: Sql, qr_id: int) -> Any:
     return sql("SELECT type, data, name, background, foreground FROM qrs WHERE id = %(id)s", id=qr_id)[0]
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kind: str) -> None:
-    answer = alice.post("/api/qr/add", {"type": kind, "data": DATA[kind]}).get_json()
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, type_: str) -> None:
+    answer = alice.post("/api/qr/add", {"type": type_, "data": DATA[type_]}).get_json()
     assert set(answer) == {"error", "id", "link", "data", "details"}
     assert re.fullmatch(f"{BASE_URL}/qr/[0-9A-Za-z]{{{CODE_LENGTH}}}", answer["link"])
     [listed] = alice.get("/api/qr").get_json()["data"]["qrs"]
     date = listed["date"]
-    assert listed == {"id": answer["id"], "link": answer["link"], "scans": 0, "name": NAMES[kind], "date": date}
+    assert listed == {"id": answer["id"], "link": answer["link"], "scans": 0, "name": NAMES[type_], "date": date}
     assert len(date) == len("2026-11-20 12:00:00")
     read = alice.get(f"/api/qr/{answer['id']}").get_json()
     kept = stored(sql, answer["id"])
     assert read == {"error": 0, "details": listed | kept | {"logo": ""}, "data": NOTHING}
     assert kept == {
-        "type": kind,
-        "data": STORED[kind],
-        "name": NAMES[kind],
+        "type": type_,
+        "data": STORED[type_],
+        "name": NAMES[type_],
         "background": "rgb(255,255,255)",
         "foreground": "rgb(0,0,0)",
     }
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "becomes"),
+    ("type_", "data", "becomes"),
     [
         ("email", "ada@example.com", {"email": "ada@example.com", "subject": "", "body": ""}),
         ("sms", "112", {"phone": "112", "message": ""}),
@@ -76,8 +76,8 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kin
         ("vcard", {"org": "Acme", "fname": "", "colour": 5}, VCARD | {"org": "Acme"}),
     ],
 )
-def test_data_is_stored_in_canonical_form(alice: Client, sql: Sql, kind: str, data: Any, becomes: Any) -> None:
-    assert stored(sql, alice.add("/api/qr/add", {"type": kind, "data": data}))["data"] == becomes
+def test_data_is_stored_in_canonical_form(alice: Client, sql: Sql, type_: str, data: Any, becomes: Any) -> None:
+    assert stored(sql, alice.add("/api/qr/add", {"type": type_, "data": data}))["data"] == becomes
 
 
 def test_scans_and_statistics_are_those_of_this_code(alice: Client, sql: Sql) -> None:
@@ -146,8 +146,8 @@ def test_similar_colors_are_stored_with_a_warning_that_names_better_ones(
     assert "warnings" not in alice.put(path, {"data": "z"}).get_json()
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_name_that_was_derived_from_the_data_follows_it(alice: Client, kind: str) -> None:
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_name_that_was_derived_from_the_data_follows_it(alice: Client, type_: str) -> None:
     def name(qr_id: int) -> str:
         return str(alice.get(f"/api/qr/{qr_id}").get_json()["details"]["name"])
 
@@ -155,13 +155,13 @@ def test_a_name_that_was_derived_from_the_data_follows_it(alice: Client, kind: s
         "text": "Bye", "link": "https://example.com/", "phone": "113", "email": "eve@example.com", "sms": "113",
         "vcard": {"fname": "Eve"}, "wifi": {"ssid": "Work"},
     }  # fmt: skip
-    code = {"type": kind, "data": DATA[kind]}
+    code = {"type": type_, "data": DATA[type_]}
     derived, named = alice.add("/api/qr/add", code), alice.add("/api/qr/add", code | {"name": "Poster"})
     for qr_id in (derived, named):
-        assert alice.put(f"/api/qr/{qr_id}/update", {"data": changed[kind]}).status_code == 200
-    expected = changed[kind] if isinstance(changed[kind], str) else next(iter(changed[kind].values()))
+        assert alice.put(f"/api/qr/{qr_id}/update", {"data": changed[type_]}).status_code == 200
+    expected = changed[type_] if isinstance(changed[type_], str) else next(iter(changed[type_].values()))
     assert (name(derived), name(named)) == (expected, "Poster")
-    alice.put(f"/api/qr/{derived}/update", {"data": DATA[kind], "name": "Flyer"})
+    alice.put(f"/api/qr/{derived}/update", {"data": DATA[type_], "name": "Flyer"})
     assert name(derived) == "Flyer"
 
 
@@ -169,7 +169,7 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
 
 
 @pytest.mark.parametrize(
-    ("kind", "data", "message"),
+    ("type_", "data", "message"),
     [
         ("text", 5, "data must be a string for the type text."),
         ("text", ["x"], "data must be a string for the type text."),
@@ -202,8 +202,8 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("wifi", {"ssid": "x", "password": "é" * 33}, "data.password must be at most 64 bytes."),
     ],
 )  # fmt: skip
-def test_data_that_does_not_match_its_type_is_rejected(alice: Client, kind: str, data: Any, message: str) -> None:
-    answer = alice.post("/api/qr/add", {"type": kind, "data": data})
+def test_data_that_does_not_match_its_type_is_rejected(alice: Client, type_: str, data: Any, message: str) -> None:
+    answer = alice.post("/api/qr/add", {"type": type_, "data": data})
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
 
 

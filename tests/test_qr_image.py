@@ -32,12 +32,12 @@ def fits(image: Image.Image, size: int) -> bool:
     return image.width == image.height and size - 120 < image.width <= size
 
 
-@pytest.mark.parametrize(("kind", "form"), list(zip(DATA, cycle(qr_image.FORMATS), strict=False)))
-def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: str) -> None:
-    path = add_code(alice, kind, logo=logo_file(alice, "noise"))
-    expected = WIFI if kind == "wifi" else f"{BASE_URL}/q/{code_of(path)}"
+@pytest.mark.parametrize(("type_", "form"), list(zip(DATA, cycle(qr_image.FORMATS), strict=False)))
+def test_the_image_of_each_type_can_be_decoded(alice: Client, type_: str, form: str) -> None:
+    path = add_code(alice, type_, logo=logo_file(alice, "noise"))
+    expected = WIFI if type_ == "wifi" else f"{BASE_URL}/q/{code_of(path)}"
     # A wireless network and its password in a code with a logo need more than 64 modules.
-    for size in (None, 80 if kind == "wifi" else 64, 200, *([2048] if kind == "text" else [])):
+    for size in (None, 80 if type_ == "wifi" else 64, 200, *([2048] if type_ == "text" else [])):
         answer = fetched(alice, f"{path}?format={form}" + (f"&size={size}" if size else ""))
         assert (answer.status_code, answer.mimetype) == (200, qr_image.FORMATS[form])
         image = pixels(answer.data, form)

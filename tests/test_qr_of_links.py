@@ -37,18 +37,18 @@ def stored(sql: Sql, qr_id: int) -> Any:
     return sql("SELECT data FROM qrs WHERE id = %(id)s", id=qr_id)[0]["data"]
 
 
-@pytest.mark.parametrize("kind", ["own", "branded", "bio", "other user"])
+@pytest.mark.parametrize("type_", ["own", "branded", "bio", "other user"])
 def test_a_code_of_a_short_url_redirects_to_it(
-    app: Flask, alice: Client, sql: Sql, short_urls: dict[str, str], kind: str
+    app: Flask, alice: Client, sql: Sql, short_urls: dict[str, str], type_: str
 ) -> None:
-    qr_id = alice.add("/api/qr/add", {"type": "link", "data": short_urls[kind]})
+    qr_id = alice.add("/api/qr/add", {"type": "link", "data": short_urls[type_]})
     answer = scan(app, sql, qr_id)
     location, _, mark = answer.headers["Location"].partition("?")
-    assert (answer.status_code, location, bool(mark)) == (302, short_urls[kind], kind in ("own", "branded"))
+    assert (answer.status_code, location, bool(mark)) == (302, short_urls[type_], type_ in ("own", "branded"))
     assert statistics(sql, qr_id)["clicks"] == 1
     other = alice.add("/api/qr/add", {"type": "link", "data": "https://example.org/"})
-    assert alice.put(f"/api/qr/{other}/update", {"data": short_urls[kind]}).status_code == 200
-    assert stored(sql, other) == short_urls[kind]
+    assert alice.put(f"/api/qr/{other}/update", {"data": short_urls[type_]}).status_code == 200
+    assert stored(sql, other) == short_urls[type_]
 
 
 def visit(app: Flask, location: str) -> TestResponse:

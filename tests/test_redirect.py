@@ -135,9 +135,9 @@ def test_an_unknown_alias_is_a_404_page(app: Flask, app_with: Callable[..., Flas
     assert lost.get("/nobodys").status_code == 503
 
 
-@pytest.mark.parametrize("kind", ["frame", "splash", "overlay"])
-def test_an_interstitial_page_counts_once(short: Make, kind: str) -> None:
-    link = short(type=kind)
+@pytest.mark.parametrize("type_", ["frame", "splash", "overlay"])
+def test_an_interstitial_page_counts_once(short: Make, type_: str) -> None:
+    link = short(type=type_)
     page = link.ask()
     assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
     assert TARGET in page.text

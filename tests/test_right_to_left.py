@@ -21,8 +21,8 @@ def overlay(alice: Client) -> str:
     return shortened(alice, "with-overlay", f"overlay-{alice.add('/api/overlay/add', poll)}")
 
 
-def shortened(alice: Client, alias: str, kind: str) -> str:
-    alice.add("/api/url/add", {"url": "https://example.com/", "custom": alias, "type": kind})
+def shortened(alice: Client, alias: str, type_: str) -> str:
+    alice.add("/api/url/add", {"url": "https://example.com/", "custom": alias, "type": type_})
     return f"/{alias}"
 
 

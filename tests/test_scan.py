@@ -35,7 +35,7 @@ VCARD = {
 
 @pytest.fixture
 def scan(app: Flask, alice: Client) -> Callable[[str, Any], TestResponse]:
-    return lambda kind, data: app.test_client().get(encoded_path(alice, kind, data))
+    return lambda type_, data: app.test_client().get(encoded_path(alice, type_, data))
 
 
 Scan = Callable[[str, Any], TestResponse]
@@ -237,11 +237,11 @@ SHOWN = {
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_scan_pages_work_on_a_phone(browser: Browser, base: str, alice: Client, scripts: bool) -> None:
     browser.size(*PHONE)
-    for kind, (data, shown) in SHOWN.items():
+    for type_, (data, shown) in SHOWN.items():
         browser.scripts(run=scripts)
-        browser.open(base + encoded_path(alice, kind, data))
+        browser.open(base + encoded_path(alice, type_, data))
         assert shown in browser.text
         assert browser.find("meta[name=robots]").get_attribute("content") == "noindex"
-        assert ("Copy " in browser.text) == (scripts and kind in ("text", "wifi"))
+        assert ("Copy " in browser.text) == (scripts and type_ in ("text", "wifi"))
         browser.scripts(run=True)
         assert browser.run("return document.documentElement.scrollWidth <= innerWidth")

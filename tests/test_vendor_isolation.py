@@ -129,9 +129,9 @@ def visit(
     }
     with foreign.server(foreign.answering(b"<!doctype html><h1>The shop", Content_Type="text/html")) as port:
 
-        def open_link(kind: str, path: str = "") -> str:
+        def open_link(type_: str, path: str = "") -> str:
             pixels = (("gtmpixel", "GTM-1"),)
-            alias = interstitials.add_link(sql, alice.id, kind, f"http://shop.test:{port}/", pixels, **ids)
+            alias = interstitials.add_link(sql, alice.id, type_, f"http://shop.test:{port}/", pixels, **ids)
             attacked[1].get(f"{base}/{alias}{path}")
             return f"{base}/{alias}"
 
@@ -139,11 +139,11 @@ def visit(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("kind", ["splash", "frame", "overlay"])
+@pytest.mark.parametrize("type_", ["splash", "frame", "overlay"])
 def test_a_vendors_script_has_no_access_to_the_service(
-    administrator: Browser, attacker: Attacker, visit: Callable[..., str], admin: Client, kind: str
+    administrator: Browser, attacker: Attacker, visit: Callable[..., str], admin: Client, type_: str
 ) -> None:
-    address = visit(kind)
+    address = visit(type_)
     WebDriverWait(administrator.driver, 40, 0.1).until(lambda _: "done" in attacker.reports)
     page, referrer = attacker.reports.pop("page"), attacker.reports.pop("referrer")
     assert {name: got for name, got in attacker.reports.items() if got} == {}

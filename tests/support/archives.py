@@ -33,18 +33,18 @@ def normalized(archive: bytes) -> Files:
             for name in opened.namelist()
             if name.endswith(".jsonl")
         }
-    places = {kind: {line.get("id"): place for place, line in enumerate(lines)} for kind, lines in files.items()}
-    for kind, lines in files.items():
+    places = {file: {line.get("id"): place for place, line in enumerate(lines)} for file, lines in files.items()}
+    for file, lines in files.items():
         for place, line in enumerate(lines):
-            line["id"] = places["qr"][line["id"]] if kind == "logos" else place
-            for member, other in REFERENCES.get(kind, {}).items():
+            line["id"] = places["qr"][line["id"]] if file == "logos" else place
+            for member, other in REFERENCES.get(file, {}).items():
                 value = line[member]
                 line[member] = [places[other][row] for row in value] if isinstance(value, list) else (
                     places[other].get(value)
                 )  # fmt: skip
-            if kind == "links" and str(line["type"]).isdecimal():
+            if file == "links" and str(line["type"]).isdecimal():
                 line["type"] = places["splash"][int(line["type"])]
-            if kind == "links" and str(line["type"]).startswith("overlay-"):
+            if file == "links" and str(line["type"]).startswith("overlay-"):
                 line["type"] = f"overlay {places['overlays'][int(line['type'].removeprefix('overlay-'))]}"
     targets = places["links"] | {row: -1 - place for row, place in places["qr"].items()}
     for line in files["visits"]:

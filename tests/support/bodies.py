@@ -16,7 +16,7 @@ Members = dict[str, Any]
 
 # The least that creates a row, by the word in the path
 LEAST: dict[str, Members] = {
-    kind.words.path: first_examples(kind.resource.creates(), 0) for kind in factories.RESOURCES
+    stored.words.path: first_examples(stored.resource.creates(), 0) for stored in factories.RESOURCES
 } | {
     "account": {},
     "url": {"url": "https://example.com/page"},

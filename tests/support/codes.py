@@ -50,9 +50,9 @@ def address_of(link: str) -> str:
     return link.removeprefix(BASE_URL)
 
 
-def add_code(client: Client, kind: str = "text", **sent: Any) -> str:
+def add_code(client: Client, type_: str = "text", **sent: Any) -> str:
     """Create a code and return the path of its image."""
-    answer = client.post("/api/qr/add", {"type": kind, "data": DATA[kind]} | sent)
+    answer = client.post("/api/qr/add", {"type": type_, "data": DATA[type_]} | sent)
     assert answer.status_code == 200, answer.text
     return address_of(answer.get_json()["link"])
 
@@ -74,8 +74,8 @@ def row_of(sql: Sql, path: str) -> int:
     return int(sql("SELECT id FROM qrs WHERE code = %(code)s", code=code_of(path))[0]["id"])
 
 
-def encoded_path(client: Client, kind: str, data: Any) -> str:
+def encoded_path(client: Client, type_: str, data: Any) -> str:
     """Create a code and return the path that its image encodes."""
-    answer = client.post("/api/qr/add", {"type": kind, "data": data})
+    answer = client.post("/api/qr/add", {"type": type_, "data": data})
     assert answer.status_code == 200, answer.text
     return str(urlsplit(answer.get_json()["link"]).path).replace("/qr/", "/q/")

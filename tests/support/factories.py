@@ -19,9 +19,8 @@ from linkmgr.resources.webhooks import WEBHOOKS
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
-Kind = Stored
 
-RESOURCES: tuple[Kind, ...] = (LINKS, QR_CODES, *STORED, KEYS, WEBHOOKS)  # of users
+RESOURCES: tuple[Stored, ...] = (LINKS, QR_CODES, *STORED, KEYS, WEBHOOKS)  # of users
 
 _numbers = count(1)
 
@@ -32,10 +31,10 @@ def row(sql: Sql, table: str, **columns: Any) -> int:
     return int(sql(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values}) RETURNING id", **columns)[0]["id"])
 
 
-def _usual(kind: Kind) -> Make:
+def _usual(stored: Stored) -> Make:
     """Return the factory of a resource whose members are its columns."""
     return lambda sql, user_id: row(
-        sql, kind.words.table, user_id=user_id, **first_examples(kind.resource.creates(), 0)
+        sql, stored.words.table, user_id=user_id, **first_examples(stored.resource.creates(), 0)
     )
 
 
@@ -150,7 +149,7 @@ def delivery(sql: Sql, user_id: int) -> int:
 
 
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
-ALL: dict[str, Make] = {kind.words.path: _usual(kind) for kind in STORED} | {
+ALL: dict[str, Make] = {stored.words.path: _usual(stored) for stored in STORED} | {
     "link": link,
     "bio": bio,
     "qr": qr,
@@ -166,12 +165,12 @@ ALL: dict[str, Make] = {kind.words.path: _usual(kind) for kind in STORED} | {
     "import": an_import,
 }
 # The tables of resources, by the names in paths. Links are `link` in other paths.
-TABLES = {kind.words.path: kind.words.table for kind in RESOURCES}
+TABLES = {stored.words.path: stored.words.table for stored in RESOURCES}
 TABLES["link"] = TABLES["url"]
 
 
-def of(kind: Kind) -> Make:
-    return ALL["link" if kind is LINKS else kind.words.path]
+def of(stored: Stored) -> Make:
+    return ALL["link" if stored is LINKS else stored.words.path]
 
 
 PLAIN = {"brandname": "", "brandlogo": "", "brandcolor": ""}

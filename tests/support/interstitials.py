@@ -31,18 +31,18 @@ def splash(sql: Sql, user_id: int, **members: Any) -> int:
     return row(sql, "splash_pages", user_id=user_id, name="Splash", **given)
 
 
-def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
-    return row(sql, "overlays", user_id=user_id, type=kind, **(OVERLAY | members))
+def overlay(sql: Sql, user_id: int, type_: str, **members: Any) -> int:
+    return row(sql, "overlays", user_id=user_id, type=type_, **(OVERLAY | members))
 
 
 def add_link(
-    sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **columns: Any
+    sql: Sql, user_id: int, type_: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **columns: Any
 ) -> str:
     """Add a link with its pixels, given as pairs of type and tag, and return its alias."""
     alias = f"visited{next(_numbers)}"
-    link_id = row(sql, "links", user_id=user_id, alias=alias, url=url, type=kind, **columns)
-    for type_, tag in pixels:
-        pixel_id = row(sql, "pixels", user_id=user_id, type=type_, name="Shop", tag=tag)
+    link_id = row(sql, "links", user_id=user_id, alias=alias, url=url, type=type_, **columns)
+    for vendor, tag in pixels:
+        pixel_id = row(sql, "pixels", user_id=user_id, type=vendor, name="Shop", tag=tag)
         sql(
             "UPDATE links SET pixel_ids = pixel_ids || %(pixel)s::bigint WHERE id = %(id)s RETURNING 1",
             pixel=pixel_id,
@@ -59,9 +59,9 @@ def show(app_with: Callable[..., Flask], sql: Sql, alice: Any) -> Show:
     """Return a function that adds a link of alice, and returns the response to its visitor."""
 
     def visit(
-        kind: str = "direct", target: str = TARGET, *, base_url: str = BASE_URL, path: str = "", **link: Any
+        type_: str = "direct", target: str = TARGET, *, base_url: str = BASE_URL, path: str = "", **link: Any
     ) -> Any:
-        alias = add_link(sql, alice.id, kind, target, **link)
+        alias = add_link(sql, alice.id, type_, target, **link)
         return app_with(base_url=base_url).test_client().get(f"/{alias}{path}")
 
     return visit

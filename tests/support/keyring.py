@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 URL = "https://example.com/page"
 # The resources that restricted keys make, besides other keys
 _CREATED = {route.path for route in operations() if route.method == "POST" and route.operation.restricted}
-OWNED = [
-    kind.words.path for kind in factories.RESOURCES if f"/api/{kind.words.path}/add" in _CREATED and kind is not KEYS
-]
+OWNED = [it.words.path for it in factories.RESOURCES if f"/api/{it.words.path}/add" in _CREATED and it is not KEYS]
 Make = Callable[..., "Client"]
 
 

@@ -21,8 +21,8 @@ def _key(path: str) -> str:
 
 
 LISTS = {
-    f"/api/{kind.words.plural}": List(_key(f"/api/{kind.words.plural}"), factories.of(kind), kind.words.table)
-    for kind in factories.RESOURCES
+    f"/api/{stored.words.plural}": List(_key(f"/api/{stored.words.plural}"), factories.of(stored), stored.words.table)
+    for stored in factories.RESOURCES
 } | {
     "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
     "/api/imports": List("imports", factories.an_import, "imports"),

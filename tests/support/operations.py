@@ -42,7 +42,7 @@ class Call:
 
     @property
     def rows(self) -> list[str]:
-        """Return the kinds of rows in the path, named as in tests/support/factories.py."""
+        """Return the types of rows in the path, named as in tests/support/factories.py."""
         return re.findall(r"{(\w+)_id}", self.path)
 
     @property
@@ -73,8 +73,8 @@ class Call:
 def _calls() -> Iterator[Call]:
     for route in operations():
         if "{type}" in route.path:
-            for kind in ITEMS:
-                path = route.path.replace("{type}", kind).replace("{item_id}", f"{{{ITEM[kind]}_id}}")
+            for type_ in ITEMS:
+                path = route.path.replace("{type}", type_).replace("{item_id}", f"{{{ITEM[type_]}_id}}")
                 yield Call(route, path)
         else:
             yield Call(route, route.path)

@@ -14,9 +14,9 @@ from tests.conftest import Client
 NEW = "/console/qrs/new"
 
 
-def as_form(kind: str, data: Any, **others: Any) -> dict[str, Any]:
-    members = data if isinstance(data, dict) else {kind: data}
-    return {"type": kind} | {f"data.{kind}.{name}": text for name, text in members.items()} | others
+def as_form(type_: str, data: Any, **others: Any) -> dict[str, Any]:
+    members = data if isinstance(data, dict) else {type_: data}
+    return {"type": type_} | {f"data.{type_}.{name}": text for name, text in members.items()} | others
 
 
 def preview(page: str) -> zxingcpp.Barcode:

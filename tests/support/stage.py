@@ -1,4 +1,4 @@
-"""Rows of every kind, for tests that call every operation."""
+"""Rows of every sort, for tests that call every operation."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ LOGOS = ("logo", "brandlogo")  # members whose examples are fetched
 
 
 class Stage:
-    """Alice with one row of each kind and a channel with an item of each type, and an administrator."""
+    """Alice with one row of each sort and a channel with an item of each type, and an administrator."""
 
     def __init__(self, alice: "Client", admin: "Client", sql: Sql) -> None:
         self.alice, self.admin = alice, admin
@@ -29,12 +29,12 @@ class Stage:
         factories.answer(sql, alice.id)
         for target in ("link", "qr"):
             factories.visit(sql, self.ids[target])
-        for kind, row in ITEM.items():
-            assigned = alice.post(f"/api/channel/{self.ids['channel']}/assign/{kind}/{self.ids[row]}")
+        for type_, row in ITEM.items():
+            assigned = alice.post(f"/api/channel/{self.ids['channel']}/assign/{type_}/{self.ids[row]}")
             assert assigned.status_code == 200
         targets = {
-            f"{kind}target": [{selector: name, "link": "https://example.com/"}]
-            for kind, selector, name in (
+            f"{type_}target": [{selector: name, "link": "https://example.com/"}]
+            for type_, selector, name in (
                 ("geo", "location", "fr"), ("device", "device", "ipad"), ("language", "language", "fr")
             )
         }  # fmt: skip

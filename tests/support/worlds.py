@@ -1,4 +1,4 @@
-"""The world of the access matrix: rows of each kind of two users and an administrator, and all rows of the database."""
+"""The world of the access matrix: rows of each sort of two users and an administrator, and all rows of the database."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class World:
-    """Alice with one row of each kind, and other users who must not reach them."""
+    """Alice with one row of each sort, and other users who must not reach them."""
 
     def __init__(self, app: Flask, register: Callable[..., "Client"], sql: Sql) -> None:
         self.app, self.register, self.sql = app, register, sql
