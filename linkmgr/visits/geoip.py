@@ -36,23 +36,23 @@ def _open(path: str) -> maxminddb.Reader | None:
 
 
 def find_location(address: str) -> Location:
-    """Return the location of an IP address. Records contain either objects with names, or the texts `country`,
+    """Return the location of an IP address. Entries contain either objects with names, or the texts `country`,
     `country_code` and `city`."""
     reader: maxminddb.Reader | None = this_app().extensions["linkmgr_countries"]
     if reader is None:
         code = country_code(address)
         return Location(Country(NAMES.get(code, [code])[0], code)) if code else Location()
     try:
-        record: Any = reader.get(address)
+        entry: Any = reader.get(address)
     except (ValueError, maxminddb.InvalidDatabaseError):
         return Location()
-    if not isinstance(record, dict):
+    if not isinstance(entry, dict):
         return Location()
-    country, city = record.get("country"), record.get("city")
+    country, city = entry.get("country"), entry.get("city")
     if isinstance(country, dict):
         country = Country(_text(country.get("names", {}).get("en")), _text(country.get("iso_code")))
     else:
-        country = Country(_text(country), _text(record.get("country_code")))
+        country = Country(_text(country), _text(entry.get("country_code")))
     return Location(country, _text(city.get("names", {}).get("en") if isinstance(city, dict) else city))
 
 
