@@ -148,7 +148,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                         END AS existing,
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
-              FROM ROWS FROM (json_preparedset(%(links)s::json) AS (
+              FROM ROWS FROM (json_to_recordset(%(links)s::json) AS (
                    url text, alias text, chosen boolean, generated boolean, url_only boolean, domain text, hosts text[],
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
