@@ -5,6 +5,7 @@
     replica_row, replica_rows   read data that may lag, from the replica if there is one
     page           read one page of a list and its total, which may lag too
     run, run_one   write and wait for the disk; never retried once the write may be committed
+    run_undoable   likewise; if it fails, the transaction of the request can go on
     run_unsynced   write without waiting for the disk
 
 Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
@@ -67,7 +68,7 @@ class Executor(Protocol):
     @property
     def may_lag(self) -> bool: ...  # True if a replica may execute its reads
 
-    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]: ...
+    def execute(self, sql: str, params: Row, *, idempotent: bool, undoable: bool = False) -> list[Row]: ...
 
 
 # The transaction of the current request, if it has one (transaction.py), or the connections of a restricted key.
@@ -141,9 +142,12 @@ class Database:
         finally:
             self.give_back(pooled)
 
-    def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
+    def execute(
+        self, sql: str, params: Row, *, idempotent: bool, undoable: bool = True, prelude: str = ""
+    ) -> list[Row]:
         """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
-        retried after a deadlock, which rolls it back. `prelude` is sent with the statement in the same transaction."""
+        retried after a deadlock, which rolls it back. `prelude` is sent with the statement in the same transaction.
+        One that fails is always undone."""
         deadlocks, fresh = 0, False
         while True:
             try:
@@ -187,12 +191,8 @@ def rows(sql: str, **params: Any) -> list[Row]:
     return (executor.get() or database()).execute(sql, params, idempotent=True)
 
 
-def _first(result: list[Row]) -> Row | None:
-    return result[0] if result else None
-
-
 def row(sql: str, **params: Any) -> Row | None:
-    return _first(rows(sql, **params))
+    return next(iter(rows(sql, **params)), None)
 
 
 def replica_rows(sql: str, **params: Any) -> list[Row]:
@@ -204,17 +204,22 @@ def replica_rows(sql: str, **params: Any) -> list[Row]:
 
 
 def replica_row(sql: str, **params: Any) -> Row | None:
-    return _first(replica_rows(sql, **params))
+    return next(iter(replica_rows(sql, **params)), None)
 
 
 def run_repeatable(sql: str, **params: Any) -> Row | None:
     """Execute a write that may be executed twice, such as one that counts, and return its first row or None."""
-    return _first((executor.get() or database()).execute(sql, params, idempotent=True))
+    return next(iter((executor.get() or database()).execute(sql, params, idempotent=True)), None)
 
 
 def run(sql: str, **params: Any) -> Row | None:
     """Execute a write, wait until it is on disk, and return its first row or None."""
-    return _first((executor.get() or database()).execute(sql, params, idempotent=False))
+    return next(iter((executor.get() or database()).execute(sql, params, idempotent=False)), None)
+
+
+def run_undoable(sql: str, **params: Any) -> Row | None:
+    """Execute a write like `run`. If it fails, only its own changes are undone, also in a transaction."""
+    return next(iter((executor.get() or database()).execute(sql, params, idempotent=False, undoable=True)), None)
 
 
 def run_one(sql: str, **params: Any) -> Row:
@@ -225,7 +230,7 @@ def run_one(sql: str, **params: Any) -> Row:
 
 def run_unsynced(sql: str, **params: Any) -> Row | None:
     """Execute a write without waiting for the disk, and return its first row or None. A crash may lose the write."""
-    return _first(database().execute(sql, params, idempotent=False, prelude=UNSYNCED))
+    return next(iter(database().execute(sql, params, idempotent=False, prelude=UNSYNCED)), None)
 
 
 class Paging(TypedDict):
@@ -274,7 +279,7 @@ def page(
     total_column = f"coalesce(({total}), 0) AS list_total"
     prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
     stored = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
-    first = _first(stored)
+    first = next(iter(stored), None)
     if first is None and (number > 1 or after is not None):
         first = replica_row(f"{prefix}SELECT {total_column}", **params)
     list_total = first["list_total"] if first else 0

@@ -39,8 +39,12 @@ class Transaction:
         else:
             self._also_on_begin.append(call)
 
-    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
-        """Execute a statement. After one fails, no other can be executed until `undo` or the end of `undoable`."""
+    def execute(self, sql: str, params: Row, *, idempotent: bool, undoable: bool = False) -> list[Row]:
+        """Execute a statement. After one fails that is not `undoable`, no other can be executed until `undo` or the end
+        of the method `undoable`."""
+        if undoable:
+            with self.undoable():
+                return self._send(sql, params)
         if self._pooled is None:
             if idempotent:
                 return self._database.read(sql, params)

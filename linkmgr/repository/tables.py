@@ -5,8 +5,7 @@ from typing import Any
 
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Row, run
-from linkmgr.db.transaction import undoable
+from linkmgr.db.statements import Row, run, run_undoable
 
 BATCH = 500  # rows of an export in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
@@ -71,14 +70,12 @@ def run_with_name(sql: str, **params: Any) -> Row | None:
     """Run a statement that stores the parameter alias, slug or domain, and return its first row. If the name belongs
     to a deleted user, release it and run the statement again."""
     try:
-        with undoable():
-            return run(sql, **params)
+        return run_undoable(sql, **params)
     except UniqueViolation as error:
         own = {"aliases": [params.get("alias")], "link_id": params.get("link_id")}
         if not release(error.diag.constraint_name, **params | own):
             raise
-    with undoable():
-        return run(sql, **params)
+    return run_undoable(sql, **params)
 
 
 # --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set
