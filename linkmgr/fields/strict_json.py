@@ -79,7 +79,9 @@ def parse(raw: bytes) -> dict[str, Any]:
         return {}
     try:
         value = _DECODER.decode(raw.decode("utf-8"))
-        _check_strings(value)
+        # Only an escape stands for a NUL character or a surrogate, and small bodies have few brackets.
+        if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > _MAX_DEPTH:
+            _check_strings(value)
     except json.JSONDecodeError as error:
         reason = _BYTE_ORDER_MARK if raw.startswith(BOM_UTF8) else f"syntax error at character {error.pos}"
         raise NotJson(f"The body is not valid JSON: {reason}") from None
