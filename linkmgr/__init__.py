@@ -11,13 +11,13 @@ from linkmgr.repository import cleanup, link_lists, purge
 from linkmgr.request.request import IdConverter, Service
 from linkmgr.web import (
     auth,
-    conditional_writes,
     error_handlers,
     middleware,
     operation,
     responses,
     security_headers,
     sessions,
+    writes,
 )
 
 __version__ = settings.RELEASE
@@ -48,7 +48,7 @@ def create_app(**overrides: str) -> Flask:
         openapi.init_app(app)
         pages.init_app(app)
         operation.init_app(app)  # needs all routes
-        conditional_writes.init_app(app)  # needs all routes
+        writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
         middleware.init_app(app, pages=short.FastRedirects(app))

@@ -8,7 +8,7 @@ from flask import Blueprint, Response, request
 from marshmallow import fields
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.bodies import body
+from linkmgr.fields.bodies import load, parse
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import PAGING, Parameter, paging
 from linkmgr.imports import bodies, cells, links, requests
@@ -106,7 +106,7 @@ def _service() -> Service | None:
     except orjson.JSONDecodeError:
         return None
     is_service = isinstance(members, dict) and members.keys() & {"source", "address", "token"}
-    return bodies.service_of(body(bodies.ServiceToRead)) if is_service else None
+    return bodies.service_of(load(bodies.ServiceToRead, parse())) if is_service else None
 
 
 @bp.get("/imports")

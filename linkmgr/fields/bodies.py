@@ -19,7 +19,7 @@ from linkmgr.request import request as web_request
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-def _parse_body() -> dict[str, Any]:
+def parse() -> dict[str, Any]:
     """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
     request = web_request.current()
     raw, is_form = request.get_data(), (request.content_type or "").lower().startswith(_FORMS)
@@ -33,17 +33,13 @@ def _parse_body() -> dict[str, Any]:
         raise AppError("invalid", problems=str(error)) from None
 
 
-def body(schema: type[Schema]) -> dict[str, Any]:
-    return load(schema, _parse_body())
-
-
 def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the members of the body of an update.
 
     An invalid member is ignored if it is stored like that already: an alias may have become reserved since, or an
     overlay may have another type. `read` returns the stored record. Valid bodies do not need it.
     """
-    sent = _parse_body()
+    sent = parse()
     try:
         return load(schema, sent)
     except AppError:

@@ -19,7 +19,7 @@ from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
 from linkmgr.resources.shapes import ID, record, ref, text
 from linkmgr.settings import RELEASE
-from linkmgr.web import conditional_writes, idempotency
+from linkmgr.web import idempotency, writes
 from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose
 from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 
@@ -42,7 +42,7 @@ _ETAG = text('"4711-5d41402abc4b2a76"')
 _MAX_NUMBER = 2**53  # that every JSON parser reads exactly
 _HEADERS: tuple[JsonSchema, ...] = (
     _parameter("header", idempotency.HEADER, _REPEATABLE, _UUID),
-    _parameter("header", conditional_writes.HEADER, _UNCHANGED, _ETAG),
+    _parameter("header", writes.HEADER, _UNCHANGED, _ETAG),
 )
 
 
@@ -67,10 +67,10 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
         separated = {"style": "form", "explode": False} if is_array else {}
         example = {"example": value.split(",") if is_array else value} if value else {}
         yield _parameter("query", name, parameter.about, parameter.json, **separated, **example)
-    if route.method in conditional_writes.METHODS:
+    if route.method in writes.METHODS:
         yield ref(idempotency.HEADER, "parameters")
     if is_conditional(route):
-        yield ref(conditional_writes.HEADER, "parameters")
+        yield ref(writes.HEADER, "parameters")
     if is_cacheable(route):
         yield _IF_NONE_MATCH
 

@@ -8,7 +8,7 @@ from linkmgr.errors import CATALOGUE, FIELDS
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
 from linkmgr.resources.shapes import ERRORS, FILE, array_of, example_of, record, ref, text, with_warnings
-from linkmgr.web import conditional_writes, idempotency
+from linkmgr.web import idempotency, writes
 from linkmgr.web.operation import PUBLIC, Route
 
 _LIMITS = {
@@ -120,7 +120,7 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
 
 
 def is_conditional(route: Route) -> bool:
-    return route.method in conditional_writes.CHANGES and bool(route.operation.row)
+    return route.method in writes.CHANGES and bool(route.operation.row)
 
 
 def is_cacheable(route: Route) -> bool:
@@ -137,7 +137,7 @@ def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
         *_LIMITS,
         *_ID,
         *(_TAG if stated.has_etag else ()),
-        *(_REPLAYED if route.method in conditional_writes.METHODS else ()),
+        *(_REPLAYED if route.method in writes.METHODS else ()),
         *(_ROWS if "rows_limited" in stated.errors else ()),
         *(_LINK if stated.file and {"after", "limit"} <= stated.query.keys() else ()),
     )
@@ -154,7 +154,7 @@ def codes_of(route: Route) -> list[str]:
     codes += ("administrators_only",) if stated.is_for_administrators else ()
     codes += _IN_PATH if route.arguments else ()
     codes += _IN_BODY if stated.body or stated.media else ("invalid",) if stated.query or stated.path else ()
-    codes += _OF_WRITES if route.method in conditional_writes.METHODS else ()
+    codes += _OF_WRITES if route.method in writes.METHODS else ()
     codes += _OF_CHANGES if is_conditional(route) else ()
     return codes
 

@@ -17,7 +17,7 @@ from werkzeug.utils import cached_property
 
 from linkmgr.db.statements import MAX_BIGINT
 from linkmgr.errors import AppError
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 MAX_BODY = 64 * 1024  # bytes
 # Bytes, and the error code of a larger body, by the paths of operations with another limit (web/operation.py).
@@ -154,6 +154,11 @@ class Request(flask.Request):
     def is_api(self) -> bool:
         """Return True if all responses are JSON with the rate-limit headers."""
         return self.path.startswith("/api/") or self.path == "/api"
+
+    @cached_property
+    def operation(self) -> Any:
+        """The operation of the API that the request asks for (web/operation.py), or None."""
+        return getattr(this_app().view_functions.get(self.endpoint or ""), "operation", None)
 
     @cached_property
     def stream(self) -> IO[bytes]:

@@ -45,7 +45,7 @@ def identify() -> None:
 
 
 def authorize() -> None:
-    request, stated = web_request.current(), operation.current()
+    request, stated = web_request.current(), web_request.current().operation
     if not request.is_api or (stated and stated.scope == operation.PUBLIC):
         return
     caller = request.caller
@@ -70,7 +70,7 @@ def check_again() -> None:
 def _forget_after_write(response: Response) -> Response:
     request = web_request.current()
     if request.method not in ("GET", "HEAD", "OPTIONS"):
-        stated = operation.current()
+        stated = request.operation
         if stated.changes_callers if stated else not request.is_api:
             callers.forget()
     return response

@@ -18,7 +18,7 @@ from linkmgr.errors import AppError
 from linkmgr.repository import idempotency
 from linkmgr.repository.tables import try_lock
 from linkmgr.request import request as web_request
-from linkmgr.web import operation, uploads
+from linkmgr.web import uploads
 from linkmgr.web.auth import caller, user_id
 
 HEADER = "Idempotency-Key"
@@ -95,6 +95,5 @@ def _request_hash() -> str:
     head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
     if key := caller().key:  # another key may not read the answer
         head += f" key {key.id}".encode()
-    stated = operation.current()
-    body = uploads.receive().digest if stated and stated.is_upload else request.get_data()
+    body = uploads.receive().digest if request.operation.is_upload else request.get_data()
     return hashlib.sha256(head + body).hexdigest()

@@ -1,30 +1,27 @@
 """An operation of the API: everything that is true of it besides its path and its code.
 
 It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the docstring of the
-handler is its summary and description. The hook, `If-Match`, `Idempotency-Key`, the OpenAPI document, `/api/docs` and
-the tests read this object. No name of a blueprint, a view or a module has a meaning.
+handler is its summary and description. The hook (web/auth.py), writes (web/writes.py), the OpenAPI document,
+`/api/docs` and the tests read this object. No name of a blueprint, a view or a module has a meaning.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.bodies import body, changes_of
 from linkmgr.fields.member import JsonSchema, first_examples
 from linkmgr.fields.query import Parameter
 from linkmgr.fields.unknown import warn_unknown_parameters
 from linkmgr.request import request as web_request
 from linkmgr.request import scopes
-from linkmgr.settings import this_app
 from linkmgr.web import csv
 
 PUBLIC = "public"
@@ -60,37 +57,16 @@ class Operation:
     def __call__(self, view: View) -> View:
         summary, _, description = cleandoc(view.__doc__ or "").partition("\n\n")
         description = description.format(**self.values) if self.values else description
-        stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
-
-        declared: Any = view if self.body is None else self._with_body(view)
-        declared.operation = stated
-        return cast("View", declared)
+        view.operation = replace(  # type: ignore[attr-defined]
+            self, summary=self.summary or summary.removesuffix("."), description=description
+        )
+        return view
 
     def as_csv(self, example: str) -> "Operation":
         """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
         type of response."""
         query = {name: parameter for name, parameter in self.query.items() if name != "format"}
         return replace(self, id=f"{self.id}Csv", answer={}, file=csv.MIMETYPE, file_example=example, query=query)
-
-    def _with_body(self, view: Callable[..., Any]) -> Callable[..., Any]:
-        schema = self.body
-        assert schema
-
-        @wraps(view)
-        def create(**ids: int) -> Any:
-            return view(body(schema), **ids)
-
-        @wraps(view)
-        def update(**ids: int) -> Any:
-            return view(changes_of(schema, lambda: self._read_stored(ids)), **ids)
-
-        return update if self.stored else create
-
-    def _read_stored(self, ids: dict[str, int]) -> Row:
-        owner = web_request.current().caller.id
-        assert self.stored
-        assert owner
-        return self.stored(owner, *ids.values())
 
     @property
     def is_for_administrators(self) -> bool:
@@ -149,11 +125,6 @@ def routes(app: Flask) -> list[Route]:
     ]
 
 
-def current() -> Operation | None:
-    view = this_app().view_functions.get(web_request.current().endpoint or "")
-    return getattr(view, "operation", None)
-
-
 def init_app(app: Flask) -> None:
     """Pass the facts of all operations on to the layers below. Call this after all routes are registered."""
     stated = routes(app)
@@ -164,5 +135,6 @@ def init_app(app: Flask) -> None:
 
 
 def _warn_unknown_parameters() -> None:
-    if web_request.current().query_string and (stated := current()):
-        warn_unknown_parameters(stated.query)
+    request = web_request.current()
+    if request.query_string and request.operation:
+        warn_unknown_parameters(request.operation.query)

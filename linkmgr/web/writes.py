@@ -1,8 +1,8 @@
-"""Idempotency-Key and If-Match on all writes of the API.
+"""The body, Idempotency-Key and If-Match of all writes of the API.
 
-The views are wrapped, so they know nothing of these headers. With one of them, the writes of a view are one
-transaction, which also stores the answer. It is committed before the answer is sent. Authentication and the rate limit
-come before the view, so their errors are not stored.
+The views are wrapped, so they get a valid body, and know nothing of these headers. With one of them, the writes of a
+view are one transaction, which also stores the answer. It is committed before the answer is sent. Authentication and
+the rate limit come before the view, so their errors are not stored.
 
 If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
 `"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that compresses a response weakens
@@ -11,7 +11,7 @@ its ETag, and the version is that of the row, not of its bytes.
 
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any
 
@@ -20,11 +20,13 @@ from flask import Flask, Response, current_app
 from linkmgr.db import transaction
 from linkmgr.db.transaction import Transaction
 from linkmgr.errors import AppError
+from linkmgr.fields import bodies
 from linkmgr.repository import tables
 from linkmgr.request import request as web_request
-from linkmgr.web import idempotency, operation
+from linkmgr.web import callers, idempotency, operation
 from linkmgr.web.auth import user_id
 from linkmgr.web.idempotency import IdempotencyKey, Replay
+from linkmgr.web.operation import Operation
 
 METHODS = {"POST", "PUT", "DELETE"}
 HEADER = "If-Match"
@@ -49,8 +51,9 @@ def _versions() -> list[str] | None:
 
 def _check(accepted: list[str]) -> None:
     """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
-    stated, ids = operation.current(), web_request.current().view_args or {}
-    if stated is None or not stated.row:
+    request = web_request.current()
+    stated, ids = request.operation, request.view_args or {}
+    if not stated.row:
         return
     # The row of a user is that of the path, or the caller's.
     row_id = ids.get("user_id", user_id()) if stated.row == "users" else next(iter(ids.values()))
@@ -59,9 +62,9 @@ def _check(accepted: list[str]) -> None:
         raise AppError("changed_meanwhile")
 
 
-def _respond(view: View, arguments: dict[str, Any]) -> Response:
+def _respond(view: View) -> Response:
     try:
-        result = view(**arguments)
+        result = view()
     except Replay:
         raise
     except Exception as error:
@@ -85,10 +88,10 @@ def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response)
         key.trim()
 
 
-def _write(view: View, arguments: dict[str, Any]) -> Any:
+def _write(view: View) -> Any:
     key, versions = idempotency.parse(), _versions()
     if key is None and versions is None:
-        return view(**arguments)
+        return view()
 
     def begin() -> None:
         if key:
@@ -102,24 +105,39 @@ def _write(view: View, arguments: dict[str, Any]) -> Any:
         if versions is not None:  # before the body is validated (RFC 9110), and again in the transaction
             _check(versions)
         with transaction.lazily(begin) as writes:
-            response = _respond(view, arguments)
+            response = _respond(view)
             _finish(writes, key, response)
             return response
     except Replay as replay:
         return replay.response
 
 
+def _with_body(view: View, stated: Operation, ids: dict[str, int]) -> Any:
+    if stated.body is None:
+        return view(**ids)
+    if stated.stored is None:
+        return view(bodies.load(stated.body, bodies.parse()), **ids)
+    read = partial(stated.stored, user_id(), *ids.values())
+    return view(bodies.changes_of(stated.body, read), **ids)
+
+
 def _wrap(view: View) -> View:
+    stated: Operation = view.operation  # type: ignore[attr-defined]
+
     @wraps(view)
-    def wrapped(**arguments: Any) -> Any:
+    def write(**ids: int) -> Any:
         request = web_request.current()
         environ = request.environ
-        # Without these headers, this is all that a request costs.
-        if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
-            return _write(view, arguments)
-        return view(**arguments)
+        try:
+            # Without these headers, this is all that a request costs.
+            if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
+                return _write(partial(_with_body, view, stated, ids))
+            return _with_body(view, stated, ids)
+        finally:
+            if stated.changes_callers:
+                callers.forget()
 
-    return wrapped
+    return write
 
 
 def init_app(app: Flask) -> None:
