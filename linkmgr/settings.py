@@ -5,12 +5,14 @@ import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 from flask import Flask, current_app
+from limits import parse
 from werkzeug.local import LocalProxy
 
 from linkmgr import setting_types
@@ -94,6 +96,15 @@ class Settings:
     @property
     def host(self) -> str:
         return (urlsplit(self.base_url).hostname or "").removesuffix(".")
+
+    @cached_property
+    def rate_window(self) -> int | None:
+        """The window of RATE_LIMIT in seconds, or None if PostgreSQL does not count."""
+        return None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
+
+    @cached_property
+    def page_rate_window(self) -> int | None:
+        return None if self.rate_limit_storage else parse(self.page_rate_limit).get_expiry()
 
 
 def port() -> int:

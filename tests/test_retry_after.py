@@ -10,7 +10,8 @@ from redis import Redis
 from werkzeug.test import TestResponse
 
 from linkmgr.pages import attempts
-from linkmgr.request import rate_limit
+from linkmgr.repository import callers
+from linkmgr.web import limiter
 from tests.conftest import Client
 from tests.support.factories import Sql
 
@@ -37,7 +38,7 @@ def test_a_plan_has_windows_of_its_own(app_with: Callable[..., Flask], register:
     pro = register("pro", plan="Pro", via=app_with(rate_limit="1 per day"))
     assert pro.get("/api/account").status_code == 200
     sql("UPDATE rate_windows SET count = 120 RETURNING 1")
-    assert 1 <= wait(refused(pro, 1)) <= rate_limit.PLAN_WINDOW
+    assert 1 <= wait(refused(pro, 1)) <= callers.PLAN_WINDOW
 
 
 @pytest.mark.parametrize("offset", [-DAY, -1.7, 0.5, DAY])
@@ -45,7 +46,9 @@ def test_the_clocks_of_the_service_and_the_database_may_differ(
     app_with: Callable[..., Flask], register: Register, monkeypatch: pytest.MonkeyPatch, offset: float
 ) -> None:
     alice = register("alice", plan="Free", via=app_with(rate_limit="1 per minute"))
-    monkeypatch.setattr(rate_limit, "time", SimpleNamespace(time=lambda: time.time() + offset))
+    clock = SimpleNamespace(time=lambda: time.time() + offset, monotonic=time.monotonic)
+    monkeypatch.setattr(limiter, "time", clock)
+    monkeypatch.setattr("linkmgr.web.callers.time", clock)
     answer = refused(alice)
     assert 55 <= wait(answer) <= 60
     assert 54 <= int(answer.headers["X-RateLimit-Reset"]) - (time.time() + offset) <= 62

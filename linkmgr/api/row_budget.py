@@ -8,10 +8,10 @@ import json
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
-from linkmgr.request import rate_limit
 from linkmgr.request import request as web_request
 from linkmgr.request.request import Rows
 from linkmgr.settings import settings
+from linkmgr.web import limiter
 from linkmgr.web.auth import user_id
 
 ROW_BYTES = 8 << 10
@@ -31,7 +31,7 @@ def spend(rows: int) -> None:
 
 
 def _spend(rows: int) -> None:
-    limit = rate_limit.parse_rate(settings().bulk_rows)
+    limit = limiter.parse_rate(settings().bulk_rows)
     window = limit.get_expiry()
     bucket = f"rows:{user_id()}"
     counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
@@ -41,4 +41,4 @@ def _spend(rows: int) -> None:
     current = rate_windows.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
     web_request.current().rows = Rows(limit, max(0, limit.amount - used), seconds)
-    raise AppError("rows_limited", limit=limit.amount, per=rate_limit.period(limit), seconds=seconds)
+    raise AppError("rows_limited", limit=limit.amount, per=limiter.period(limit), seconds=seconds)

@@ -21,7 +21,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr import keys
 from linkmgr.errors import AppError
-from linkmgr.request import pool, rate_limit
+from linkmgr.request import pool
 from linkmgr.request import request as web_request
 from linkmgr.web import limiter, passwords
 
@@ -80,7 +80,7 @@ def matches(password: str, password_hash: str, *limits: Limit) -> bool:
 
 def _refusal(limit: Limit) -> AppError:
     until, _ = _failures.get_window_stats(*limit.counter)
-    return AppError(limit.code, seconds=rate_limit.seconds_left(until, limit.counter[0]))
+    return AppError(limit.code, seconds=limiter.seconds_left(until, limit.counter[0]))
 
 
 # --- known browsers

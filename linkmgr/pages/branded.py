@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,11 +41,9 @@ _FILE_ENDPOINTS = ("static", "home.robots")
 
 
 def init_app(app: Flask) -> None:
-    """Call this before the other hooks are registered: auth would count requests to hosts that have no API."""
     chosen = settings()
     app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
-    app.before_request(_check_host)
-    app.after_request(_not_found)
+    app.extensions["linkmgr_check_host"], app.extensions["linkmgr_missing_page"] = _check_host, _missing_page
     logo = _read_logo(chosen.logo) if chosen.logo else None
     style = _style(chosen.accent) if chosen.accent else None
     app.extensions["linkmgr_brand_files"] = logo, style
@@ -108,12 +105,13 @@ def _begins_with(words: tuple[str, ...]) -> bool:
 
 
 def _check_host() -> AnyResponse | str | None:
+    """Answer a request to a foreign host, or return None if a route answers it."""
     request = current()
     name = request.foreign_host
     if name is None or request.endpoint == _CHALLENGE:
         return None
     if request.endpoint == "short.visit" and request.method in ("GET", "HEAD") and can_be_branded(name):
-        return None  # the statement for a short link reads the domain itself, and `_not_found` determines the error
+        return None  # the statement for a short link reads the domain itself, and `_missing_page` determines the error
     try:
         domain = requested_domain()
     except psycopg2.Error:
@@ -142,18 +140,17 @@ def _redirect(domain: Row, member: str) -> AnyResponse:
     return redirect(domain[member], code=302)
 
 
-def _not_found(response: Response) -> AnyResponse:
-    if response.status_code != HTTPStatus.NOT_FOUND or host() is None or _begins_with(PROGRAMS):
-        return response
+def _missing_page() -> AnyResponse | None:
+    """Return the redirect of a foreign host for paths that it does not have, or None if it has none."""
+    if _begins_with(PROGRAMS):
+        return None
     try:
         domain = requested_domain()
-        if domain is None:
-            raise AppError("unknown_host")
-        return _redirect(domain, "redirect404") if domain["redirect404"] else response
-    except AppError as error:  # Flask does not handle errors raised in after_request
-        return this_app().make_response(this_app().handle_user_exception(error))
     except psycopg2.Error:  # keep the plain 404 page
-        return response
+        return None
+    if domain is None:
+        raise AppError("unknown_host")
+    return _redirect(domain, "redirect404") if domain["redirect404"] else None
 
 
 # --- the brand

@@ -8,13 +8,14 @@ from typing import Any
 
 from linkmgr.db.statements import Row, run_repeatable, run_unsynced
 from linkmgr.errors import required
-from linkmgr.request import rate_limit
 from linkmgr.settings import settings
+
+PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 
 
 def identify(key_digest: bytes, address: str, by: int) -> Row:
-    """Return the members of a `Caller`. If PostgreSQL keeps the counters, count `by` requests and return
-    `count`, `until` and `now` too, which are None otherwise."""
+    """Return the members of a `Caller`, and the `bucket` and the `rate` of its limit. If PostgreSQL keeps the counters,
+    count `by` requests and return `count`, `until` and `now` too, which are None otherwise."""
     return _identify(
         """
         WITH caller AS (
@@ -42,8 +43,7 @@ def identify(key_digest: bytes, address: str, by: int) -> Row:
 
 
 def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
-    """Return the members of a `Caller` for a scoped key, like identify. A request that the key does not allow
-    counts against the network."""
+    """Return the same for a scoped key. A request that the key does not allow counts against the network."""
     return _identify(
         """
         WITH caller AS (
@@ -82,9 +82,11 @@ def identify_scoped(key_digest: bytes, network: str, address: str | None, by: in
 
 
 def _identify(sql: str, **params: Any) -> Row:
-    lifetime, window = settings().key_lifetime_days, rate_limit.window()
-    caller = run_repeatable(sql, **params, lifetime=lifetime, window=window, plan_window=rate_limit.PLAN_WINDOW)
+    defaults = settings()
+    lifetime, window = defaults.key_lifetime_days, defaults.rate_window
+    caller = run_repeatable(sql, **params, lifetime=lifetime, window=window, plan_window=PLAN_WINDOW)
     assert caller is not None
+    caller["rate"] = f"{caller['rate']} per minute" if caller["rate"] else defaults.rate_limit
     return caller
 
 

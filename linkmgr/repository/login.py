@@ -5,7 +5,6 @@ from typing import Any
 from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run, run_repeatable
 from linkmgr.errors import existing
-from linkmgr.request import rate_limit
 from linkmgr.settings import settings
 
 MAX_SESSIONS = 100  # of a user; the next sign-in with a password ends the oldest
@@ -94,7 +93,7 @@ def find_session(session: bytes) -> Row | None:
           LEFT JOIN count_in_window('pages:' || user_id, 1, %(window)s) ON true
         """,
         session=session,
-        window=rate_limit.page_window(),
+        window=settings().page_rate_window,
     )
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import IO, Any, NamedTuple, cast
 
 import flask
-from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
+from flask.sessions import NullSession, SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from limits import RateLimitItem
 from werkzeug.exceptions import BadRequest
 from werkzeug.local import LocalProxy
@@ -61,14 +61,19 @@ def avatar_of(username: str | None) -> str:
     return f"{settings().base_url}/avatar/{username}.png"
 
 
-class Caller(NamedTuple):
-    """A row of `repository.callers.identify`. The members after `bucket` are None if the key is unknown."""
+class Limit(NamedTuple):
+    bucket: str  # names its counter
+    rate: str  # such as 30 per minute
+    code: str  # of the error
 
-    bucket: str  # of the rate limit: the user's, or the client network's if the key is not valid
+
+class Caller(NamedTuple):
+    """A row of `repository.callers.identify`. The members after `limit` are None if the key is unknown."""
+
+    limit: Limit  # of the user, or of the client's network if the key is not valid
     id: int | None  # None if the key is not valid
     admin: bool | None  # False for a scoped key without the scope `admin`
     api: bool | None
-    rate: int | None  # the plan's requests per minute, or None for the default
     key_valid: bool | None  # False if the key has expired, or if the user is suspended
     suspended: bool | None
     # The account. GET /api/account saves a second statement, 84 of 341 µs; GET /api/channels takes 7 of 354 µs longer.
@@ -83,12 +88,6 @@ class Caller(NamedTuple):
     @property
     def avatar(self) -> str:
         return avatar_of(self.username)
-
-
-class Limit(NamedTuple):
-    bucket: str  # names its counter
-    rate: str  # such as 30 per minute
-    code: str  # of the error
 
 
 class Rows(NamedTuple):
@@ -186,12 +185,16 @@ class IdConverter(BaseConverter):
 
 
 class _Sessions(SecureCookieSessionInterface):
-    """Skip requests without a cookie and responses that do not use the session.
+    """Skip the API, requests without a cookie, and responses that do not use the session.
 
     Flask's own class derives the signing keys for each request and the cookie's attributes for each response.
     """
 
+    none = NullSession()
+
     def open_session(self, app: flask.Flask, request: flask.Request) -> SecureCookieSession | None:
+        if cast("Request", request).is_api:
+            return self.none
         return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
 
     def save_session(self, app: flask.Flask, session: SessionMixin, response: flask.Response) -> None:
@@ -208,16 +211,14 @@ class Service(flask.Flask):
         return func
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
-        """Match the path only, on the routes of the requested host. `pages.branded` checks the host: werkzeug would
-        reject a malformed one before."""
+        """Match the path only, on the routes of the requested host. `pages.branded` checks the host: werkzeug's
+        `bind_to_environ` would reject a malformed one before. No route is a websocket's, whatever a proxy says."""
         if request is None:
             return None
         request = cast("Request", request)
         request.foreign_host = self.extensions["linkmgr_foreign_host"](request.environ.get("HTTP_HOST", ""))
         routes: Map = self.url_map if request.foreign_host is None else self.extensions["linkmgr_branded_routes"]
-        adapter = routes.bind_to_environ(request.environ, server_name="localhost", subdomain="")
-        adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
-        return adapter
+        return routes.bind("localhost", request.root_path, "", default_method=request.method, path_info=request.path)
 
 
 # Return the request object itself. The proxy `flask.request` looks it up for each attribute.

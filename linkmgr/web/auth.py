@@ -1,18 +1,21 @@
-"""Authentication of API requests in three steps: identify the caller, limit it, authorize it.
+"""The hook before all requests. Those of the API pass three steps: identify the caller, limit it, authorize it.
 
 The limit comes before the check of the key, so that clients that guess keys are limited too.
 """
 
-from flask import Flask, Response
+from flask import Flask, Response, after_this_request
+from flask.typing import ResponseReturnValue
 
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
+from linkmgr.fields.unknown import warn_unknown_parameters
 from linkmgr.repository import callers as stored_callers
-from linkmgr.request import rate_limit, scopes
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Caller, Key, Limit
-from linkmgr.web import callers, limiter, middleware, operation
-from linkmgr.web.operation import Operation
+from linkmgr.request import scopes
+from linkmgr.request.request import Caller, Key
+from linkmgr.settings import this_app
+from linkmgr.web import callers, limiter, middleware
+from linkmgr.web.operation import PUBLIC, Operation
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -26,27 +29,43 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
-def _check_origin() -> Response | None:
-    """Answer preflights of other origins, which have no key, and refuse their forms."""
+def _check_request() -> ResponseReturnValue | None:
     request = web_request.current()
-    if request.is_api:
-        return middleware.answer_preflight(request) if request.method == "OPTIONS" else None
-    if request.method not in ("GET", "HEAD", "OPTIONS") and not middleware.is_same_origin(request):
-        raise AppError("foreign_origin")
+    if request.foreign_host is not None:
+        answer: ResponseReturnValue | None = this_app().extensions["linkmgr_check_host"]()
+        if answer is not None:
+            return answer
+    if not request.is_api:
+        _check_page(request)
+        return None
+    if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
+        return preflight
+    request.caller, window = callers.get(_key(request) or "", request.remote_addr or "")
+    web_request.set_log_user(request.caller.id)
+    limiter.enforce(request.caller.limit, window)
+    authorize()
+    if request.query_string and request.operation:
+        warn_unknown_parameters(request.operation.query)
     return None
 
 
-def identify() -> None:
-    request = web_request.current()
-    if request.is_api:
-        caller, request.window = callers.get(_key(request) or "")
-        request.caller, request.limit = caller, Limit(caller.bucket, rate_limit.of_plan(caller.rate), "rate_limited")
-        web_request.set_log_user(caller.id)
+def _check_page(request: web_request.Request) -> None:
+    """Refuse forms of other origins. The form of a page may change users, keys or plans."""
+    if request.method not in ("GET", "HEAD", "OPTIONS"):
+        if not middleware.is_same_origin(request):
+            raise AppError("foreign_origin")
+        after_this_request(_forget_callers)
+
+
+def _forget_callers(response: Response) -> Response:
+    callers.forget()
+    return response
 
 
 def authorize() -> None:
-    request, stated = web_request.current(), web_request.current().operation
-    if not request.is_api or (stated and stated.scope == operation.PUBLIC):
+    request = web_request.current()
+    stated: Operation | None = request.operation
+    if stated and stated.scope == PUBLIC:
         return
     caller = request.caller
     if caller.id is None:
@@ -65,15 +84,6 @@ def check_again() -> None:
     if request.is_api:
         request.caller = callers.stored(_key(request) or "")
         authorize()
-
-
-def _forget_after_write(response: Response) -> Response:
-    request = web_request.current()
-    if request.method not in ("GET", "HEAD", "OPTIONS"):
-        stated = request.operation
-        if stated.changes_callers if stated else not request.is_api:
-            callers.forget()
-    return response
 
 
 def _refusal(caller: Caller) -> AppError:
@@ -95,13 +105,9 @@ def _use(key: Key, stated: Operation | None) -> None:
 
 
 def init_app(app: Flask) -> None:
-    """Call this after the hook that rejects other hosts, which have no API."""
     callers.init_app(app)
-    app.before_request(_check_origin)
-    app.before_request(identify)
     limiter.init_app(app)
-    app.before_request(authorize)
-    app.after_request(_forget_after_write)
+    app.before_request(_check_request)
 
 
 def caller() -> Caller:

@@ -9,7 +9,10 @@ import ipaddress
 import threading
 import time
 from collections import deque
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
 
 from flask import Flask
 
@@ -18,22 +21,27 @@ from linkmgr.db.background import Background
 from linkmgr.db.statements import Row
 from linkmgr.repository import callers as stored_callers
 from linkmgr.repository import rate_windows
-from linkmgr.request import rate_limit
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Caller, Key, Window
-from linkmgr.settings import this_app
+from linkmgr.request.request import Caller, Key, Limit, Window
+from linkmgr.settings import settings, this_app
+from linkmgr.web import limiter
 
 KEEP_SECONDS = 1.0  # during which a change by another process has no effect
 RESERVED_SECONDS = 0.25
 # Requests that are left in the window behind those that are reserved. To count so many, one by one, takes longer than
-# RESERVED_SECONDS. So whatever is reserved has been used or given back when the last request is counted.
+# RESERVED_SECONDS. So whatever is reserved has been used or given back when the last request is counted. A share of
+# what is left would not be exact: the whole of a limit of 600 requests can be counted in less than RESERVED_SECONDS.
 MARGIN = 3000
 _MAX_RESERVED = 64  # by one statement
 _MAX_CALLERS = 4096
 _changes = 0  # of users, keys and plans by this process
+_members = itemgetter(*Caller._fields[1:-1])  # of a row: all but the limit and the key
+
+Lookup = Callable[[int], Row]  # counts a number of requests, and reads the caller
 
 
 class _Cached(NamedTuple):
+    lookup: Lookup
     caller: Caller
     changes: int
     stale_at: float
@@ -48,6 +56,19 @@ class _Reserved(NamedTuple):
     numbers: deque[int]
     expires: float
 
+    def take(self) -> Window | None:
+        try:
+            if time.monotonic() < self.expires:
+                return Window(self.numbers.popleft(), self.counted.until)
+        except IndexError:
+            pass
+        return None
+
+    def next_size(self, limit: Limit) -> int:
+        """Return the number of requests to count: twice as many as were used of those of the last time."""
+        size = min(2 * max(1, self.size - len(self.numbers)), _MAX_RESERVED)
+        return size if _left(limit, self.counted) >= size + MARGIN else 1
+
 
 class Reservations(Background):
     """The reserved requests of this process by bucket. Those that expire are given back."""
@@ -57,43 +78,25 @@ class Reservations(Background):
 
     def __init__(self, app: Flask) -> None:
         super().__init__(app)
-        self._buckets: dict[str, _Reserved] = {}  # of limits that are larger than MARGIN
+        self.buckets: dict[str, _Reserved] = {}  # of limits that are larger than MARGIN
         self._adding = threading.Lock()
-
-    def next_reserved(self, bucket: str) -> Window | None:
-        reserved = self._buckets.get(bucket)
-        try:
-            if reserved and time.monotonic() < reserved.expires:
-                return Window(reserved.numbers.popleft(), reserved.counted.until)
-        except IndexError:
-            pass
-        return None
-
-    def size(self, caller: Caller) -> int:
-        """Return the number of requests to count: twice as many as the last time if those were used before they
-        expired."""
-        reserved = self._buckets.get(caller.bucket)
-        if reserved is None or time.monotonic() >= reserved.expires:
-            return 1
-        size = min(2 * reserved.size, _MAX_RESERVED)
-        return size if rate_limit.left(caller.rate, reserved.counted) >= size + MARGIN else 1
 
     def add(self, bucket: str, reserved: _Reserved) -> Window:
         self.start()
         with self._adding:
-            previous = self._buckets.get(bucket)
+            previous = self.buckets.get(bucket)
             if previous and previous.until == reserved.until:
                 reserved.numbers.extendleft(reversed(_drain(previous.numbers)))
             first = reserved.numbers.popleft()
-            self._buckets[bucket] = reserved
+            self.buckets[bucket] = reserved
         return reserved.counted._replace(requests=first)
 
     def work(self, now: float | None = None) -> None:
         now = time.monotonic() if now is None else now
         with self._adding:
-            expired = {bucket: kept for bucket, kept in self._buckets.items() if now >= kept.expires}
+            expired = {bucket: kept for bucket, kept in self.buckets.items() if now >= kept.expires}
             for bucket in expired:
-                del self._buckets[bucket]
+                del self.buckets[bucket]
         for bucket, kept in expired.items():
             if unused := len(_drain(kept.numbers)):
                 rate_windows.give_back(bucket, unused, until=kept.until)
@@ -113,52 +116,57 @@ def _drain(numbers: deque[int]) -> list[int]:
     return drained
 
 
-def get(key: str) -> tuple[Caller, Window | None]:
-    """Return the caller of a key, and its window, in which this request is counted. The window is None if Redis
-    counts."""
-    statement, *arguments = _lookup(key)
-    cached_callers: dict[tuple[Any, ...], _Cached] = this_app().extensions["linkmgr_callers"]
-    identity, changes, now, size = tuple(arguments), _changes, time.monotonic(), 1
-    cached = cached_callers.get(identity)
+def _left(limit: Limit, window: Window) -> int:
+    return limiter.parse_rate(limit.rate).amount - window.requests
+
+
+def get(key: str, address: str) -> tuple[Caller, Window | None]:
+    """Return the caller of a key at an IP address, and its window, in which this request is counted. The window is None
+    if Redis counts."""
+    callers: dict[tuple[str, str], _Cached] = this_app().extensions["linkmgr_callers"]
+    reservations: Reservations = this_app().extensions["linkmgr_reservations"]
+    identity, changes, now, size = (key, address), _changes, time.monotonic(), 1
+    cached = callers.get(identity)
     if cached and cached.changes == changes and now < cached.stale_at:
-        caller = cached.caller
-        if rate_limit.window() is None:
-            return caller, None
-        if window := _reservations().next_reserved(caller.bucket):
-            return caller, window
-        size = _reservations().size(caller)
-    row = statement(*arguments, size)
-    count, until, clock = row.pop("count"), row.pop("until"), row.pop("now")
+        if settings().rate_window is None:
+            return cached.caller, None
+        if reserved := reservations.buckets.get(cached.caller.limit.bucket):
+            if window := reserved.take():
+                return cached.caller, window
+            size = reserved.next_size(cached.caller.limit)
+    lookup = cached.lookup if cached else _lookup(key)
+    row = lookup(size)
+    count, until, clock = row["count"], row["until"], row["now"]
     caller = _caller(row)
     window = None
     if until is not None:
-        counted = rate_limit.local_window(count, until, clock)
-        window = reserve(caller, counted, size, until, now + min(RESERVED_SECONDS, until - clock))
+        # The difference between the clocks is rounded, so that all responses of a window have the same `Reset`.
+        window = Window(count, until - round(clock - time.time()))
+        if size > 1 or (caller.id is not None and _left(caller.limit, window) >= MARGIN):
+            window = reserve(caller.limit.bucket, window, size, until, now + min(RESERVED_SECONDS, until - clock))
     if caller.id is not None:
-        if len(cached_callers) >= _MAX_CALLERS:
-            cached_callers.clear()
+        if len(callers) >= _MAX_CALLERS:
+            callers.clear()
         kept = caller._replace(key=caller.key._replace(is_first_use=False)) if caller.key else caller
-        cached_callers[identity] = _Cached(kept, changes, now + KEEP_SECONDS)
+        callers[identity] = _Cached(lookup, kept, changes, now + KEEP_SECONDS)
     return caller, window
 
 
 def stored(key: str) -> Caller:
-    statement, *arguments = _lookup(key)
-    row = statement(*arguments, 0)
-    return _caller({name: value for name, value in row.items() if name not in ("count", "until", "now")})
+    return _caller(_lookup(key)(0))
 
 
 def _caller(row: Row) -> Caller:
-    return Caller(**row | {"key": Key(**row["key"]) if row.get("key") else None})
+    key = Key(**row["key"]) if row.get("key") else None
+    return Caller._make((Limit(row["bucket"], row["rate"], "rate_limited"), *_members(row), key))
 
 
-def reserve(caller: Caller, counted: Window, size: int, until: float, expires: float) -> Window:
+def reserve(bucket: str, counted: Window, size: int, until: float, expires: float) -> Window:
     """Return the window with the number of this request. Keep the others of `size` requests that have been counted for
     the next requests."""
-    if size == 1 and (caller.id is None or rate_limit.left(caller.rate, counted) < MARGIN):
-        return counted
     numbers = deque(range(counted.requests - size + 1, counted.requests + 1))
-    return _reservations().add(caller.bucket, _Reserved(counted, until, size, numbers, expires))
+    reservations: Reservations = this_app().extensions["linkmgr_reservations"]
+    return reservations.add(bucket, _Reserved(counted, until, size, numbers, expires))
 
 
 def forget() -> None:
@@ -167,22 +175,17 @@ def forget() -> None:
     _changes += 1
 
 
-def _reservations() -> Reservations:
-    reservations: Reservations = this_app().extensions["linkmgr_reservations"]
-    return reservations
-
-
-def _lookup(key: str) -> tuple[Any, ...]:
+def _lookup(key: str) -> Lookup:
     network = web_request.network()
     if not key.startswith(keys.SCOPED_PREFIX):
-        return stored_callers.identify, keys.digest(key), network
+        return partial(stored_callers.identify, keys.digest(key), network)
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return stored_callers.identify, keys.digest(""), network
+        return partial(stored_callers.identify, keys.digest(""), network)
     try:
         address = str(ipaddress.ip_address(web_request.address()))
     except ValueError:
         address = None
-    return stored_callers.identify_scoped, keys.digest(key), network, address
+    return partial(stored_callers.identify_scoped, keys.digest(key), network, address)
 
 
 def init_app(app: Flask) -> None:

@@ -3,12 +3,12 @@
 Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for browsers.
 """
 
-from collections.abc import Container
 from http import HTTPStatus
+from typing import cast
 
 import psycopg2
 from cryptography.fernet import InvalidToken
-from flask import Flask, current_app, request
+from flask import Flask, Response, current_app, request
 from flask.typing import ResponseReturnValue
 from flask_limiter import RateLimitExceeded
 from psycopg2 import errors as pg
@@ -30,16 +30,24 @@ _UNAVAILABLE = (
 
 
 def _response(error: AppError, **headers: str) -> ResponseReturnValue:
+    request = web_request.current()
+    if error.status == HTTPStatus.NOT_FOUND and request.foreign_host is not None and error.code != "unknown_host":
+        try:
+            if redirect := current_app.extensions["linkmgr_missing_page"]():
+                return cast("Response", redirect)
+        except AppError as refusal:
+            return _response(refusal)
     if error.seconds is not None:
         headers["Retry-After"] = str(error.seconds)
-    if error.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or error.code == "metrics_token"):
+    if error.status == HTTPStatus.UNAUTHORIZED and (request.is_api or error.code == "metrics_token"):
         headers["WWW-Authenticate"] = "Bearer"
     if error.scope is not None:  # RFC 6750
         headers["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{error.scope}"'
     if error.status == HTTPStatus.GONE:  # caches may keep it otherwise, also after a link is turned on again
         headers["Cache-Control"] = "no-store"
     if not error_pages.prefers_html():
-        problems = error.problems(_members())
+        stated = request.operation
+        problems = error.problems(bodies.members_of(stated.body) if stated and stated.body else ())
         body = as_json(error.code, error.message) | ({"errors": problems} if problems else {})
         return body, error.status, headers
     headers["Cache-Control"] = "no-store"
@@ -47,11 +55,6 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
         page, headers["Content-Security-Policy"] = error_pages.unknown_host_page(error.message)
         return page, error.status, headers
     return error_pages.page(error.status, error.message), error.status, headers
-
-
-def _members() -> Container[str]:
-    stated = getattr(current_app.view_functions.get(request.endpoint or ""), "operation", None)
-    return bodies.members_of(stated.body) if stated and stated.body else ()
 
 
 def _no_such_path() -> AppError:

@@ -1,29 +1,55 @@
-"""Rate limits, which Flask-Limiter enforces: its hook for the API, a call for pages.
+"""Rates, windows and headers of limits, which Flask-Limiter enforces.
 
 PostgreSQL counts, mostly in the statement that identifies the caller or the session: the storage then answers what that
 statement has counted. With RATE_LIMIT_STORAGE Redis counts, and this process while Redis is unavailable.
 """
 
+import math
+import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, cast
 
 from flask import Flask, Response
-from flask_limiter import ApplicationLimit, HeaderNames, Limiter, RateLimitExceeded
+from flask_limiter import HeaderNames, Limiter, RateLimitExceeded
+from limits import RateLimitItem, parse
 from limits.storage import RedisStorage, Storage
 from redis import Redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from linkmgr import metrics
-from linkmgr.errors import AppError
+from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.repository import rate_windows
-from linkmgr.request import rate_limit
 from linkmgr.request.request import Limit, Window, current
 from linkmgr.settings import settings, this_app
+
+Headers = list[tuple[str, str]]
 
 SCOPE = "limit"  # part of the key of each counter
 # Short timeouts: an unavailable Redis must not slow down requests.
 _REDIS: dict[str, Any] = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
+
+
+@lru_cache
+def parse_rate(rate: str) -> RateLimitItem:
+    return parse(rate)
+
+
+def period(limit: RateLimitItem) -> str:
+    return limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
+
+
+def later(seconds: float) -> float:
+    return time.time() + seconds
+
+
+def seconds_left(until: float, limit: RateLimitItem) -> int:
+    """Return the seconds until a window ends, at least one and at most the whole window."""
+    return min(limit.get_expiry(), max(1, math.ceil(until - time.time())))
+
+
+# --- the storages
 
 
 class Windows(Storage):
@@ -33,16 +59,14 @@ class Windows(Storage):
     base_exceptions: Any = ()
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        if window := _counted(key):
-            return window.requests
         bucket, _ = _parse(key)
         return int(rate_windows.count(bucket, by=amount, window=expiry)["count"])
 
     def get(self, key: str) -> int:
-        return (_counted(key) or _stored(key)).requests
+        return _stored(key).requests
 
     def get_expiry(self, key: str) -> float:
-        return (_counted(key) or _stored(key)).until
+        return _stored(key).until
 
     def check(self) -> bool:
         return True
@@ -52,6 +76,24 @@ class Windows(Storage):
 
     def clear(self, key: str) -> None:
         raise NotImplementedError
+
+
+class CountedWindows(Windows):
+    """The window of the current request, in which a statement may have counted it."""
+
+    STORAGE_SCHEME = ["counted"]
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        window = current().window
+        return window.requests if window else super().incr(key, expiry, amount)
+
+    def get(self, key: str) -> int:
+        window = current().window
+        return window.requests if window else super().get(key)
+
+    def get_expiry(self, key: str) -> float:
+        window = current().window
+        return window.until if window else super().get_expiry(key)
 
 
 class RedisWindows(RedisStorage):
@@ -71,7 +113,7 @@ class RedisWindows(RedisStorage):
         if not 0 <= milliseconds <= expiry * 1000:  # a new window, or one without end, or with a later one
             redis.expire(name, expiry)
             milliseconds = expiry * 1000
-        current().window = Window(requests, rate_limit.later(milliseconds / 1000))
+        current().window = Window(requests, later(milliseconds / 1000))
         return int(requests)
 
     def get(self, key: str) -> int:
@@ -86,33 +128,33 @@ class RedisWindows(RedisStorage):
 def _parse(key: str) -> tuple[str, int]:
     """Return the bucket and the seconds of a key, such as `LIMITER/user:1/limit/30/1/minute`."""
     bucket, _, amount, multiples, granularity = key.removeprefix("LIMITER/").rsplit("/", 4)
-    return bucket, rate_limit.parse_rate(f"{amount} per {multiples} {granularity}").get_expiry()
-
-
-def _counted(key: str) -> Window | None:
-    request = current()
-    return request.window if request.window and key.startswith(f"LIMITER/{request.limit.bucket}/") else None
+    return bucket, parse_rate(f"{amount} per {multiples} {granularity}").get_expiry()
 
 
 def _stored(key: str) -> Window:
     bucket, seconds = _parse(key)
     counters = rate_windows.counts([bucket], window=seconds)
     counter = counters[0] if counters else {"count": 0, "seconds": 0}
-    return Window(counter["count"], rate_limit.later(counter["seconds"]))
+    return Window(counter["count"], later(counter["seconds"]))
+
+
+# --- the limits
 
 
 class _Api:
-    """The application for Flask-Limiter, with hooks for the API only, for which it has no setting. Pages that are
-    counted would get its headers, and without a limit the hooks would take a fifth of the time of a QR image."""
+    """The application for Flask-Limiter, which has no setting for the requests that its hooks run on.
+
+    Its headers are for the API only. There are no limits for its hook before requests, which would take a tenth of the
+    time of a QR image: `enforce` counts a request as soon as its caller is known.
+    """
 
     def __init__(self, app: Flask) -> None:
         self.config, self.extensions, self._app = app.config, app.extensions, app
 
-    def before_request(self, hook: Callable[[], None]) -> None:
-        self._app.before_request(lambda: hook() if current().is_api else None)
+    def before_request(self, hook: Callable[[], None]) -> None: ...
 
     def after_request(self, hook: Callable[[Response], Response]) -> None:
-        self._app.after_request(lambda response: hook(response) if current().is_api else response)
+        self._app.after_request(lambda response: _report(hook(response)) if current().is_api else response)
 
     def teardown_request(self, hook: Callable[[BaseException | None], None]) -> None:
         """It clears what the context of the request drops anyway."""
@@ -123,32 +165,25 @@ def _nothing() -> None:
 
 
 def init_app(app: Flask) -> None:
-    """Call this between the hooks that identify and authorize the caller."""
     redis = settings().rate_limit_storage
     limiter = Limiter(
         lambda: current().limit.bucket,
-        storage_uri=f"windows+{redis}" if redis else "windows://",
+        storage_uri=f"windows+{redis}" if redis else "counted://",
         storage_options=_REDIS if redis else {},
         in_memory_fallback_enabled=bool(redis),
         swallow_errors=bool(redis),  # other requests that wait for Redis when it is lost
-        application_limits=[
-            ApplicationLimit(lambda: current().limit.rate, scope=SCOPE, error_message=lambda: current().limit.code),
-        ],
         headers_enabled=True,
         # It would be sent with every response. `_report` replaces the value.
         header_name_mapping={HeaderNames.RETRY_AFTER: "RateLimit"},
         request_identifier=lambda: "any",  # paths without a route count too
     )
-    app.extensions["linkmgr_limiter"] = limiter
+    limiter.init_app(cast("Flask", _Api(app)))
     shared = limiter.shared_limit(lambda: current().limit.rate, scope=SCOPE, error_message=lambda: current().limit.code)
-    app.extensions["linkmgr_enforce_limit"] = shared(_nothing)
-    api = _Api(app)
-    api.after_request(_report)  # after the hook of Flask-Limiter, which is registered later
-    limiter.init_app(cast("Flask", api))
+    app.extensions["linkmgr_limiter"], app.extensions["linkmgr_enforce_limit"] = limiter, shared(_nothing)
 
 
 def enforce(limit: Limit, window: Window | None = None) -> None:
-    """Count a page, unless `window` has counted it. Raise RateLimitExceeded with the code of the limit."""
+    """Count a request, unless `window` has counted it. Raise RateLimitExceeded with the code of the limit."""
     request = current()
     request.limit, request.window = limit, window
     this_app().extensions["linkmgr_enforce_limit"]()
@@ -163,9 +198,12 @@ def refusal(error: RateLimitExceeded) -> AppError:
     limiter: Limiter = this_app().extensions["linkmgr_limiter"]
     exceeded = limiter.current_limit
     assert exceeded
-    seconds = rate_limit.seconds_left(limiter.limiter.storage.get_expiry(exceeded.key), exceeded.limit)
-    amount, period = exceeded.limit.amount, rate_limit.period(exceeded.limit)
-    return AppError(error.description, limit=amount, per=period, seconds=seconds)
+    seconds = seconds_left(limiter.limiter.storage.get_expiry(exceeded.key), exceeded.limit)
+    amount, per = exceeded.limit.amount, period(exceeded.limit)
+    return AppError(error.description, limit=amount, per=per, seconds=seconds)
+
+
+# --- the headers
 
 
 def _window_of_process() -> Window | None:
@@ -183,15 +221,40 @@ def _report(response: Response) -> Response:
     request = current()
     window = request.window or _window_of_process()
     if window is None:
-        response.headers.extend(rate_limit.headers_of_uncounted(settings().rate_limit))
+        response.headers.extend(headers_of_uncounted(settings().rate_limit))
         return response
-    limit = rate_limit.parse_rate(request.limit.rate)
-    remaining, seconds = max(0, limit.amount - window.requests), rate_limit.seconds_left(window.until, limit)
-    policy, state = rate_limit.draft("default", limit, remaining, seconds)
+    limit = parse_rate(request.limit.rate)
+    remaining, seconds = max(0, limit.amount - window.requests), seconds_left(window.until, limit)
+    policy, state = _draft("default", limit, remaining, seconds)
     if rows := request.rows:
-        reset = rate_limit.later(rows.seconds)
-        response.headers.extend(rate_limit.documented("X-RateLimit-Rows", rows.limit, rows.remaining, reset))
-        rows_policy, rows_state = rate_limit.draft("rows", rows.limit, rows.remaining, rows.seconds)
+        response.headers.extend(_documented("X-RateLimit-Rows", rows.limit, rows.remaining, later(rows.seconds)))
+        rows_policy, rows_state = _draft("rows", rows.limit, rows.remaining, rows.seconds)
         policy, state = f"{policy}, {rows_policy}", f"{state}, {rows_state}"
     response.headers["RateLimit-Policy"], response.headers["RateLimit"] = policy, state
     return response
+
+
+def headers_of_uncounted(rate: str, *, is_whole: bool = False) -> Headers:
+    """Return the headers for a request that was not counted, for example because the database is unavailable. They
+    report the whole limit for a malformed request, whose caller is unknown."""
+    limit = parse_rate(rate)
+    seconds, remaining = min(limit.get_expiry(), RETRY_SECONDS), limit.amount * is_whole
+    policy, state = _draft("default", limit, remaining, seconds)
+    return [
+        *_documented("X-RateLimit", limit, remaining, later(RETRY_SECONDS)),
+        ("RateLimit-Policy", policy),
+        ("RateLimit", state),
+    ]
+
+
+def _documented(prefix: str, limit: RateLimitItem, remaining: int, reset: float) -> Headers:
+    return [
+        (f"{prefix}-Limit", str(limit.amount)),
+        (f"{prefix}-Remaining", str(remaining)),
+        (f"{prefix}-Reset", str(math.ceil(reset))),
+    ]
+
+
+def _draft(name: str, limit: RateLimitItem, remaining: int, seconds: int) -> tuple[str, str]:
+    """Return the values of RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11)."""
+    return f'"{name}";q={limit.amount};w={limit.get_expiry()}', f'"{name}";r={remaining};t={seconds}'

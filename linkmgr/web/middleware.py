@@ -25,10 +25,9 @@ from werkzeug.exceptions import MethodNotAllowed
 from linkmgr import keys
 from linkmgr.errors import CATALOGUE, HTTP_CODES, as_json
 from linkmgr.metrics import Metrics
-from linkmgr.request import rate_limit
 from linkmgr.request import request as web_request
 from linkmgr.settings import Settings, settings
-from linkmgr.web import security_headers
+from linkmgr.web import limiter, security_headers
 
 # Our keys and tokens have 40 characters or more. A UUID has 36.
 _PLAIN = re.compile(f"(?!.*(?:{keys.PREFIX}|{keys.SCOPED_PREFIX}))[A-Za-z0-9._-]{{1,39}}")
@@ -93,7 +92,7 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
         ("Content-Length", len(body)),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
-        *rate_limit.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True),
+        *limiter.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True),
         *CORS,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)

@@ -19,7 +19,6 @@ from werkzeug.routing import Rule
 from linkmgr.db.statements import Row
 from linkmgr.fields.member import JsonSchema, first_examples
 from linkmgr.fields.query import Parameter
-from linkmgr.fields.unknown import warn_unknown_parameters
 from linkmgr.request import request as web_request
 from linkmgr.request import scopes
 from linkmgr.web import csv
@@ -131,10 +130,3 @@ def init_app(app: Flask) -> None:
     scopes.init_app(app, {route.operation.scope for route in stated} - {PUBLIC})
     limits = {route.rule.rule: route.operation.limit for route in stated}
     web_request.BODY_LIMITS |= {path: limit for path, limit in limits.items() if limit}
-    app.before_request(_warn_unknown_parameters)
-
-
-def _warn_unknown_parameters() -> None:
-    request = web_request.current()
-    if request.query_string and request.operation:
-        warn_unknown_parameters(request.operation.query)

@@ -7,10 +7,10 @@ from flask import Flask, session
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.repository import login
-from linkmgr.request import rate_limit
 from linkmgr.request import request as web_request
 from linkmgr.request.request import Window
 from linkmgr.settings import settings
+from linkmgr.web import limiter
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)
@@ -48,7 +48,7 @@ def current() -> Row | None:
 
 
 def window(current: Row) -> Window | None:
-    return None if current["count"] is None else Window(current["count"], rate_limit.later(current["seconds"]))
+    return None if current["count"] is None else Window(current["count"], limiter.later(current["seconds"]))
 
 
 def end() -> None:
