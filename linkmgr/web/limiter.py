@@ -45,7 +45,6 @@ def later(seconds: float) -> float:
 
 
 def seconds_left(until: float, limit: RateLimitItem) -> int:
-    """Return the seconds until a window ends, at least one and at most the whole window."""
     return min(limit.get_expiry(), max(1, math.ceil(until - time.time())))
 
 
