@@ -422,6 +422,7 @@ CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;  -- dele
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;  -- deletion
 CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;  -- the number of links in the console
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists of keys with `own_only`
+CREATE INDEX ON links (user_id, id) INCLUDE (imported_clicks) WHERE imported_clicks IS NOT NULL;  -- order by clicks
 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
@@ -822,7 +823,7 @@ $$;
 
 CREATE VIEW link_records AS
 SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.description,
-       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
+       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, l.imported_clicks,
        (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
        ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
               WHERE i.user_id = l.user_id AND i.link_id = l.id

@@ -167,11 +167,14 @@ def test_cities_are_shown_if_they_are_known(console: FlaskClient, alice: Client,
     assert "<h2>Cities</h2>" not in get(console, f"/console/links/{unknown}")
 
 
-def test_clicks_that_another_service_counted_are_shown_apart(console: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_clicks_that_another_service_counted_are_in_the_sum_and_marked(
+    console: FlaskClient, alice: Client, sql: Sql
+) -> None:
     link_id = factories.link(sql, alice.id)
     sql("UPDATE links SET imported_clicks = 1234 RETURNING 1")
     page = get(console, f"/console/links/{link_id}")
     assert "1,234 clicks that another service counted." in page
+    assert "<div><dt>clicks</dt><dd>1,234</dd></div><div><dt>of which imported</dt><dd>1,234</dd></div>" in page
     assert "No clicks in the last 28 days." in page
 
 

@@ -45,6 +45,7 @@ def test_a_link_is_listed_as_it_was_created(alice: Client, sql: Sql) -> None:
         "domain": BASE_URL,
         "campaign": campaign,
         "channel": [channel],
+        "imported_clicks": None,
     }
 
 

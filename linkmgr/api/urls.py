@@ -25,8 +25,8 @@ SECTION = Section("links", "Links", prose(__file__), lambda: shapes.records_of(L
 
 QUERY = {
     "order": Parameter(
-        "`click` lists the most clicked links first, without `next` and `after`. Any other value means "
-        "`date`: newest first.",
+        "`click` lists the links with the most `clicks` and `imported_clicks` first, without `next` and `after`. Any "
+        "other value means `date`: newest first.",
         default="date",
         examples=["click"],
     ),

@@ -75,6 +75,11 @@ def overview(
          WHERE %(subject)s IN ('campaign', 'channel', 'qr')
          GROUP BY label
          UNION ALL
+        SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint
+          FROM tracked, links
+         WHERE links.user_id = %(user_id)s AND links.id = ANY (ids) AND %(kind)s IN ('campaign', 'channel')
+           AND imported_clicks IS NOT NULL
+         UNION ALL
         SELECT 'first', '',
                extract(epoch FROM CASE WHEN quarter < day + interval '1 day' THEN quarter ELSE day END)::bigint
           FROM firsts

@@ -138,8 +138,8 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
     links = page(
         """
         SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
-          FROM (SELECT l.id, d.domain, alias, url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
-                       coalesce(expires <= now(), false) AS is_expired
+          FROM (SELECT l.id, d.domain, alias, url AS longurl, title, coalesce(clicks, 0) AS clicks, imported_clicks,
+                       public, coalesce(expires <= now(), false) AS is_expired
                   FROM (SELECT *
                           FROM links
                          WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
@@ -148,7 +148,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
                   LEFT JOIN domains d ON d.id = l.domain_id
                   -- OFFSET keeps PostgreSQL from reading the totals of all users.
                   LEFT JOIN LATERAL (SELECT clicks FROM totals WHERE tracked_id = l.id OFFSET 0) counted ON true
-                 ORDER BY clicks DESC NULLS LAST, l.id DESC
+                 ORDER BY coalesce(clicks, 0) + coalesce(imported_clicks, 0) DESC, l.id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) members
         """,
         """

@@ -27,6 +27,7 @@ def _listed(links: Page) -> Page:
             "campaign": link["campaign"],
             "channel": link["channel"],
             "date": link["date"],
+            "imported_clicks": link["imported_clicks"],
         }
         for link in links.rows
     ]
@@ -60,7 +61,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def search(user_id: int, q: str, *, by_clicks: bool = False, **paging: Unpack[Paging]) -> Page:
-    """List the links that contain `q`, newest first or by clicks. An empty `q` reads all links of the user.
+    """List the links that contain `q`, newest first or by clicks, imported ones too. An empty `q` reads all links of
+    the user.
 
     A list by clicks has no cursor, because clicks change while a client reads it.
     """
@@ -92,11 +94,15 @@ def _found_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
         """
         SELECT * FROM link_records
          WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON tracked_id = id
+           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id
+                                 LEFT JOIN totals ON tracked_id = id
+                                 LEFT JOIN (SELECT id, imported_clicks FROM links
+                                             WHERE user_id = %(user_id)s AND imported_clicks IS NOT NULL) counted
+                                     USING (id)
                                 WHERE id < %(after)s
-                                ORDER BY coalesce(clicks, 0) DESC, id DESC
+                                ORDER BY coalesce(clicks, 0) + coalesce(imported_clicks, 0) DESC, id DESC
                                 LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY clicks DESC, id DESC
+         ORDER BY clicks + coalesce(imported_clicks, 0) DESC, id DESC
         """,
         "SELECT total FROM matches",
         matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
@@ -178,7 +184,8 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                       ) compared
                 GROUP BY id
                 ORDER BY CASE %(order)s
-                         WHEN 'click' THEN (SELECT clicks FROM totals WHERE tracked_id = id)
+                         WHEN 'click' THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
+                             + coalesce((SELECT imported_clicks FROM links l WHERE l.id = compared.id), 0)
                          WHEN 'visitor' THEN (SELECT visitors FROM totals WHERE tracked_id = id)
                          WHEN 'created' THEN (SELECT extract(epoch FROM created)::bigint FROM links l
                                                WHERE l.id = compared.id)

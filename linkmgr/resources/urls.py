@@ -243,7 +243,7 @@ class Link(Resource):
     date = created()
     clicks = member(Shown(_COUNT), "", 12, shown=TOTALS)
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
-    imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204, shown=DETAIL)
+    imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204)
 
 
 def create_link(user_id: int, members: Row) -> Row:
