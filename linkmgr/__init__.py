@@ -11,6 +11,7 @@ from linkmgr.repository import cleanup, link_lists, purge
 from linkmgr.request.request import IdConverter, Service
 from linkmgr.web import (
     auth,
+    compression,
     error_handlers,
     middleware,
     operation,
@@ -39,6 +40,7 @@ def create_app(**overrides: str) -> Flask:
         jobs.init_app(cleanup.HANDLERS, idle=link_lists.empty_pending_list)
         jobs.init_app({}, idle=purge.delete_some_expired)
         job.init_app()
+        compression.init_app(app)  # before other hooks, which run in the reverse order
         branded.init_app(app)
         error_handlers.init_app(app)
         security_headers.init_app(app)

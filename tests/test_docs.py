@@ -1,5 +1,6 @@
-"""/api/docs: the API reference as a page."""
+"""/api/docs: the API reference as pages."""
 
+import gzip
 import html
 import json
 import re
@@ -18,9 +19,11 @@ from tests.conftest import ROOT, Client
 from tests.support.browser import Browser
 from tests.support.document import contents, document
 from tests.support.operations import CALLS, Call, examples
-from tests.support.pages import POLICY
+from tests.support.pages import POLICY, docs_paths
+from tests.support.pages import docs as docs_pages
 from tests.support.stage import Stage
 
+MAX_FIRST = 100_000  # bytes of the first page
 OPERATIONS = {
     each["operationId"].replace(".", "_") for methods in document()["paths"].values() for each in methods.values()
 }
@@ -28,13 +31,18 @@ OPERATIONS = {
 
 @pytest.fixture
 def page(app: Flask) -> str:
-    return app.test_client().get("/api/docs").text
+    return docs_pages(app.test_client())
 
 
-def test_every_operation_is_on_it_also_without_scripts(app: Flask) -> None:
-    page = app.test_client().get("/api/docs")
-    assert (page.status_code, page.mimetype) == (200, "text/html")
-    assert set(re.findall('<details class="operation" id="([A-Za-z_]+)">', page.text)) == OPERATIONS
+def test_every_operation_is_on_a_page_that_the_first_one_links_to(app: Flask, page: str) -> None:
+    first = app.test_client().get("/api/docs", headers={"Accept-Encoding": "gzip"})
+    assert (first.status_code, first.mimetype, first.headers["Content-Encoding"]) == (200, "text/html", "gzip")
+    text = gzip.decompress(first.data).decode()
+    assert len(text) < MAX_FIRST
+    listed = re.findall(r'<li class="operation" id="(\w+)"><a href="(/api/docs/[a-z-]+)#(\w+)">', text)
+    assert {name for name, path, target in listed if name == target and path in docs_paths(text)} == OPERATIONS
+    assert set(re.findall('<details class="operation" id="([A-Za-z_]+)">', page)) == OPERATIONS
+    assert app.test_client().get("/api/docs/nothing").status_code == 404
 
 
 def test_it_loads_no_external_resource_and_connects_to_this_service_only(app: Flask) -> None:
@@ -127,8 +135,11 @@ def commands(page: str) -> dict[str, str]:
 
 
 def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage, tmp_path: Path) -> None:
-    with urllib.request.urlopen(f"{unlimited}/api/docs") as response:
-        shown = commands(response.read().decode())
+    def read(path: str) -> str:
+        with urllib.request.urlopen(f"{unlimited}{path}") as response:
+            return str(response.read().decode())
+
+    shown = commands("".join(map(read, docs_paths(read("/api/docs")))))
     assert set(shown) == OPERATIONS
     routes = {call.operation: call for call in reversed(CALLS)}  # a link is the last item on a channel
     ids = {
@@ -181,13 +192,19 @@ def docs(browser: Browser, base: str) -> Browser:
     return browser
 
 
+def open_operation(docs: Browser, name: str) -> None:
+    docs.run(f"location.hash = '{name}'")
+    docs.wait_until(lambda: docs.find(f"#{name} .trial button").is_displayed())
+
+
 @pytest.mark.browser
 def test_an_operation_is_found_and_tried_with_the_keyboard_alone(docs: Browser, alice: Client) -> None:
     docs.run("document.getElementById('api-key').focus()")
     docs.press(str(alice.key), Keys.TAB, "pixel add")
     docs.wait_for_text(f"1 of {len(OPERATIONS)} operations")
-    docs.run("document.querySelector('#pixels_create summary').focus()")
+    docs.run("document.querySelector('#pixels_create a').focus()")
     docs.press(Keys.ENTER)
+    docs.wait_until(lambda: docs.find("#pixels_create textarea").is_displayed())
     docs.run("document.querySelector('#pixels_create textarea').focus()")
     docs.press(Keys.TAB, Keys.ENTER)
     docs.wait_for_text("HTTP 200")
@@ -196,7 +213,7 @@ def test_an_operation_is_found_and_tried_with_the_keyboard_alone(docs: Browser, 
 
 @pytest.mark.browser
 def test_an_error_response_is_shown_unchanged(docs: Browser) -> None:
-    docs.run("location.hash = 'pixels_get'")
+    open_operation(docs, "pixels_get")
     docs.find("#pixels_get-pixel_id").send_keys("17", Keys.ENTER)
     docs.wait_for_text("HTTP 401")
     assert '"code": "key_missing"' in docs.find("#pixels_get .response").text
@@ -204,7 +221,7 @@ def test_an_error_response_is_shown_unchanged(docs: Browser) -> None:
 
 @pytest.mark.browser
 def test_a_command_follows_the_form_and_still_works_when_it_is_copied(docs: Browser, alice: Client) -> None:
-    docs.run("location.hash = 'channels_create'")
+    open_operation(docs, "channels_create")
     body = docs.find("#channels_create textarea")
     body.clear()
     body.send_keys('{"name": "Dana\'s", "description": "$HOME \\\\"}')
@@ -215,7 +232,7 @@ def test_a_command_follows_the_form_and_still_works_when_it_is_copied(docs: Brow
     assert added[1] == added[0]
     [channel] = alice.get("/api/channels").get_json()["data"]["channels"]
     assert (channel["name"], channel["description"]) == ("Dana's", "$HOME \\")
-    docs.run("location.hash = 'channels_get'")
+    open_operation(docs, "channels_get")
     docs.find("#channels_get-limit").send_keys("7")
     docs.find("#channels_get-channel_id").send_keys(str(channel["id"]))
     command = docs.find("#channels_get .curl").text
@@ -225,7 +242,7 @@ def test_a_command_follows_the_form_and_still_works_when_it_is_copied(docs: Brow
 @pytest.mark.browser
 def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser) -> None:
     docs.find("#api-key").send_keys("linkmgr_secret")
-    docs.run("location.hash = 'pixels_list'")
+    open_operation(docs, "pixels_list")
     docs.run("document.execCommand = () => { window.copied = document.activeElement.value; return true; }")
     docs.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     docs.find("#pixels_list .copy").click()
@@ -237,6 +254,8 @@ def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser)
 def test_without_scripts_no_broken_controls_are_shown(docs: Browser) -> None:
     docs.scripts(run=False)
     docs.driver.refresh()
+    docs.find("#account a").click()
+    docs.wait_for("/api/docs/account")
     assert [each for each in docs.all("form, .response") if each.is_displayed()] == []
     docs.find("#account_update summary").click()
     assert "email_taken" in docs.find("#account_update").text

@@ -10,6 +10,7 @@ from linkmgr.request import scopes
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.operations import CALLS, KEYED, Call
+from tests.support.pages import docs
 from tests.support.worlds import Rows, World, ask, over
 
 WithScopes = Callable[[Client, list[str]], Client]
@@ -135,6 +136,6 @@ def test_a_head_request_needs_the_scope_of_get(alice: Client, with_scopes: WithS
 
 
 def test_the_page_shows_the_scope_of_each_operation(app: Flask) -> None:
-    page = app.test_client().get("/api/docs").text
+    page = docs(app.test_client())
     assert page.count("Scope: <code>") == len({(call.method, call.route.path) for call in KEYED})
     assert "Scope: <code>links:create</code>" in page

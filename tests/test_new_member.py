@@ -47,7 +47,7 @@ assert refused["message"] == "note must be a string.", refused
 schemas = client.get("/api/openapi.json").get_json()["components"]["schemas"]
 for name in ("PixelCreate", "PixelUpdate", "Pixel"):
     assert "note" in schemas[name]["properties"], name
-assert 'id="pixels-note"' in client.get("/api/docs").text
+assert 'id="pixels-note"' in client.get("/api/docs/pixels").text
 
 table = client.get("/api/pixels/export?format=csv", headers=alice).text
 assert next(csv.DictReader(io.StringIO(table)))["note"] == NOTE

@@ -1,4 +1,4 @@
-"""/api/openapi.json, and /api/docs: the document as a page, with forms to try the operations.
+"""/api/openapi.json, and /api/docs: the document as pages, with forms to try the operations.
 
 The modules that build them are imported on the first request.
 """
@@ -12,6 +12,7 @@ from flask import Blueprint, Flask, Response, make_response, render_template, re
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
+from linkmgr.errors import CATALOGUE, AppError
 from linkmgr.fields.query import Parameter, values_of
 from linkmgr.settings import settings, this_app
 from linkmgr.web import security_headers
@@ -57,28 +58,42 @@ def document() -> AnyResponse:
 
 
 @lru_cache(1)
-def _contents(app: Flask) -> Markup:
-    from linkmgr.errors import CATALOGUE  # noqa: PLC0415
+def _parts(app: Flask) -> dict[str, Markup]:
+    """Return the contents of the first page as "", and of the page of each section, by the end of its path."""
     from linkmgr.openapi.contents import contents  # noqa: PLC0415
     from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
     from linkmgr.openapi.document import INTRODUCTION  # noqa: PLC0415
 
     document = json.loads(_document(app))
-    rendered = render_template(
-        "docs_operations.html",
-        base_url=document["servers"][0]["url"],
-        introduction=prose(INTRODUCTION),
-        sections=list(Reader(document, contents(app)).sections()),
-        errors_of_all=[error(code) for code in CATALOGUE],
-    )
-    return Markup(rendered)  # noqa: S704 - the template escapes
+    sections = list(Reader(document, contents(app)).sections())
+    errors = {"name": "Error codes", "anchor": "errors", "errors": [error(code) for code in CATALOGUE]}
+    values = {"base_url": document["servers"][0]["url"], "introduction": prose(INTRODUCTION)}
+    shown = {"": None} | {section["anchor"]: section for section in (*sections, errors)}
+    return {
+        # The template escapes.
+        name: Markup(render_template("docs_operations.html", sections=[*sections, errors], shown=section, **values))  # noqa: S704
+        for name, section in shown.items()
+    }
+
+
+def _page(section: str) -> Response:
+    contents = _parts(this_app()).get(section)
+    if contents is None:
+        raise AppError("no_such_page")
+    response = make_response(render_template("docs.html", contents=contents))
+    policy = f"{security_headers.POLICY}; connect-src 'self'; script-src 'nonce-{security_headers.nonce()}'"
+    response.headers["Content-Security-Policy"] = policy
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 @docs_bp.get("/docs")
 @operation("public", "")
 def page() -> Response:
-    response = make_response(render_template("docs.html", contents=_contents(this_app())))
-    policy = f"{security_headers.POLICY}; connect-src 'self'; script-src 'nonce-{security_headers.nonce()}'"
-    response.headers["Content-Security-Policy"] = policy
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    return _page("")
+
+
+@docs_bp.get("/docs/<section>")
+@operation("public", "")
+def section_page(section: str) -> Response:
+    return _page(section)

@@ -1,7 +1,7 @@
-// /api/docs: send requests, update the curl commands and filter operations. The page is readable without JavaScript.
+// /api/docs: load sections, send requests, update the curl commands and filter operations. The pages are readable without
+// JavaScript.
 const key = document.getElementById("api-key");
 const filter = document.getElementById("filter");
-const operations = [...document.querySelectorAll(".operation")];
 
 function element(name, text, className = "") {
   const node = document.createElement(name);
@@ -97,8 +97,9 @@ async function send(event) {
 
 function filterOperations() {
   const words = filter.value.toLowerCase().split(/\s+/);
+  const operations = [...document.querySelectorAll(".operation")];
   for (const operation of operations) {
-    const text = operation.querySelector("summary").textContent.toLowerCase();
+    const text = operation.querySelector("summary, a").textContent.toLowerCase();
     operation.hidden = !words.every((word) => text.includes(word));
   }
   for (const section of document.querySelectorAll("section.card:has(.operation)"))
@@ -107,22 +108,48 @@ function filterOperations() {
   document.getElementById("matches").textContent = filter.value ? `${matches} of ${operations.length} operations` : "";
 }
 
-function openTarget() {
-  const target = document.getElementById(location.hash.slice(1));
-  if (target?.matches("details")) target.open = true;
+function prepare(part) {
+  for (const form of part.querySelectorAll(".trial")) {
+    form.hidden = false;
+    form.addEventListener("submit", send);
+    form.addEventListener("input", () => {
+      form.parentElement.querySelector("pre.curl").textContent = command(form);
+    });
+  }
+  for (const button of part.querySelectorAll(".copy")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
 }
 
-for (const form of document.querySelectorAll(".trial")) {
-  form.hidden = false;
-  form.addEventListener("submit", send);
-  form.addEventListener("input", () => {
-    form.parentElement.querySelector("pre.curl").textContent = command(form);
-  });
+// Replace a section of the first page by the whole one.
+async function load(section) {
+  const page = new DOMParser().parseFromString(await (await fetch(section.dataset.section)).text(), "text/html");
+  const whole = page.querySelector(`section[aria-labelledby="${section.getAttribute("aria-labelledby")}"]`);
+  section.replaceWith(whole);
+  prepare(whole);
+  filterOperations();
 }
-for (const button of document.querySelectorAll(".copy")) {
-  button.hidden = false;
-  button.addEventListener("click", () => copy(button));
+
+// Open what the URL names: an operation, or a member, whose id begins with that of its section.
+async function openTarget() {
+  const id = location.hash.slice(1);
+  const named = document.getElementById(id) ?? [...document.querySelectorAll("[data-section] h2")].find((heading) => id.startsWith(`${heading.id}-`));
+  const section = named?.closest("[data-section]");
+  if (section && (named.id !== id || !named.matches("h2"))) await load(section);
+  const target = document.getElementById(id);
+  if (target?.matches("details")) target.open = true;
+  if (section) target?.scrollIntoView();
 }
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-section] a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (link.hash) location.hash = link.hash;
+  else load(link.closest("[data-section]")).catch(() => location.assign(link.href));
+});
+prepare(document);
 const settings = document.getElementById("settings");
 settings.hidden = false;
 settings.addEventListener("submit", (event) => event.preventDefault());

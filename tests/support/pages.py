@@ -150,6 +150,17 @@ def pages(app: Flask, sql: Sql, user_id: int, **ids: int) -> Iterator[str]:
         ids.pop("administration", None)
 
 
+def docs_paths(first: str) -> list[str]:
+    """Return the paths of the sections that the first page of /api/docs links to."""
+    return sorted(set(re.findall('data-section="([^"]+)"', first)))
+
+
+def docs(browser: FlaskClient) -> str:
+    """Return all pages of /api/docs."""
+    first = browser.get("/api/docs").text
+    return first + "".join(browser.get(path).text for path in docs_paths(first))
+
+
 def seen(page: str) -> str:
     """Return the text of a page."""
     return words(re.sub("<[^>]*>", " ", page))

@@ -1,0 +1,32 @@
+"""Compression of text, for installations without a proxy that does it (deploy/nginx)."""
+
+import gzip
+
+from flask import Flask, Response, request
+
+_LEAST = 1024  # bytes
+_LEVEL = 5
+_TEXT = ("text/", "application/json", "application/javascript", "image/svg+xml")
+
+
+def init_app(app: Flask) -> None:
+    app.after_request(_compress)
+
+
+def _compress(response: Response) -> Response:
+    """Compress a text that is not streamed. Its ETag becomes a weak one, because its bytes are others."""
+    is_file = response.direct_passthrough  # such as a style sheet
+    if not (response.mimetype or "").startswith(_TEXT) or (response.is_streamed and not is_file):
+        return response
+    response.vary.add("Accept-Encoding")
+    if not request.accept_encodings["gzip"] or "Content-Encoding" in response.headers:
+        return response
+    response.direct_passthrough = False
+    content = response.get_data()
+    if len(content) >= _LEAST:
+        response.set_data(gzip.compress(content, _LEVEL, mtime=0))
+        response.content_encoding = "gzip"
+        tag, _ = response.get_etag()
+        if tag:
+            response.set_etag(tag, weak=True)
+    return response
