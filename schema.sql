@@ -508,10 +508,11 @@ CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EA
 -- Links and QR codes by the id under which their visits are counted. The name of a link is its short URL.
 CREATE VIEW tracked_rows AS
 SELECT user_id, id, 'link' AS noun,
-       coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name
+       coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name,
+       (SELECT domain FROM domains WHERE id = domain_id) AS domain, alias, title, url
   FROM links
  UNION ALL
-SELECT user_id, id, 'QR code', name FROM qrs;
+SELECT user_id, id, 'QR code', name, NULL, NULL, NULL, NULL FROM qrs;
 
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -711,6 +712,39 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
+-- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, or the name of a campaign
+-- or channel. Deleted ones have none.
+CREATE FUNCTION label_name(owner bigint, dimension text, label text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF dimension NOT IN ('target', 'campaign', 'channel') OR label = '-' THEN
+        RETURN NULL;
+    END IF;
+    RETURN CASE dimension
+           WHEN 'target' THEN (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint)
+           WHEN 'campaign' THEN (SELECT json_build_object('name', name) FROM campaigns
+                                  WHERE user_id = owner AND id = label::bigint)
+           ELSE (SELECT json_build_object('name', name) FROM channels
+                  WHERE user_id = owner AND id = label::bigint) END;
+END $$;
+
+-- Return the labels of links and QR codes in a dimension that is not one of visits: the ids of their campaigns and
+-- channels, or the hosts of their domains, which are empty for our own. Of all users if there is no owner.
+CREATE FUNCTION tracked_labels(owner bigint, tracked bigint[], dimension text)
+RETURNS TABLE (tracked_id bigint, label text) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF dimension = 'campaign' THEN
+        RETURN QUERY SELECT l.id, c.id::text FROM links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign_id
+                      WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
+    ELSIF dimension = 'channel' THEN
+        RETURN QUERY SELECT coalesce(link_id, qr_id), c.id::text
+                       FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE (owner IS NULL OR i.user_id = owner) AND (link_id = ANY (tracked) OR qr_id = ANY (tracked));
+    ELSIF dimension = 'domain' THEN
+        RETURN QUERY SELECT l.id, coalesce(host, '') FROM links l LEFT JOIN domains d ON d.id = domain_id
+                      WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
+    END IF;
+END $$;
+
 -- `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all', whose `at` is -infinity. `labels` has an object for each
 -- dimension: visits by label, which takes less time and space than a row for each. Those beyond a number in 'all' are
 -- 'Other'.
@@ -819,6 +853,21 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
                      WHERE user_id = owner AND r.dimension = ANY (dimensions) AND r.unit = p.unit AND bot = ANY (bots)
                        AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
                     OFFSET 0) stored
+$$;
+
+-- Return the time of the first visit of an account, or of the oldest of some links and QR codes, as exactly as it is kept.
+CREATE FUNCTION first_visit(owner bigint, ids bigint[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN quarter < day + interval '1 day' THEN quarter ELSE day END
+      FROM (SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
+              FROM (VALUES ('day'), ('quarter')) AS units (unit),
+                   LATERAL ((SELECT at FROM account_rollups r
+                              WHERE ids IS NULL AND user_id = owner AND dimension = '' AND r.unit = units.unit AND NOT bot
+                              ORDER BY at LIMIT 1)
+                             UNION ALL
+                            SELECT (SELECT at FROM tracked_rollups r
+                                     WHERE tracked_id = id AND r.unit = units.unit AND NOT bot
+                                     ORDER BY at LIMIT 1)
+                              FROM (SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000) oldest) stored) firsts
 $$;
 
 CREATE VIEW link_records AS

@@ -32,7 +32,7 @@ def rows(browser: FlaskClient, query: str) -> list[list[str]]:
 
 def test_a_row_of_a_link_leads_to_its_statistics_with_a_chip(console: FlaskClient, link: int) -> None:
     page = get(console, f"/console/links/{link}")
-    url = f"/console/statistics?dimension=country&amp;country=Peru&amp;link={link}&amp;period=28d"
+    url = f"/console/statistics?dimension=referrer&amp;country=Peru&amp;link={link}&amp;period=28d"
     assert f'<a href="{url}"><bdi>Peru (PE)</bdi></a>' in page
     assert f'<a href="/console/statistics?dimension=browser&amp;link={link}&amp;period=28d">Show all' in page
     page = get(console, url.replace("&amp;", "&"))
@@ -40,7 +40,7 @@ def test_a_row_of_a_link_leads_to_its_statistics_with_a_chip(console: FlaskClien
     assert seen(page).count("remove this filter") == 2
     assert "Countries: Peru (PE)" in seen(page)
     assert (
-        f'<a class="chip" href="/console/statistics?link={link}&amp;dimension=country&amp;period=28d&amp;by=day"'
+        f'<a class="chip" href="/console/statistics?link={link}&amp;dimension=referrer&amp;period=28d&amp;by=day"'
         in page
     )
 

@@ -40,7 +40,7 @@ def chart(page: str) -> list[tuple[int, int]]:
 
 def table(page: str, heading: str) -> dict[str, int]:
     rows = page.partition(f"<h2>{heading}</h2>")[2].split("</section>")[0]
-    labels = re.findall(r"<bdi>([^<]*)</bdi>(?:</a>)?</span>.*?<td>(\d+)", rows, re.DOTALL)
+    labels = re.findall(r"<bdi>([^<]*)</bdi>(?:</a>)?(?:</span>|</p>).*?<td>(\d+)", rows, re.DOTALL)
     return {label.partition(" (")[0]: int(clicks) for label, clicks in labels}
 
 
@@ -102,14 +102,14 @@ def test_the_page_of_a_busy_link_reads_its_days(
     console.post("/account/timezone", data={"timezone": zone})
     page = partial(get, console, f"/console/links/{busy}?period={period}")
     assert "clicks in the last" in page()
-    assert max(rows_read(monkeypatch, dsn, page)) < 1500  # of 3000 quarters of an hour
+    assert max(rows_read(monkeypatch, dsn, page)) < 3000  # as many as quarters of an hour, in each of two counts
 
 
 def test_the_top_links_of_a_large_account_have_exact_numbers(
     console: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console.post("/account/timezone", data={"timezone": "Asia/Kathmandu"})
-    targets = [factories.link(sql, alice.id), factories.qr(sql, alice.id), factories.link(sql, alice.id)]
+    targets = [factories.link(sql, alice.id, title="A"), factories.qr(sql, alice.id), factories.link(sql, alice.id)]
     visits = [
         Visited(target, NOW - hours * DAY / 24, bot=hours % 5 == 0)
         for number, target in enumerate(targets, 1)

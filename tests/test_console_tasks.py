@@ -14,9 +14,10 @@ from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.fit import faults
 from tests.support.imported import aliases, sale, shlink
-from tests.support.pages import PASSWORD
+from tests.support.pages import PASSWORD, visit
 from tests.support.receivers import Receiver
 from tests.support.sessions import sign_in
+from tests.support.visited import Store
 
 pytestmark = pytest.mark.browser
 
@@ -222,3 +223,54 @@ def test_an_import_with_wrong_rows_is_mended(
     person.fill("#file", str(file))
     person.browser.wait_for_text("Choose the column of the target.")
     assert faults(person.browser, "best-practice") == []
+
+
+# --- questions that people ask every week
+
+
+def first_row(browser: Browser) -> str:
+    return browser.find(".bars tbody tr, .rows li").text.replace("\n", " ")
+
+
+def test_the_link_that_lost_most_is_one_click_from_home(person: Person, alice: Client, sql: Sql, store: Store) -> None:
+    steady, loser = (factories.link(sql, alice.id, title=title) for title in ("Steady", "Loser"))
+    [alias] = sql("SELECT alias FROM links WHERE id = %(id)s", id=loser)
+    store([visit(steady, days) for days in (0, 40, 41, 70)] + [visit(loser, 35) for _ in range(9)])
+    person.browser.click("Home")
+    person.click("Lost most: top links and qr codes", "/console/statistics")
+    assert alias["alias"] in first_row(person.browser)
+    assert "\N{MINUS SIGN}9" in first_row(person.browser)
+    assert person.steps == 1
+
+
+def test_germany_is_compared_with_the_week_before_in_one_click(
+    person: Person, alice: Client, sql: Sql, store: Store
+) -> None:
+    link = factories.link(sql, alice.id)
+    store([visit(link, days) for days in (0, 0, 0, 8, 40)] + [visit(link, 9, country="Peru")])
+    person.browser.click("Statistics")
+    person.browser.wait_for("/console/statistics")
+    person.click("7d")
+    person.browser.wait_for_text("3 visits in the last 7 days, 2 before")
+    assert "Germany (DE) 3 +2" in first_row(person.browser)
+    assert person.steps == 1
+    person.click("Germany (DE)")  # filters, keeps the comparison, and goes on to the next dimension
+    person.browser.wait_for_text("3 visits, 1 unique visitor in the last 7 days, 1 before")
+    assert "t.co 3 1 +2" in first_row(person.browser)
+
+
+def test_the_best_campaign_of_this_month_is_one_click_from_the_list(
+    person: Person, alice: Client, sql: Sql, store: Store
+) -> None:
+    for clicks in (3, 1):
+        link = factories.link(sql, alice.id)
+        factories.assign(sql, factories.campaign(sql, alice.id), [link])
+        store([visit(link) for _ in range(clicks)])
+    person.browser.click("Campaigns")
+    person.browser.wait_for("/console/campaigns")
+    assert "1 click" in first_row(person.browser)
+    person.click("This month")
+    person.browser.wait_until(lambda: "3 clicks" in first_row(person.browser))
+    assert person.steps == 1
+    person.browser.find(".row-clicks a").click()
+    person.browser.wait_for_text("3 clicks, 1 unique visitor in the current month")

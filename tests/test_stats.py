@@ -1,6 +1,8 @@
 """Statistics over time: selections, filters and order. The model in test_stats_model.py has the numbers."""
 
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,23 @@ def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, store: Sto
             answer = report(alice, f"by=target&metrics={metrics}&{query}")
             assert {row["target"]: row["clicks"] for row in answer["data"]["rows"]} == expected, (query, metrics)
             assert answer["data"]["totals"]["clicks"] == sum(expected.values())
+    # Labels of the rows that were visited: our own host for a link without a domain, and null for a QR code.
+    for name, labels in {
+        "campaign": {campaign: 1, None: 3},
+        "channel": {channel: 3, None: 1},
+        "domain": {host: 1, "127.0.0.1": 1, None: 2},
+    }.items():
+        for by in (name, f"time:month,{name}", f"{name},country", f"browser,{name}"):
+            counted = report(alice, f"by={by}&period=7d&metrics=clicks,visitors&order=-{name}")["data"]
+            clicks: Counter[Any] = Counter()
+            for row in counted["rows"]:
+                clicks[row[name]] += row["clicks"]
+            assert (clicks, counted["totals"]["clicks"]) == (labels, 4), by
+    second = factories.channel(sql, alice.id)
+    alice.post(f"/api/channel/{second}/assign/qr/{code}")
+    counted = report(alice, "by=channel")["data"]
+    assert {row["channel"]: row["clicks"] for row in counted["rows"]} == {channel: 3, second: 2, None: 1}
+    assert counted["totals"] == {"clicks": 4}
 
 
 def test_another_users_rows_are_the_same_404_as_missing_ones(alice: Client, bob: Client, sql: Sql, link: int) -> None:

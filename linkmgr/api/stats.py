@@ -43,6 +43,9 @@ _RECORDS = {
         time="2026-10-24",
         **dict.fromkeys(BY_NAME, "Germany"),
         target=shapes.ID,
+        campaign={"type": ["integer", "null"], "examples": [17]},
+        channel={"type": ["integer", "null"], "examples": [17]},
+        domain={"type": ["string", "null"], "examples": ["go.example.com"]},
     ),
     "StatsTotals": _some_of({"clicks": 12}),
     "StatsMeta": shapes.record(

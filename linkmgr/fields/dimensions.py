@@ -1,4 +1,5 @@
-"""The dimensions of statistics, listed once. Each is a column of `visits` in schema.sql.
+"""The dimensions of statistics, listed once. Each is a column of `visits` in schema.sql, or one of the rows that are
+visited.
 
 Parameters, filters, roll-ups, lists of visits, tables and documents are made of DIMENSIONS.
 """
@@ -125,3 +126,8 @@ NOUNS = "{} and {}".format(
     ", ".join(dimension.noun or dimension.name for dimension in DIMENSIONS[:-1]), DIMENSIONS[-1].name
 )
 TOPS = {dimension.top: dimension.name for dimension in DIMENSIONS if dimension.top}
+# Dimensions of links and QR codes, with the headings of their tables. They are found when statistics are counted: each
+# but the first is a branch of `tracked_labels` in schema.sql.
+TARGET, CAMPAIGN, CHANNEL, DOMAIN = "target", "campaign", "channel", "domain"
+OF_ROWS = {TARGET: "Links and QR codes", CAMPAIGN: "Campaigns", CHANNEL: "Channels", DOMAIN: "Domains"}
+NO_LABEL = "-"  # that of a link or QR code without one

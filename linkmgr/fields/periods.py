@@ -196,7 +196,7 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
     return periods
 
 
-def compared(span: Range, unit: str, now: datetime) -> tuple[list[datetime], list[datetime]]:
+def compared(span: Range, unit: str | None, now: datetime) -> tuple[list[datetime], list[datetime]]:
     """Return the starts of the buckets of a range, and those of the same elapsed part of the time before with its end,
     as local times.
 

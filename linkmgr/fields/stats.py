@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from linkmgr.errors import AppError
 from linkmgr.fields import label_filters
 from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.dimensions import BY_NAME
+from linkmgr.fields.dimensions import BY_NAME, OF_ROWS
 from linkmgr.fields.label_filters import Filter
 from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.problems import invalid
@@ -15,7 +15,7 @@ from linkmgr.fields.query import Parameter, parameters, query_choice, query_text
 
 METRICS = ("clicks", "visitors")
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
-BY = (*TIMES, *BY_NAME, "target")
+BY = (*TIMES, *BY_NAME, *OF_ROWS)
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
 MAX_BY = 2
 MAX_IDS = 100
@@ -53,11 +53,17 @@ class Query:
     bots: str
     order: str
     limit: int
+    before: tuple[datetime, ...] = ()  # the starts of the buckets of the time before, and its end
 
     @property
     def since(self) -> datetime:
         assert self.range.since
         return self.range.since
+
+    @property
+    def first(self) -> datetime:
+        """Return the start of what is counted."""
+        return self.before[0] if self.before else self.since
 
     @property
     def unit(self) -> str | None:
@@ -69,7 +75,7 @@ class Query:
 
     @property
     def columns(self) -> list[str]:
-        return columns(self.by, self.metrics)
+        return columns(self.by, self.metrics) + (["before"] if self.before else [])
 
 
 def columns(by: list[str], metrics: list[str]) -> list[str]:
@@ -190,7 +196,7 @@ QUERY = {
     "bots": _BOTS,
     "order": Parameter(
         "A column. With `-` before it, the largest first. Default: the time, or the most clicks first.",
-        pattern=f"^-?(?:time|{'|'.join((*BY_NAME, 'target', *METRICS))})$",
+        pattern=f"^-?(?:time|{'|'.join((*BY_NAME, *OF_ROWS, *METRICS))})$",
         examples=["-clicks"],
     ),
     "limit": Parameter(

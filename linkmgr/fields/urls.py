@@ -73,6 +73,12 @@ def ascii_host(host: str) -> str:
     return name
 
 
+def readable(url: str) -> str:
+    """Return a URL as people write it: without its scheme and `www.`, and with its host name in Unicode."""
+    host, slash, path = url.rpartition("://")[2].partition("/")
+    return f"{idna_to_unicode(host.removeprefix('www.'))}{slash}{path}".removesuffix("/")
+
+
 def _is_label(label: str) -> bool:
     if not label.startswith("xn--"):
         return bool(_LABEL.fullmatch(label))

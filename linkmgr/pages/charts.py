@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 1000, 200
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
 SPARK_DAYS = 28
 MAX_X_TICKS = 8
-FEW = 20  # clicks; fewer have no percentages, and bars instead of a line
+FEW = 20  # clicks; fewer have no percentages, and bars instead of lines
 _MAX_STEPS = 4
 _STEPS = [factor * 10**power // 10 for power in range(20) for factor in (10, 20, 25, 50)]
 _WEEK = 7  # days
@@ -70,9 +70,9 @@ def count(number: int, noun: str = "click") -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def title(buckets: list[Bucket], period: str, noun: str = "click") -> str:
+def title(buckets: list[Bucket], period: str, noun: str = "click", also: str = "") -> str:
     total, before = sum(bucket.clicks for bucket in buckets), sum(bucket.previous for bucket in buckets)
-    sentence = f"{count(total, noun)} in {period}"
+    sentence = f"{count(total, noun)}{also} in {period}"
     if not before:
         return sentence
     if min(total, before) < FEW:
@@ -107,7 +107,7 @@ def chart(
 
     line, total = points([bucket.clicks for bucket in buckets]), sum(bucket.clicks for bucket in buckets)
     partial = len(buckets) - 1 if is_current else None
-    has_previous = any(bucket.previous for bucket in buckets)
+    before = sum(bucket.previous for bucket in buckets)
     marks = [
         bucket._asdict() | {"x": x, "y": y, "label": full_label(bucket.start, unit), "is_partial": number == partial}
         for number, ((x, y), bucket) in enumerate(zip(line, buckets, strict=True))
@@ -124,7 +124,8 @@ def chart(
         "line": _path(line[:partial]),
         "partial": _path(line[-2:]) if is_current else "",  # leads to the current bucket
         "area": f"{_path(line)}L{line[-1][0]:.1f} {HEIGHT}L{line[0][0]:.1f} {HEIGHT}Z",
-        "previous": _path(points([bucket.previous for bucket in buckets])) if has_previous else "",
+        "before": before,
+        "previous": _path(points([bucket.previous for bucket in buckets])) if before and total >= FEW else "",
         "y_ticks": [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
         # in percent of the width
         "x_ticks": [

@@ -4,6 +4,8 @@
 from linkmgr.db.statements import Row, replica_rows
 from linkmgr.repository import console_queries
 
+MAX_MEMBERS = 15 * console_queries.MANY  # links and QR codes of the groups of a list
+
 
 def overview(
     user_id: int,
@@ -16,10 +18,10 @@ def overview(
     labels: dict[str, str],
 ) -> list[Row]:
     """Count the clicks of a link or QR code, of the MANY newest of a campaign or channel, or else of the account: in
-    each of the buckets, and of the top labels. The rows of buckets have an empty `dimension`, and the number of the
-    bucket as label. Those with the dimension `total` have all clicks and visitors, which records of links have, and the
-    one with the dimension `first` has the time of the first visit in seconds since the epoch, as exactly as it is
-    kept."""
+    each of the buckets, and of the top labels. These have also the clicks in the time `before`, which ends at the first
+    edge of `labels`; the time that is shown begins at the second. The rows of buckets have an empty `dimension`, and
+    the number of the bucket as label. Those with the dimension `total` have all clicks and visitors, which records of
+    links have, and the one with the dimension `first` has the time of the first visit in seconds since the epoch."""
     return replica_rows(
         """
         WITH account AS (
@@ -36,54 +38,44 @@ def overview(
                           WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(subject)s = 'channel'
                           ORDER BY id DESC LIMIT %(most)s)) AS ids),
         counts AS (
-            SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits
+            SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits, 0 AS before
               FROM (SELECT at, visits
                       FROM account, account_counts(id, '{""}', %(since)s, %(until)s, %(split)s, '{f}')
                      UNION ALL
                     SELECT at, visits
                       FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}')) clicks
              UNION ALL
-            SELECT dimension, label, visits
-              FROM account,
-                   account_counts(id, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}')
-             UNION ALL
-            SELECT dimension, label, visits
-              FROM tracked,
-                   tracked_counts(ids, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}')),
-        firsts AS (
-            SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
-              FROM (SELECT unit, (SELECT at FROM account_rollups r
-                                   WHERE user_id = id AND dimension = '' AND r.unit = units.unit AND NOT bot
-                                   ORDER BY at LIMIT 1) AS at
-                      FROM account, (VALUES ('day'), ('quarter')) AS units (unit)
+            SELECT dimension, label, CASE part WHEN 2 THEN visits ELSE 0 END, CASE part WHEN 0 THEN visits ELSE 0 END
+              FROM (SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
+                      FROM account,
+                           account_counts(id, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}')
                      UNION ALL
-                    SELECT unit, (SELECT at FROM tracked_rollups r
-                                   WHERE tracked_id = id AND r.unit = units.unit AND NOT bot
-                                   ORDER BY at LIMIT 1)
-                      FROM tracked, unnest(ids) AS id, (VALUES ('day'), ('quarter')) AS units (unit)) stored)
-        SELECT dimension, label, clicks::bigint
-          FROM (SELECT dimension, label, sum(visits) AS clicks,
+                    SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]), visits
+                      FROM tracked,
+                           tracked_counts(ids, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s,
+                                          '{f}')) labeled)
+        SELECT dimension, label, clicks::bigint, before::bigint
+          FROM (SELECT dimension, label, sum(visits) AS clicks, sum(before) AS before,
                        row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
                   FROM counts
                  GROUP BY dimension, label) ranked
-         WHERE dimension = '' OR rank <= %(limit)s
+         WHERE dimension = '' OR (rank <= %(limit)s AND clicks > 0)
          UNION ALL
-        SELECT 'total', label, coalesce(sum(number), 0)::bigint
+        SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
                LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
          WHERE %(subject)s IN ('campaign', 'channel', 'qr')
          GROUP BY label
          UNION ALL
-        SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint
+        SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0
           FROM tracked, links
-         WHERE links.user_id = %(user_id)s AND links.id = ANY (ids) AND %(kind)s IN ('campaign', 'channel')
+         WHERE links.user_id = %(user_id)s AND links.id = ANY (ids) AND %(subject)s IN ('campaign', 'channel')
            AND imported_clicks IS NOT NULL
          UNION ALL
-        SELECT 'first', '',
-               extract(epoch FROM CASE WHEN quarter < day + interval '1 day' THEN quarter ELSE day END)::bigint
-          FROM firsts
-         WHERE day IS NOT NULL
+        SELECT 'first', '', extract(epoch FROM at)::bigint, 0
+          FROM (SELECT first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at FROM tracked) visited
+         WHERE at IS NOT NULL
          ORDER BY dimension, clicks DESC, label
         """,
         user_id=user_id,
@@ -98,8 +90,8 @@ def overview(
 
 
 def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[str, str]) -> list[Row]:
-    """Count the clicks of the links and QR codes of the account that have most, and return them with their names.
-    Deleted ones have no name.
+    """Count the clicks of the links and QR codes of the account that have most, and return them as they are `named` by
+    `label_name` in schema.sql.
 
     An account has a row for each of them on each day that it was visited, which may be millions. With the start of the
     `busiest` day, only those with the most clicks on this day are compared. Their numbers are exact, but one that has
@@ -119,23 +111,66 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
         account AS (
             SELECT %(user_id)s::bigint AS id WHERE %(busiest)s::text IS NULL),
         counts AS (
-            SELECT label::bigint AS id, visits
+            SELECT label::bigint AS id, width_bucket(at, %(edges)s::timestamptz[]) AS part, visits
               FROM account, account_counts(id, '{target}', %(since)s, %(until)s, %(split)s, '{f}')
              UNION ALL
-            SELECT tracked_id, visits
+            SELECT tracked_id, width_bucket(at, %(edges)s::timestamptz[]), visits
               FROM compared, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))
-        SELECT 'target' AS dimension, ranked.id::text AS label, clicks, CASE noun WHEN 'link' THEN t.id END AS link_id,
-               CASE noun WHEN 'link' THEN name ELSE 'QR code ' || name END AS name
-          FROM (SELECT id, sum(visits)::bigint AS clicks
+        SELECT 'target' AS dimension, id::text AS label, clicks, before,
+               label_name(%(user_id)s, 'target', id::text) AS named
+          FROM (SELECT id, coalesce(sum(visits) FILTER (WHERE part = 2), 0)::bigint AS clicks,
+                       coalesce(sum(visits) FILTER (WHERE part = 0), 0)::bigint AS before
                   FROM counts
                  GROUP BY id
+                HAVING max(part) = 2
                  ORDER BY clicks DESC, id
                  LIMIT %(limit)s) ranked
-          LEFT JOIN tracked_rows t ON t.user_id = %(user_id)s AND t.id = ranked.id
-         ORDER BY clicks DESC, ranked.id
+         ORDER BY clicks DESC, id
         """,
         user_id=user_id,
         busiest=busiest,
         limit=limit,
+        **times,
+    )
+
+
+def of_groups(user_id: int, subject: str, ids: list[int], *, times: dict[str, str]) -> list[Row]:
+    """Count the clicks of campaigns, channels or domains in a period and in the time `before`, which is null without
+    visits then: those of MANY links and QR codes of each, the newest of a campaign or channel, and of MAX_MEMBERS
+    together."""
+    return replica_rows(
+        """
+        WITH members AS MATERIALIZED (
+            SELECT groups.id, tracked_id
+              FROM unnest(%(ids)s::bigint[]) AS groups (id),
+                   LATERAL ((SELECT l.id AS tracked_id FROM links l
+                              WHERE %(subject)s = 'campaign' AND user_id = %(user_id)s AND campaign_id = groups.id
+                              ORDER BY l.id DESC LIMIT %(many)s)
+                             UNION ALL
+                            (SELECT coalesce(link_id, qr_id) FROM channel_items i
+                              WHERE %(subject)s = 'channel' AND user_id = %(user_id)s AND channel_id = groups.id
+                              ORDER BY i.id DESC LIMIT %(many)s)
+                             UNION ALL
+                            (SELECT l.id FROM links l
+                              WHERE %(subject)s = 'domain' AND user_id = %(user_id)s AND domain_id = groups.id
+                              LIMIT %(many)s)) listed
+             LIMIT %(most)s),
+        counts AS (
+            SELECT tracked_id, width_bucket(at, %(edges)s::timestamptz[]) AS part, visits
+              FROM tracked_counts(ARRAY(SELECT DISTINCT tracked_id FROM members), '{""}', %(since)s, %(until)s,
+                                  %(split)s, '{f}'))
+        SELECT id, coalesce(sum(visits) FILTER (WHERE part = 2), 0)::bigint AS clicks,
+               CASE WHEN first_visit(%(user_id)s, NULL) <= %(since)s::timestamptz
+                    THEN coalesce(sum(visits) FILTER (WHERE part = 0), 0)::bigint END AS before
+          FROM unnest(%(ids)s::bigint[]) AS groups (id)
+          LEFT JOIN members USING (id)
+          LEFT JOIN counts USING (tracked_id)
+         GROUP BY id
+        """,
+        user_id=user_id,
+        subject=subject,
+        ids=ids,
+        many=console_queries.MANY,
+        most=MAX_MEMBERS,
         **times,
     )

@@ -4,7 +4,8 @@ The two statements that count return the same columns: a row per bucket and labe
 and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered
 from 1. `edges` are their starts, and `split` the UTC days that they divide (linkmgr/fields/periods.py). `tracked_ids`
 is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR codes, also
-deleted ones. With `everyone`, the rows of all users are counted.
+deleted ones. With `everyone`, the rows of all users are counted. Totals are without the buckets before the number
+`first`, which are those of the time before. A link or QR code without a label in a dimension of rows has the label '-'.
 """
 
 from typing import Any
@@ -24,10 +25,10 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
             SELECT ARRAY(SELECT id FROM tracked_rows
                           WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
              WHERE %(tracked_ids)s::text IS NOT NULL),
-        counts AS MATERIALIZED (
+        counted AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
-                   CASE WHEN %(by_target)s THEN coalesce(tracked_id::text, label)
-                        WHEN %(labeled)s THEN label ELSE '' END COLLATE "C" AS a,
+                   CASE WHEN %(by_tracked)s THEN coalesce(tracked_id::text, label)
+                        WHEN %(labeled)s THEN label ELSE '' END COLLATE "C" AS label,
                    sum(visits) AS clicks
               FROM (SELECT NULL::bigint AS tracked_id, at, label, visits
                       FROM owners,
@@ -35,22 +36,33 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
                      UNION ALL
                     SELECT tracked_id, at, label, visits
                       FROM tracked,
-                           tracked_counts(ids, ARRAY[CASE WHEN %(by_target)s THEN '' ELSE %(dimension)s END], %(since)s,
-                                          %(until)s, %(split)s, %(bots)s)) counted
+                           tracked_counts(ids, ARRAY[CASE WHEN %(by_tracked)s THEN '' ELSE %(dimension)s END],
+                                          %(since)s, %(until)s, %(split)s, %(bots)s)) stored
              WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
                AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
+        counts AS MATERIALIZED (
+            SELECT bucket, label AS a, clicks FROM counted WHERE %(joined)s::text IS NULL
+             UNION ALL
+            SELECT bucket, coalesce(l.label, '-') COLLATE "C", sum(clicks)
+              FROM counted
+              LEFT JOIN tracked_labels(CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END,
+                                       ARRAY(SELECT DISTINCT label::bigint FROM counted
+                                              WHERE %(joined)s::text IS NOT NULL), %(joined)s) l
+                     ON l.tracked_id::text = counted.label
+             WHERE %(joined)s::text IS NOT NULL
+             GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels, name
-          FROM (SELECT a,
-                       CASE WHEN %(named)s THEN (SELECT to_json(r) FROM tracked_rows r
-                                                  WHERE user_id = %(user_id)s AND id = a::bigint) END AS name
+          FROM (SELECT a, CASE WHEN %(named)s THEN label_name(%(user_id)s, %(named_by)s, a) END AS name
                   FROM labels
                  ORDER BY clicks DESC, a
                  LIMIT %(limit)s) top
           JOIN counts USING (a)
          UNION ALL
-        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*), NULL FROM labels
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks) FILTER (WHERE bucket >= %(first)s), 0)::bigint, NULL,
+               (SELECT count(*) FROM labels), NULL
+          FROM counted
         """,
         **owner._asdict(),
         **query,
@@ -61,8 +73,9 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
     """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
     `tracked_ids`, or without them of all that were visited in the range.
 
-    The digest of a visitor is different for each link, so the visitors of each can be counted on their own. Visits
-    whose visitor is not known have an empty digest.
+    The digest of a visitor is different for each link, so the visitors of each can be counted on their own.
+    Visits whose visitor is not known have an empty digest. A dimension of rows, such as the campaign, may have several
+    labels for a link, each of which counts its visits.
     """
     return rows(
         """
@@ -81,7 +94,7 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
                                                   %(bots)s)
                              WHERE %(tracked_ids)s::text IS NULL) visited),
         visited AS MATERIALIZED (
-            SELECT stored.*
+            SELECT owned.id AS tracked, stored.*
               FROM owned,
                    LATERAL (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
                                    visit_label(visits, %(a)s) AS a, visit_label(visits, %(b)s) AS b,
@@ -94,21 +107,29 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
                                AND visit_passes(visits, %(filters)s)
                              GROUP BY 1, 2, 3, 4) stored),
         counts AS MATERIALIZED (
-            SELECT bucket, a, b, sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors
+            SELECT bucket, CASE WHEN %(joins_a)s THEN coalesce(of_a.label, '-') ELSE a END COLLATE "C" AS a,
+                   CASE WHEN %(joins_b)s THEN coalesce(of_b.label, '-') ELSE b END COLLATE "C" AS b,
+                   sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors
               FROM visited
-             GROUP BY bucket, a, b),
+              LEFT JOIN tracked_labels(CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END,
+                                       ARRAY(SELECT DISTINCT tracked FROM visited WHERE %(joins_a)s), %(a)s) of_a
+                     ON of_a.tracked_id = tracked
+              LEFT JOIN tracked_labels(CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END,
+                                       ARRAY(SELECT DISTINCT tracked FROM visited WHERE %(joins_b)s), %(b)s) of_b
+                     ON of_b.tracked_id = tracked
+             GROUP BY 1, 2, 3),
         labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
         SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name
-          FROM (SELECT a, b,
-                       CASE WHEN %(named)s THEN (SELECT to_json(r) FROM tracked_rows r
-                                                  WHERE user_id = %(user_id)s AND id = a::bigint) END AS name
+          FROM (SELECT a, b, CASE WHEN %(named)s THEN label_name(%(user_id)s, %(a)s, a) END AS name
                   FROM labels
                  ORDER BY clicks DESC, a, b
                  LIMIT %(limit)s) top
           JOIN counts USING (a, b)
          UNION ALL
-        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint,
-               (SELECT count(DISTINCT visitor) FROM visited), count(*), NULL FROM labels
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, count(DISTINCT visitor),
+               (SELECT count(*) FROM labels), NULL
+          FROM visited
+         WHERE bucket >= %(first)s
         """,
         **owner._asdict(),
         **query,

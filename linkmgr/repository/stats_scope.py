@@ -18,10 +18,14 @@ class Owner(NamedTuple):
 
 
 class Scope(NamedTuple):
+    """The facts that a query depends on: see `_read`. `names` are those of what is selected, by its parameter, and
+    `first` is the time of the first visit, if they were asked for."""
+
     tracked_ids: str | None
     detailed_since: datetime | None
     days_before: date
-    name: str | None = None  # of the link, QR code, campaign or channel, if it was asked for
+    names: dict[str, str] | None = None
+    first: datetime | None = None
 
 
 def _read(owner: Owner, **selection: Any) -> Row | None:
@@ -30,7 +34,8 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
     `tracked_ids` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
     `campaign`, `channel` and `domain` are true if they exist. `detailed_since` is the start of the retention period, or
     of the visits that the purge has kept if that is later, or NULL if all visits are kept. `days_before` is the first
-    UTC day that has rollups by quarter of an hour.
+    UTC day that has rollups by quarter of an hour. With `named`, `names` has the names of what is selected, and
+    `first` is the time of the first visit.
     """
     return row(
         """
@@ -53,18 +58,21 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
              UNION ALL
             SELECT id, 'domain' FROM links
              WHERE user_id = %(user_id)s AND domain_id IS NULL AND %(own_domain)s)
-        SELECT (SELECT coalesce(array_agg(id), '{}')::text
-                  FROM (SELECT id FROM selected GROUP BY id HAVING count(*) = %(parts)s) chosen) AS tracked_ids,
+        SELECT chosen.ids::text AS tracked_ids,
                (SELECT count(*) FROM selected WHERE part = 'ids') AS ids,
-               (SELECT coalesce(nullif(title, ''), alias) FROM links
-                 WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-                 UNION ALL
-                SELECT name FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-                 UNION ALL
-                SELECT name FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s
-                 UNION ALL
-                SELECT name FROM channels WHERE user_id = %(user_id)s AND id = %(channel)s
-                 LIMIT 1) AS name,
+               CASE WHEN %(named)s THEN (
+                    SELECT json_object_agg(part, name)
+                      FROM (SELECT 'ids' AS part, coalesce(nullif(title, ''), alias) AS name FROM links
+                             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                             UNION ALL
+                            SELECT 'ids', name FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                             UNION ALL
+                            SELECT 'campaign', name FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s
+                             UNION ALL
+                            SELECT 'channel', name FROM channels
+                             WHERE user_id = %(user_id)s AND id = %(channel)s) named) END AS names,
+               CASE WHEN %(named)s
+                    THEN first_visit(%(user_id)s, CASE WHEN %(parts)s > 0 THEN chosen.ids END) END AS first,
                EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s) AS campaign,
                EXISTS (SELECT FROM channels WHERE user_id = %(user_id)s AND id = %(channel)s) AS channel,
                %(own_domain)s OR EXISTS (SELECT FROM domains
@@ -77,8 +85,10 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
                                   now() - make_interval(days => nullif((limits ->> 'retention')::int, 0)))
                     END AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
-          FROM accounts
-         WHERE id = %(user_id)s
+          FROM accounts,
+               (SELECT coalesce(array_agg(id), '{}') AS ids
+                  FROM (SELECT id FROM selected GROUP BY id HAVING count(*) = %(parts)s) matched) chosen
+         WHERE accounts.id = %(user_id)s
         """,
         **owner._asdict(),
         detailed_days=DETAILED_DAYS,
@@ -144,13 +154,14 @@ def _parsed(text: str) -> datetime:
 
 def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
     """Read the facts, and raise an error if a selected row does not exist or is another user's. With `named`, read the
-    name of the first one too."""
+    names of the selected rows and the time of the first visit too."""
     if owner.everyone and selection.count:
         raise invalid("user=all counts everything: send it without ids, campaign, channel, domain", field="user")
     members = {"ids": selection.ids, "campaign": selection.campaign, "channel": selection.channel}
     if named or owner.everyone or selection.has_group:
         own_domain = selection.domain is not None and is_own_host(selection.domain)
-        facts = _read(owner, parts=selection.count, domain=selection.domain, own_domain=own_domain, **members)
+        parts, domain = selection.count, selection.domain
+        facts = _read(owner, parts=parts, domain=domain, own_domain=own_domain, named=named, **members)
     else:
         facts = _read_ids(owner.user_id, ids=selection.ids)
     if facts is None:
@@ -162,9 +173,10 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
             raise not_found(part)
     if selection.domain is not None and not facts["domain"]:
         raise AppError("domain_unknown")
-    since = facts["detailed_since"] and _parsed(facts["detailed_since"])
+    since, first = (_parsed(text) if (text := facts.get(name)) else None for name in ("detailed_since", "first"))
     tracked_ids, days_before = facts["tracked_ids"] if selection.count else None, facts["days_before"]
-    return Scope(tracked_ids, since, date.fromisoformat(days_before), (facts["name"] or "") if named else None)
+    names = (facts["names"] or {}) if named else None
+    return Scope(tracked_ids, since, date.fromisoformat(days_before), names, first)
 
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:

@@ -12,12 +12,14 @@ from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
+from linkmgr.fields.dimensions import CAMPAIGN, CHANNEL, DOMAIN, NO_LABEL, OF_ROWS, TARGET
 from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.stats import BOTS, MAX_ROWS, Query, Selection
+from linkmgr.fields.stats import BOTS, MAX_ROWS, Query
 from linkmgr.repository import link_lists, stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
 from linkmgr.request import pool
+from linkmgr.settings import settings
 
 RETRY_SECONDS = 60
 LIVE_MINUTES = 30
@@ -25,6 +27,7 @@ _MAX_CACHED = timedelta(days=100)
 # Link-days above which a query needs a place. Visits take longer to count than their sums.
 MAX_VISIT_DAYS, MAX_SUM_DAYS = 400, 4000
 ACCOUNT = 10  # the account counts as this many links
+_JOINED = (CAMPAIGN, CHANNEL, DOMAIN)  # dimensions whose labels are found when visits are counted
 
 
 class Report(NamedTuple):
@@ -88,7 +91,7 @@ def _with_start(owner: Owner, query: Query, scope: Scope) -> Query:
 
 def _source(query: Query, scope: Scope) -> str:
     """Return `visits` or `rollups`. Visits are kept for the retention period, rollups forever."""
-    is_detailed = scope.detailed_since is None or query.since >= scope.detailed_since
+    is_detailed = scope.detailed_since is None or query.first >= scope.detailed_since
     if _needs_visits(query) and not is_detailed:
         problem = (
             "by and the filters name more than one dimension, which only the visits have. The visits are kept since "
@@ -101,8 +104,8 @@ def _source(query: Query, scope: Scope) -> str:
 def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
     query = _with_start(owner, query, scope)
     # `period=30d` is the same range all day, so its times are kept for all reports. Those of long ranges are many.
-    times_of = _times if query.range.until - query.since <= _MAX_CACHED else _times.__wrapped__
-    times = times_of(query.range, query.unit, scope.days_before)
+    times_of = _times if query.range.until - query.first <= _MAX_CACHED else _times.__wrapped__
+    times = times_of(query.range, query.unit, scope.days_before, query.before)
     limit = max(1, min(query.limit, MAX_ROWS // len(times.periods)))
     return _Count(owner, query, scope, _source(query, scope), times, limit)
 
@@ -111,18 +114,23 @@ def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
 
 
 @lru_cache(maxsize=16)
-def _times(span: Range, unit: str | None, days_before: date) -> _Times:
-    assert span.since
+def _times(span: Range, unit: str | None, days_before: date, before: tuple[datetime, ...]) -> _Times:
     periods = buckets(span, unit)
-    starts = [period.start for period in periods]
-    times = {"edges": as_array(starts), "since": span.since.isoformat(), "until": span.until.isoformat()}
-    return _Times(periods, times, as_rollups(span, starts, days_before))
+    counted = replace(span, since=before[0]) if before else span
+    assert counted.since
+    starts = [*before, *(period.start for period in periods)]
+    times = {"edges": as_array(starts), "since": counted.since.isoformat(), "until": span.until.isoformat()}
+    return _Times(periods, times, as_rollups(counted, starts, days_before))
 
 
 def _params(count: _Count) -> Row:
-    named = count.scope.name is not None and count.query.dimensions[:1] == ["target"]
-    bots, tracked_ids = BOTS[count.query.bots], count.scope.tracked_ids
-    return {"bots": bots, "limit": count.limit, "named": named, "tracked_ids": tracked_ids}
+    return {
+        "bots": BOTS[count.query.bots],
+        "limit": count.limit,
+        "named": count.scope.names is not None,
+        "tracked_ids": count.scope.tracked_ids,
+        "first": len(count.query.before) + 1,
+    }
 
 
 def _count_rollups(count: _Count) -> list[Row]:
@@ -131,8 +139,10 @@ def _count_rollups(count: _Count) -> list[Row]:
     label_filter = query.filters.get(dimension)
     return stats_counts.of_rollups(
         count.owner,
-        dimension=dimension,
-        by_target=dimension == "target",
+        dimension=TARGET if dimension in OF_ROWS else dimension,
+        by_tracked=dimension in OF_ROWS,
+        named_by=dimension,
+        joined=dimension if dimension in _JOINED else None,
         labeled=dimension in query.dimensions,
         included=label_filter and label_filter.included,
         excluded=label_filter and label_filter.excluded,
@@ -146,7 +156,8 @@ def _count_visits(count: _Count) -> list[Row]:
     first, second = [*query.dimensions, "", ""][:2]
     params = _params(count) | count.times.visits
     filters = {name: label_filter.labels for name, label_filter in query.filters.items()}
-    params |= {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
+    params |= {"a": first, "b": second, "joins_a": first in _JOINED, "joins_b": second in _JOINED}
+    params["count_visitors"] = "visitors" in query.metrics
     params["filters"] = orjson.dumps(filters).decode() if filters else None
     return stats_counts.of_visits(count.owner, **params)
 
@@ -167,16 +178,25 @@ def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
 def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
     nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None}
-    ranked, names = _ranked(count, counted), count.query.dimensions
+    ranked, names, earlier = _ranked(count, counted), count.query.dimensions, len(count.query.before)
     labeled = [
-        (labels, {name: int(label) if name == "target" else label for name, label in zip(names, labels, strict=False)})
-        for labels in ranked
+        (labels, {name: _value(name, label) for name, label in zip(names, labels, strict=False)}) for labels in ranked
     ]
     for number, period in enumerate(count.times.periods, 1):
         for labels, members in labeled:
-            row = numbers.get((number, *labels), nothing)
+            row = numbers.get((earlier + number, *labels), nothing)
+            before = numbers.get((number, *labels), nothing)["clicks"] if number < earlier else 0
             clicks, visitors = row["clicks"], row["visitors"]
-            yield {"number": number, "time": period.label, **members, "clicks": clicks, "visitors": visitors}
+            figures = {"clicks": clicks, "visitors": visitors, "before": before}
+            yield {"number": number, "time": period.label, **members, **figures}
+
+
+def _value(name: str, label: str) -> str | int | None:
+    if name not in OF_ROWS:
+        return label
+    if name == DOMAIN and label != NO_LABEL:
+        return label or settings().host
+    return None if label == NO_LABEL else int(label)
 
 
 def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
@@ -184,7 +204,7 @@ def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
         return rows
     name = query.order.removeprefix("-")
     column = "number" if name == "time" else name
-    return sorted(rows, key=lambda row: 0 if row[column] is None else row[column], reverse=query.order.startswith("-"))
+    return sorted(rows, key=lambda row: (row[column] is not None, row[column]), reverse=query.order.startswith("-"))
 
 
 def _meta(count: _Count, labels: int) -> Row:
@@ -218,34 +238,43 @@ def _meta(count: _Count, labels: int) -> Row:
 def _is_heavy(count: _Count) -> bool:
     tracked_ids, span = count.scope.tracked_ids, count.query.range
     number = ACCOUNT if tracked_ids is None else tracked_ids.count(",") + 1
-    days = (span.until - count.query.since) / timedelta(days=1) * number
+    days = (span.until - count.query.first) / timedelta(days=1) * number
     if count.source == "visits":
         return days > MAX_VISIT_DAYS
     return days > MAX_SUM_DAYS and bool({*count.query.dimensions, *count.query.filters})
 
 
-def _scope(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
-    if selection.has_group:
+def _scope(owner: Owner, query: Query, *, named: bool = False) -> Scope:
+    selection = query.selection
+    if selection.has_group or not {*_JOINED}.isdisjoint(query.dimensions):
         pool.take_for(link_lists.number_of(owner.user_id), "stats_busy")
     with _bounded():
         return stats_scope.read(owner, selection, named=named)
 
 
 def report(owner: Owner, query: Query) -> Report:
-    return _report(owner, query, _scope(owner, query.selection))
+    return _report(owner, query, _scope(owner, query))
 
 
-def reports(owner: Owner, queries: list[Query]) -> tuple[str, list[Report]]:
-    """Return the name of what all queries select, or "" for the account, and the report of each. Visitors of the
-    account and of many links, which take long to count, are left out unless the filters need the visits anyway."""
-    scope = _scope(owner, queries[0].selection, named=True)
+def _compare(query: Query, scope: Scope) -> Query:
+    """Leave out the time before if it begins before the first visit, or before the visits that are needed."""
+    since = [scope.first, scope.detailed_since if _needs_visits(query) else None]
+    is_counted = scope.first and query.first >= max(filter(None, since))
+    return query if is_counted else replace(query, before=())
+
+
+def reports(owner: Owner, queries: list[Query]) -> tuple[dict[str, str], list[Report]]:
+    """Return the names of what all queries select, by the parameter, and the report of each. Visitors of the account
+    and of many links, which take long to count, are left out unless the filters need the visits anyway."""
+    scope = _scope(owner, queries[0], named=True)
     with _bounded():
+        queries = [_compare(query, scope) for query in queries]
         is_bounded = queries[0].selection.ids or any(map(_needs_visits, queries))
         if not is_bounded and (
             scope.tracked_ids is None or any(_is_heavy(_plan(owner, query, scope)) for query in queries)
         ):
             queries = [replace(query, metrics=["clicks"]) for query in queries]
-    return scope.name or "", [_report(owner, query, scope) for query in queries]
+    return scope.names or {}, [_report(owner, query, scope) for query in queries]
 
 
 def _report(owner: Owner, query: Query, scope: Scope) -> Report:

@@ -27,11 +27,13 @@ from linkmgr.fields.base import (
 from linkmgr.fields.colors import to_hex
 from linkmgr.fields.links import DeepLink, Expiry, IdOrString, Ids, LinkType
 from linkmgr.pages import signed_in
+from linkmgr.resources.domains import DomainUrl
 from linkmgr.resources.keys import Networks
 from linkmgr.resources.plans import Feature
 
 FormData = MultiDict[str, str]
 
+_BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
 _URL = {"inputmode": "url", "placeholder": "https://", "spellcheck": "false"}
 _ONE_WORD = {"autocomplete": "off", "spellcheck": "false"}
 
@@ -65,7 +67,7 @@ def control(field: Any) -> Control:
             widget, attributes = "email", {"maxlength": field.max_length, "autocomplete": "off"}
         case Password():
             widget, attributes = "password", {"maxlength": 1024, "autocomplete": "new-password"}
-        case Url() | Target():
+        case Url() | Target() | DomainUrl():
             attributes = {"maxlength": 2048, **_URL}
         case Text(multiline=True):
             widget, attributes = "textarea", {"maxlength": field.max_length, "rows": 3}
@@ -81,15 +83,27 @@ def lines(text: str) -> str:
     return text.replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
 
 
+def with_scheme(text: str) -> str:
+    """Return a URL that was typed without its scheme with it, and any other text as it is."""
+    text = text.strip()
+    return f"https://{text}" if _BARE.fullmatch(text) else text
+
+
 def to_number(text: str) -> int | str:
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 
 def _pairs(form: FormData, name: str, parts: tuple[str, str]) -> list[Row]:
-    columns = [
-        [lines(text) if part in ("title", "value") else lines(text).strip() for text in form.getlist(f"{name}.{part}")]
-        for part in parts
-    ]
+    def clean(part: str, text: str) -> str:
+        return (
+            lines(text)
+            if part in ("title", "value")
+            else with_scheme(text)
+            if part in ("link", "url")
+            else text.strip()
+        )
+
+    columns = [[clean(part, lines(text)) for text in form.getlist(f"{name}.{part}")] for part in parts]
     return [dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=False) if "".join(row).strip()]
 
 
@@ -108,11 +122,14 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
         case Array() | Ids():
             value = sorted(map(to_number, {*form.getlist(name)}), key=str)
         case DeepLink():
-            stores = {store: url for store in ("apple", "google") if (url := form.get(f"{name}.{store}", "").strip())}
+            urls = {store: with_scheme(form.get(f"{name}.{store}", "")) for store in ("apple", "google")}
+            stores = {store: url for store, url in urls.items() if url}
             value = stores | ({"auto": True} if form.get(f"{name}.auto") else {})
         case Feature():
             count = {"count": form.get(f"{name}.count", "").strip() or "0"} if field.has_count else {}
             value = {"enabled": "1" if form.get(f"{name}.enabled") else "0"} | count
+        case Url() | Target() | DomainUrl():
+            value = with_scheme(text)
         case Timestamp() | Expiry():
             value = signed_in.from_control(text)
         case Integer() | Id():

@@ -7,13 +7,13 @@ from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
 from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
-from linkmgr.pages.console.stored_forms import StoredForm
+from linkmgr.pages.console.groups import CountedForm
 from linkmgr.repository import console_queries
 from linkmgr.resources.domains import DOMAINS, check_domain
 from linkmgr.settings import settings
 
 
-class DomainForm(StoredForm):
+class DomainForm(CountedForm):
     path = "/domains"
     list_template = "console/domains.html"
     template = "console/domain_form.html"
@@ -34,6 +34,9 @@ class DomainForm(StoredForm):
         row = super().read(user_id, row_id)
         states = console_queries.uses(user_id, [row_id], path="domain")
         return row | states[0] | {"host": row["domain"].partition("://")[2]}
+
+    def selection(self, row: Row) -> Row:
+        return {"domain": row["domain"].partition("://")[2]}
 
     def choices(self) -> Row:
         return {

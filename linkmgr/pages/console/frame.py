@@ -9,6 +9,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.wrappers import Response
 
+from linkmgr.fields.urls import readable
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.repository import console_queries
 from linkmgr.request import request as web_request
@@ -33,7 +34,7 @@ def blueprint(name: str, url_prefix: str) -> Blueprint:
 
 
 bp = blueprint("console", "/console")
-for function in (signed_in.when, signed_in.day, signed_in.minute, signed_in.exact, signed_in.to_control):
+for function in (signed_in.when, signed_in.day, signed_in.minute, signed_in.exact, signed_in.to_control, readable):
     bp.add_app_template_filter(function)
 
 

@@ -1,26 +1,72 @@
 """The pages of campaigns and channels: what is in one, its numbers, and the field that adds to it."""
 
 from collections.abc import Container
+from functools import partial
 from typing import Unpack
 
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import Page, Paging, Row
-from linkmgr.fields.query import page_number
+from linkmgr.fields.query import page_number, query_choice
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import lines
 from linkmgr.pages.console.forms import PER_PAGE
 from linkmgr.pages.console.stored_forms import StoredForm
-from linkmgr.repository import channels, console_queries
+from linkmgr.repository import channels, console_numbers, console_queries
 from linkmgr.request import pool
 
+ORDERS = {"date": "Newest first", "-clicks": "Most {}s", "-change": "Gained most", "change": "Lost most"}
 _PROPOSED = 30  # of each resource
 _MAX_URL = 2048
 
 
-class GroupForm(StoredForm):
+class CountedForm(StoredForm):
+    """A resource whose list has the clicks of each row in a period, with the change since the time before."""
+
+    def show_list(self) -> str:
+        """Show the newest rows first, or the clicks that were asked for. An order compares the MANY newest rows."""
+        period, order = periods.requested()._replace(units=[]), query_choice("order", tuple(ORDERS))
+        order = order or ("date" if request.args.keys().isdisjoint(("period", "from", "to")) else "-clicks")
+        number, is_newest = page_number(), order == "date"
+        limit, first = (PER_PAGE, number) if is_newest else (console_queries.MANY, 1)
+        listed = self.stored.rows.index(g.user_id, limit=limit, number=first, after=None)
+        rows = self._counted(listed.rows, period)
+        if not is_newest:
+            rows.sort(key=partial(_order_of, order), reverse=order.startswith("-"))
+            rows = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
+        total = listed.total if is_newest else min(listed.total, console_queries.MANY)
+        page = Page(self.with_uses(rows), total, PER_PAGE, number, None)
+        return self.render_list(
+            page,
+            total=listed.total,
+            period=period,
+            order=order,
+            orders=ORDERS,
+            kept=period.query | {"order": order},
+            counted_noun=periods.noun_of(self.stored.words.path),
+        )
+
+    def _counted(self, rows: list[Row], period: periods.Period) -> list[Row]:
+        if not rows:
+            return rows
+        pool.take_for(g.account["used"].get("links", 0), "stats_busy")
+        ids, subject = [row["id"] for row in rows], self.stored.words.path
+        counts = console_numbers.of_groups(g.user_id, subject, ids, times=period.with_before())
+        by_id = {row["id"]: row for row in counts}
+        return [row | by_id[row["id"]] for row in rows]
+
+    def selection(self, row: Row) -> Row:
+        """Return the parameters of statistics that select a row."""
+        return {self.stored.words.path: row["id"]}
+
+
+def _order_of(order: str, row: Row) -> int:
+    return int(row["clicks"] - (row["before"] or 0) if order.endswith("change") else row["clicks"])
+
+
+class GroupForm(CountedForm):
     page_template: str
     types: Container[str]  # of what can be added, see `channels.ITEMS`
     unknown: str  # the message for other URLs

@@ -1,12 +1,11 @@
 """The first page: shorten URLs, and the visits of the last 28 days."""
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import itemgetter
 
-from flask import g, render_template, request, url_for
+from flask import g, render_template, request
 from flask.typing import ResponseReturnValue
 
 from linkmgr import errors
@@ -15,6 +14,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load, problems
 from linkmgr.pages import plan_use
 from linkmgr.pages.console import periods
+from linkmgr.pages.console.controls import with_scheme
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_numbers
@@ -24,13 +24,12 @@ DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
 _TABLES = {"target": "Top links and QR codes", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
-_MAX_COMPARED = 50_000  # clicks, or links times days, among which the top links are searched
+_MAX_COMPARED = 100_000  # clicks with those before, or links times days, among which the top links are searched
 _NEAR = 0.8  # of a limit
-_BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
 
 
 def _shorten(line: str, links: list[Row]) -> None:
-    url = f"https://{line}" if _BARE.fullmatch(line) else line
+    url = with_scheme(line)
     if messages := problems(Link.creates(), {"url": url}):
         raise AppError("invalid", problems=f"The URL {messages['url']}")
     links.append(create_link(g.user_id, load(Link.creates(), {"url": url})) | {"url": url})
@@ -50,18 +49,18 @@ def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
 def _numbers(tracked: int) -> Row:
     period = periods.named(f"{DAYS}d", datetime.now(UTC))
     rows, chart, labels = periods.count(period, dimensions=["country", "referrer", "kind"], limit=_TOP)
-    is_large = min(chart["total"], tracked * DAYS) > _MAX_COMPARED
+    counted = sum(mark["clicks"] + mark["previous"] for mark in chart["marks"])
+    is_large = min(counted, tracked * 2 * DAYS) > _MAX_COMPARED
     busiest = max(chart["marks"], key=itemgetter("clicks"))["start"].isoformat() if is_large else None
-    rows += console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)
+    top = console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)
+    rows += [row if chart["second"] else row | {"before": None} for row in top]
     return {"chart": chart, "tables": periods.tables(rows, _TABLES, _labeled, {}), "is_large": is_large}
 
 
 def _labeled(row: Row) -> Row:
     if row["dimension"] != "target":
         return periods.labeled({}, row) | {"label": row["label"] or "Unknown"}
-    page = "console.link" if row["link_id"] else "console.qr"
-    url = url_for(page, row_id=row["label"]) if row["name"] else ""
-    return {"label": row["name"] or "A deleted link or QR code", "url": url}
+    return {"label": "A deleted link or QR code", "url": ""} | periods.named_row(row["label"], row["named"])
 
 
 def _page(links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) -> str:

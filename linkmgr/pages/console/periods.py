@@ -23,6 +23,7 @@ from linkmgr.fields.periods import (
     start_of_day,
 )
 from linkmgr.fields.query import query_choice, query_text
+from linkmgr.fields.short_urls import short_url
 from linkmgr.pages import charts, signed_in
 from linkmgr.repository import console_numbers
 from linkmgr.repository.visits import DETAILED_DAYS
@@ -41,6 +42,7 @@ PERIODS = {
     "last-month": ("Last month", "the previous month"),
 }
 DEFAULT = "28d"
+TIMES_CSV = {"table": "time", "format": "csv"}  # of statistics: the figures of the chart
 _FIRST = date(2000, 1, 1)  # of a custom period
 # By unit: the least and the greatest number of days of a period that is shown by it, first by the first of them, but 12
 # months by month.
@@ -61,6 +63,17 @@ class Period(NamedTuple):
     @property
     def all(self) -> dict[str, tuple[str, str]]:
         return PERIODS
+
+    def before(self, unit: str | None = None) -> tuple[datetime, ...]:
+        """Return the starts of the buckets of the time before, and its end."""
+        return tuple(at.astimezone(UTC) for at in compared(self.span, unit, self.now)[1])
+
+    def with_before(self) -> dict[str, str]:
+        """Return the parameters of the range with the time before, which ends at the first of both edges."""
+        since, end = self.before()
+        assert self.span.since
+        days_before = self.now.date() - timedelta(days=DETAILED_DAYS)
+        return as_rollups(replace(self.span, since=since), [end, self.span.since], days_before)
 
     @property
     def today(self) -> str:
@@ -131,7 +144,7 @@ def count(
     starts, before = compared(period.span, period.unit, period.now)
     days_before = period.now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
-    labels = as_rollups(period.span, [], days_before)
+    labels = period.with_before()
     rows = console_numbers.overview(
         g.user_id,
         subject=subject,
@@ -145,6 +158,8 @@ def count(
     counts[len(before)] = 0  # after the elapsed part
     first = next((row["clicks"] for row in rows if row["dimension"] == "first"), period.now.timestamp())
     is_comparable = edges[0].timestamp() >= first
+    if not is_comparable:
+        rows = [row | {"before": None} for row in rows]
     buckets = [
         charts.Bucket(
             start,
@@ -155,7 +170,8 @@ def count(
     ]
     chart = period.chart(buckets, noun_of(subject), second="before" if is_comparable else "")
     scans = sum(row["clicks"] for row in rows if (row["dimension"], row["label"]) == ("kind", SCAN))
-    return rows, chart | {"parts": _parts(chart, scans)}, labels
+    selected: Row = ({subject: row_id} if subject else {}) | period.query | {"by": period.unit}
+    return rows, chart | {"parts": _parts(chart, scans), "csv": statistics_url(selected | TIMES_CSV)}, labels
 
 
 def _parts(chart: Row, scans: int) -> str:
@@ -186,6 +202,8 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
             "heading": heading,
             "rows": [row | label_of(row) for row in rows if row["dimension"] == dimension],
             "more": statistics_url({"dimension": dimension} | query),
+            "csv": statistics_url({"dimension": dimension, "format": "csv"} | query),
+            "lost": statistics_url({"dimension": dimension, "order": "change"} | query),
         }
         for dimension, heading in headings.items()
     ]
@@ -199,9 +217,32 @@ def label(dimension: str, text: str) -> str:
     return BY_NAME[dimension].labels.displayed(text) if dimension in BY_NAME else text or UNKNOWN
 
 
+def next_dimension(names: Iterable[str]) -> str:
+    """Return the dimension by which the visits with labels in the others are shown: the one behind the last of them."""
+    order = [d.name for d in DIMENSIONS if not d.least] * 2
+    chosen = [order.index(name) for name in names if name in order]
+    return next((name for name in order[max(chosen, default=-1) + 1 :] if name not in names), order[0])
+
+
 def labeled(query: Row, row: Row) -> Row:
+    """Return the label of a row, and the URL of the statistics that it filters."""
     name, text = row["dimension"], row["label"]
-    return {"label": label(name, text), "url": statistics_url({"dimension": name, name: text} | query) if text else ""}
+    url = statistics_url({"dimension": next_dimension([name]), name: text} | query) if text else ""
+    return {"label": label(name, text), "url": url}
+
+
+def named_row(row_id: str, named: Row | None) -> Row:
+    """Return the label of a link or a QR code, its URL, and the `link` for the macro `link_lines`."""
+    if not named:
+        return {}
+    if named["noun"] != "link":
+        return {"label": f"QR code {named['name']}", "url": url_for("console.qr", row_id=row_id)}
+    shorturl = short_url(named["domain"], named["alias"])
+    return {
+        "label": named["name"],
+        "url": url_for("console.link", row_id=row_id),
+        "link": named | {"shorturl": shorturl},
+    }
 
 
 def statistics_url(query: Row) -> str:

@@ -62,11 +62,14 @@ class StoredForm(FormWithDelete):
 
     def show_list(self) -> str:
         page = self.stored.rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-        if self.used and page.rows:
-            states = console_queries.uses(g.user_id, [row["id"] for row in page.rows], path=self.stored.words.path)
-            uses = {row["id"]: row for row in states}
-            page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-        return self.render_list(page)
+        return self.render_list(page._replace(rows=self.with_uses(page.rows)))
+
+    def with_uses(self, rows: list[Row]) -> list[Row]:
+        if not (self.used and rows):
+            return rows
+        states = console_queries.uses(g.user_id, [row["id"] for row in rows], path=self.stored.words.path)
+        uses = {row["id"]: row for row in states}
+        return [row | uses.get(row["id"], {}) for row in rows]
 
     @property
     def use(self) -> Usage | None:
