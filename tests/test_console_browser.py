@@ -73,7 +73,7 @@ def test_without_scripts_links_are_created_filtered_changed_and_deleted(
     browser.wait_for_text("1 link moved.")
     assert "status=public" in browser.driver.current_url
     assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
-    browser.find(".rows .short").click()
+    browser.find(".rows .row-title a").click()
     browser.wait_for_text("No clicks in the last 28 days.")
     browser.click("Delete")
     browser.wait_for_text("Delete this link?")
@@ -216,3 +216,16 @@ def test_a_chart_says_its_figures_to_the_keyboard(
     browser.wait_for_text(": 21, 1 visitor, not complete yet")
     browser.press(Keys.HOME)
     browser.wait_for_text(": 0, 0 visitors")
+
+
+def test_the_time_zone_of_the_browser_is_offered_until_there_is_a_link(
+    signed_in: Browser, base: str, alice: Client
+) -> None:
+    browser = signed_in
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Europe/Berlin"})
+    browser.open(f"{base}/console")
+    browser.click("Use Europe/Berlin")
+    browser.wait_for_text("Times are now shown in the time zone Europe/Berlin.")
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+    browser.open(f"{base}/console")
+    assert "Times are shown in" not in browser.text

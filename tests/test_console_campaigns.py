@@ -15,7 +15,7 @@ NEW = "/console/campaigns/new"
 
 
 def members(page: str) -> list[int]:
-    return [int(link_id) for link_id in re.findall(r'class="short" href="/console/links/(\d+)"', page)]
+    return [int(link_id) for link_id in re.findall(r'class="row-title"><a href="/console/links/(\d+)"', page)]
 
 
 def test_a_campaign_shows_its_addresses_and_the_clicks_of_its_links(
