@@ -16,7 +16,7 @@ from linkmgr.settings import settings
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD, console_rules, get, message, signed_in, words
+from tests.support.pages import PASSWORD, console_rules, fields, get, message, signed_in, words
 from tests.support.visited import Store, Visited
 
 ROOT = "/console/administration"
@@ -116,6 +116,21 @@ def test_a_user_who_is_created_with_a_password_gets_no_link(app: Flask, browser:
     assert answer.status_code == 303
     assert "login-link" not in get(browser, answer.headers["Location"])
     signed_in(app, "carol@example.com", "correct horse")
+
+
+def test_what_was_typed_of_a_new_user_survives_a_refusal(browser: FlaskClient, sql: Sql) -> None:
+    [plan] = sql("SELECT id FROM plans WHERE name = 'Pro'")
+    typed = CAROL | {
+        "password": "correct horse",
+        "planid": str(plan["id"]),
+        "expiration": "2030-01-01T00:00",
+        "admin": "1",
+    }
+    for wrong in ({"current_password": "wrong"}, {"username": "a b"}, {"username": "admin"}):
+        page = browser.post(f"{ROOT}/users/new", data=typed | wrong)
+        assert page.status_code == 400
+        kept = {name: values[0] for name, values in fields(page.text).items()}
+        assert kept == typed | wrong | {"current_password": ""}
 
 
 def test_an_unattended_browser_of_an_administrator_grants_no_access(

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
-from tests.support.pages import fields, get
+from tests.support.pages import fields, get, message
 
 NEW = "/console/bios/new"
 LINKS = [{"title": f"Link {letter}", "url": f"https://example.com/{letter}"} for letter in "abc"]
@@ -85,3 +85,19 @@ def test_the_preview_is_the_page_of_what_was_typed(console: FlaskClient) -> None
     empty = preview(get(console, NEW))
     assert "Your name" in empty
     assert "There are no links here yet." in empty
+
+
+def test_each_wrong_link_has_its_message(console: FlaskClient, sql: Sql) -> None:
+    typed = as_form(BODY | {"links": [LINKS[0], {"title": "No URL", "url": ""}, {"title": "", "url": "ftp://x"}]})
+    answer = console.post(NEW, data=typed)
+    assert answer.status_code == 400
+    assert message(answer.text, "links") == "Correct the marked links, or remove them."
+    wrong = {
+        place: message(answer.text, f"links-{place}") for place in ("title-0", "url-0", "url-1", "title-2", "url-2")
+    }
+    assert (wrong["title-0"], wrong["url-0"]) == ("", "")
+    assert wrong["url-1"] == "URL is required."
+    assert wrong["title-2"] == "Title is required."
+    assert wrong["url-2"].startswith("URL must")
+    assert titles(answer.text) == ["Link a", "No URL"]
+    assert sql("SELECT 1 FROM bios") == []

@@ -1,5 +1,6 @@
 """The form of a link in the console: its fields, their messages, and changes by others in the meantime."""
 
+import html
 import re
 from collections.abc import Callable
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from werkzeug.datastructures import MultiDict
 
+from linkmgr.fields.base import Target, Url
+from linkmgr.pages.console import controls
+from linkmgr.resources.domains import DomainUrl
 from tests.conftest import Client
 from tests.support.bodies import everything
 from tests.support.factories import Sql
-from tests.support.pages import as_form, details, fields, message, signed_in
+from tests.support.pages import as_form, details, fields, forms, message, signed_in
 
 URL = "https://example.com/page"
 
@@ -109,3 +114,26 @@ def test_the_warnings_of_the_api_are_shown_after_saving(console: FlaskClient) ->
     page = console.get(answer.headers["Location"]).text
     [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
     assert "frnch" in warning
+
+
+def test_a_url_may_be_typed_without_its_scheme_in_every_form(console: FlaskClient, alice: Client) -> None:
+    def is_url(field: Any) -> bool:
+        return isinstance(field, Url | Target | DomainUrl)
+
+    fields_of = {form.path: {n: f for n, f in form.resource.controls().items() if is_url(f)} for form in forms()}
+    named = {name for names in fields_of.values() for name in names}
+    assert named >= {"url", "metaimage", "domain", "redirectroot", "redirect404", "link", "banner"}
+    for typed, url in (("example.com/a?b", "https://example.com/a?b"), ("http://a.test", "http://a.test"), ("x", "x")):
+        for names in fields_of.values():
+            assert {controls.read(f, n, MultiDict({n: f" {typed} "})) for n, f in names.items()} <= {url}
+    for word, body in {
+        "links": {"url": "example.com/1", "geotarget.location": "germany", "geotarget.link": "example.com/2",
+                  "deeplink.apple": "apps.apple.com/3"},
+        "bios": {"name": "Dana", "theme": "light", "links.title": "Shop", "links.url": "example.com/4"},
+        "qrs": {"type": "link", "data.link.link": "example.com/5"},
+    }.items():  # fmt: skip
+        answer = console.post(f"/console/{word}/new", data=body)
+        assert answer.status_code == 303, answer.text
+        page = html.unescape(console.get(f"{answer.headers['Location']}/edit").text)
+        urls = [text for text in body.values() if "example.com" in text or "apple.com" in text]
+        assert [text for text in urls if f"https://{text}" not in page] == []

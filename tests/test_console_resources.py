@@ -173,7 +173,7 @@ def test_a_row_is_deleted_after_a_question(browser: FlaskClient, alice: Client, 
     ("path", "typed", "field", "text"),
     [
         ("bios", {"alias": "taken"}, "alias", "This alias is already in use."),
-        ("bios", {"links.title": ["A", "B"], "links.url": [URL, "x"]}, "links", "Links number 2: url must"),
+        ("bios", {"links.title": ["A", "B"], "links.url": [URL, "x"]}, "links", "Correct the marked links"),
         ("campaigns", {"name": "taken"}, "name", "You already have a campaign with that name."),
         ("campaigns", {"slug": "taken"}, "slug", "This slug is already in use."),
         ("channels", {"name": "Taken"}, "name", "You already have a channel with this name."),

@@ -97,13 +97,13 @@ document.addEventListener("results", showSelectAll);
 // A change of many links continues by itself.
 for (const form of document.querySelectorAll("[data-continue]")) form.requestSubmit(form.querySelector("button"));
 
-// A button that selects the time zone of the browser, if it is another one.
+// A button that selects the time zone of the browser, if it is another one, in a list or in a form that offers it.
 for (const button of document.querySelectorAll("[data-zone]")) {
   const select = document.getElementById(button.dataset.zone);
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone === select.value || ![...select.options].some((option) => option.value === zone)) continue;
+  if (zone === select.value || (select.options && ![...select.options].some((option) => option.value === zone))) continue;
   button.textContent = `Use ${zone}`;
-  button.hidden = false;
+  (button.closest("[data-offer]") ?? button).hidden = false;
   button.addEventListener("click", () => {
     select.value = zone;
     button.form.requestSubmit();

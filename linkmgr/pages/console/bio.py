@@ -32,8 +32,14 @@ class BioForm(StoredForm):
         row = self.read(g.user_id, row_id)
         return render_template("console/bio.html", form=self, row=row, preview=_preview)
 
+    def check(self, members: Row) -> dict[str, str]:
+        wrong = {number: problems(BioLink, link) for number, link in enumerate(members.get("links", ()))}
+        g.wrong_links = {number: messages for number, messages in wrong.items() if messages}
+        return {"links": "Correct the marked links, or remove them."} if g.wrong_links else {}
+
     def choices(self) -> Row:
-        return {"themes": THEMES, "preview": _preview, "base_url": settings().base_url}
+        shared = {"themes": THEMES, "preview": _preview, "base_url": settings().base_url}
+        return shared | {"wrong_links": g.get("wrong_links", {})}
 
     def from_form(self, form: FormData) -> Row:
         record = super().from_form(form)

@@ -15,7 +15,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import periods
-from linkmgr.pages.console.controls import FormData, lines
+from linkmgr.pages.console.controls import FormData, lines, with_scheme
 from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
@@ -112,7 +112,8 @@ class QrForm(StoredForm):
         return {
             "type": lines(code_type),
             "data": {
-                name: lines(form.get(f"data.{code_type}.{name}", "")) for name in qr_data.LABELS.get(code_type, ())
+                name: _data(name, lines(form.get(f"data.{code_type}.{name}", "")))
+                for name in qr_data.LABELS.get(code_type, ())
             },
             "name": lines(form.get("name", "")),
             "background": colors.to_rgb(lines(form.get("background") or WHITE)),
@@ -131,6 +132,10 @@ class QrForm(StoredForm):
     def changes(self, record: Row, stored: Row) -> Row:
         changes = super().changes(record, stored)
         return changes and changes | {"type": record["type"]}
+
+
+def _data(name: str, text: str) -> str:
+    return with_scheme(text) if name in ("link", "site") else text
 
 
 def _logo(form: FormData) -> str:
