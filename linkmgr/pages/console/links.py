@@ -62,8 +62,15 @@ class LinkForm(StoredForm):
             row=record,
             is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
             visits=visits.rows,
+            label_of=self.label_of,
             numbers_of=periods.numbers("link", row_id),
         )
+
+    def label_of(self, target: Row) -> str:
+        """Return the label of another target as its control shows it."""
+        [(selector, label)] = [(name, text) for name, text in target.items() if name != "link"]
+        member = next(member for member, names in _PAIRS.items() if names[0] == selector)
+        return self.controls[member].options.get(str(label), str(label))
 
     def check(self, members: Row) -> dict[str, str]:
         wrong = {

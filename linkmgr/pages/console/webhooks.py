@@ -20,6 +20,7 @@ from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, WEBHOOKS, users_problem
 
+_NOUNS = {"qr": "QR code", "bio": "bio page"}  # of the first word of an event, if they are not that word
 _HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
 
 
@@ -32,7 +33,11 @@ def _groups() -> dict[str, list[str]]:
 
 
 def _label(pattern: str) -> str:
-    return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
+    kind, _, event = pattern.partition(".")
+    noun = _NOUNS.get(kind, kind)
+    if event in ("", "*"):
+        return "All events" if kind == "*" else f"All events of {noun}s" if event else noun.capitalize()
+    return f"{noun[0].upper()}{noun[1:]} {event.replace('_', ' ')}"
 
 
 def _without_covered(events: list[str]) -> list[str]:
