@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkmgr.visits import geoip, labels, targets
+from linkmgr.visits import audience, geoip, targets
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from linkmgr.visits import geoip, labels, targets
 def test_no_name_of_a_visitors_device_causes_a_warning(agent: str) -> None:
     names = list(targets.device_names(agent))
     assert names
-    assert {name: labels.device_problem(name) for name in names} == dict.fromkeys(names)
+    assert {name: audience.device_problem(name) for name in names} == dict.fromkeys(names)
 
 
 def test_no_name_of_a_visitors_language_or_country_causes_a_warning() -> None:
     accepted = ["de", "de-AT", "pt-BR", "zh-Hans-CN", "zh-TW", "en-GB", "es-419", "gsw", "fil", "nb", "is", "*"]
     names = [name for code in accepted for name in targets.language_names(code) if name not in {"*-*", "*_*"}]
-    assert {name: labels.language_problem(name) for name in names} == dict.fromkeys(names)
+    assert {name: audience.language_problem(name) for name in names} == dict.fromkeys(names)
     for name in targets.country_names(geoip.Country("United Kingdom", "GB")):
-        assert labels.country_problem(name) is None
+        assert audience.country_problem(name) is None

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.request.request import MAX_WARNINGS
-from linkmgr.visits import labels
+from linkmgr.visits import audience
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -196,7 +196,7 @@ def test_a_language_that_does_not_exist_causes_a_warning(alice: Client, label: s
               "The Netherlands", "Côte d'Ivoire", "St Kitts and Nevis", "Bolivia (Plurinational State of)"]
 )  # fmt: skip
 def test_no_country_that_a_database_can_name_causes_a_warning(label: str) -> None:
-    assert labels.country_problem(label.lower()) is None
+    assert audience.country_problem(label.lower()) is None
 
 
 def test_only_labels_that_are_stored_cause_a_warning(alice: Client) -> None:

@@ -150,7 +150,7 @@ def update_links(sent: Row) -> Answer:
         raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
     results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **link_to_changes(changes))
-    return _answer("updated", results, atomic, Link.updates())
+    return _respond("updated", results, atomic, Link.updates())
 
 
 @bp.post("/urls/bulk/delete")
@@ -166,7 +166,7 @@ def update_links(sent: Row) -> Answer:
 def delete_links(sent: Row) -> Answer:
     """Delete many links."""
     row_budget.spend(len(sent["ids"]))
-    return _answer("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"], LinkIds)
+    return _respond("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"], LinkIds)
 
 
 @bp.post("/qr/bulk")
@@ -272,10 +272,10 @@ def _store(
     refused = atomic and len(rows) < len(loaded)
     stored = iter([{} for _ in rows] if refused or not rows else store(rows))
     failures = (bulk.failure(row) if isinstance(row, AppError) else None for row in loaded)
-    return _answer("created", [failure or next(stored) for failure in failures], atomic, element)
+    return _respond("created", [failure or next(stored) for failure in failures], atomic, element)
 
 
-def _answer(done: str, results: list[Row], atomic: bool, element: type[New]) -> Answer:
+def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) -> Answer:
     """Return the numbered results. A failure of an atomic request is a 400 with the results of the failed elements.
     `element` is the schema of what an element sends."""
     members = element().fields

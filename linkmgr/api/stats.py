@@ -98,7 +98,7 @@ def _as_csv(report: Report) -> Response:
     return csv.respond(report.columns, report.rows)
 
 
-def _answer(report: Report) -> Json | Response:
+def _respond(report: Report) -> Json | Response:
     if csv.is_preferred():
         return _as_csv(report)
     return ok(data={"rows": report.rows, "totals": report.totals}, meta=report.meta)
@@ -139,7 +139,7 @@ def read() -> Json | Response:
 
     A parameter or a name that does not exist is a 400 that lists those that do.
     """
-    return _answer(stats.report(_owner(), queries.parse()))
+    return _respond(stats.report(_owner(), queries.parse()))
 
 
 @bp.get("/stats.csv")
@@ -156,7 +156,7 @@ def live() -> Json | Response:
 
     A row for each of the last {minutes} minutes, in UTC, the current one included.
     """
-    return _answer(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
+    return _respond(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
 
 
 @bp.get("/stats/live.csv")

@@ -27,7 +27,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id
-from linkmgr.visits import labels
+from linkmgr.visits import audience
 from linkmgr.web import passwords
 
 MAX_DESCRIPTION = 1000
@@ -133,7 +133,7 @@ class Link(Resource):
     location = member(Shown(_URLS), "", {"germany": "https://example.de/"}, shown=RECORD)
     device = member(Shown(_URLS), "", {"iphone": "https://example.com/app"}, shown=RECORD)
     geotarget = member(
-        Targets("location", labels.country_problem, "A country: its English name or its ISO code.", "Germany"),
+        Targets("location", audience.country_problem, "A country: its English name or its ISO code.", "Germany"),
         "Targets by the visitor's country.",
         [{"location": "Germany", "link": "https://example.de/sale"}],
         label="Countries",
@@ -143,7 +143,7 @@ class Link(Resource):
     devicetarget = member(
         Targets(
             "device",
-            labels.device_problem,
+            audience.device_problem,
             "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, "
             "`android tablet`, `mac`), or `phone`, `tablet` or `desktop`.",
             "iphone",
@@ -155,7 +155,7 @@ class Link(Resource):
         shown=DETAIL,
     )
     languagetarget = member(
-        Targets("language", labels.language_problem, "A language: its code or its English name.", "fr"),
+        Targets("language", audience.language_problem, "A language: its code or its English name.", "fr"),
         "Targets by the language that the visitor's browser prefers.",
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",

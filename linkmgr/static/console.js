@@ -59,9 +59,9 @@ for (const form of document.querySelectorAll("[data-live]")) {
     loading?.abort();
     loading = new AbortController();
     try {
-      const answer = await fetch(url, { signal: loading.signal });
-      if (!answer.ok || answer.redirected) return form.submit();
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const response = await fetch(url, { signal: loading.signal });
+      if (!response.ok || response.redirected) return form.submit();
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const id of [form.dataset.live, "total"]) document.getElementById(id).replaceWith(page.getElementById(id));
       history.replaceState(null, "", url);
       document.dispatchEvent(new Event("results"));

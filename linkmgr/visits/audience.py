@@ -1,7 +1,7 @@
-"""Labels of a link's targets that can match no visitor: countries, devices and languages that do not exist.
+"""Names in a link's targets that can match no visitor: countries, devices and languages that do not exist.
 
-Each function takes a label in lower case. It returns the end of the sentence that warns of the label, or None if the
-label can match. It accepts a label in doubt, because no list has all models of devices.
+Each function takes a name in lower case. It returns the end of the sentence that warns of the name, or None if the
+name can match. It accepts a name in doubt, because no list has all models of devices.
 """
 
 import re
@@ -45,23 +45,23 @@ _BRANDS = """
 _DEVICES = DEVICE_WORDS | set(_BRANDS.split())
 
 
-def country_problem(label: str) -> str | None:
-    if label.upper() in NAMES or label in LOWER_NAMES:
+def country_problem(name: str) -> str | None:
+    if name.upper() in NAMES or name in LOWER_NAMES:
         return None
-    hint = did_you_mean(label, LOWER_NAMES, _OTHER_NAMES.get(label))
+    hint = did_you_mean(name, LOWER_NAMES, _OTHER_NAMES.get(name))
     return f"is neither an English name nor an ISO code of a country, so it matches no visitor.{hint}"
 
 
-def device_problem(label: str) -> str | None:
-    words = re.split("[ -]", label)
-    if any(character.isdigit() for character in label) or words[0] in _DEVICES:
+def device_problem(name: str) -> str | None:
+    words = re.split("[ -]", name)
+    if any(character.isdigit() for character in name) or words[0] in _DEVICES:
         return None
-    hint = did_you_mean(label, _DEVICES)
+    hint = did_you_mean(name, _DEVICES)
     return f"is not a model, maker, system or kind of device, so it matches no visitor.{hint}"
 
 
-def _is_tag(label: str) -> bool:
-    primary, *subtags = re.split("[-_]", label)
+def _is_tag(name: str) -> bool:
+    primary, *subtags = re.split("[-_]", name)
     if not re.fullmatch("[a-z]{2,3}", primary, re.ASCII) or primary in _OTHER_CODES:
         return False
     if len(primary) == len("en") and primary not in languages.NAMES:
@@ -72,10 +72,10 @@ def _is_tag(label: str) -> bool:
     )
 
 
-def language_problem(label: str) -> str | None:
+def language_problem(name: str) -> str | None:
     names = languages.LABELS.keys()
-    name, _, region = label.removesuffix(")").partition(" (")
-    if label == "*" or label in names or _is_tag(label) or (name in names and region in REGIONS.values()):
+    language, _, region = name.removesuffix(")").partition(" (")
+    if name == "*" or name in names or _is_tag(name) or (language in names and region in REGIONS.values()):
         return None
-    hint = did_you_mean(label, names, _OTHER_CODES.get(label))
+    hint = did_you_mean(name, names, _OTHER_CODES.get(name))
     return f"is not a language that browsers send. Use a code such as fr or pt-BR, or an English name.{hint}"
