@@ -20,8 +20,6 @@ END $$;
 CREATE FUNCTION random_version() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (random() * 9007199254740991)::bigint;
 
--- `limits` is the object of the specification, returned unchanged. `api` is generated from it because every request
--- reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
 CREATE TABLE plans (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name     text    NOT NULL CONSTRAINT plan_name_taken UNIQUE,
@@ -29,9 +27,9 @@ CREATE TABLE plans (
     monthly  numeric NOT NULL DEFAULT 0,
     yearly   numeric NOT NULL DEFAULT 0,
     lifetime numeric NOT NULL DEFAULT 0,
-    rate     integer CHECK (rate > 0),
-    limits   json    NOT NULL,
-    api      boolean GENERATED ALWAYS AS (coalesce(limits -> 'api' ->> 'enabled' = '1', false)) STORED
+    rate     integer CHECK (rate > 0),  -- requests per minute, in place of the setting RATE_LIMIT
+    limits   json    NOT NULL,  -- the object of the specification, returned unchanged
+    api      boolean GENERATED ALWAYS AS (coalesce(limits -> 'api' ->> 'enabled' = '1', false)) STORED  -- often read
 );
 
 INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
@@ -72,8 +70,7 @@ CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the latest one of all users
 
--- Users with their status and the plan that is in force, which depend on the time. LIMIT makes PostgreSQL look up the
--- plan by its key: a join would build a hash table of all plans for every request.
+-- LIMIT makes PostgreSQL look up the plan that is in force by its key: a join would hash all plans for every request.
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
@@ -85,13 +82,12 @@ SELECT u.*,
                                  ELSE (SELECT min(id) FROM plans WHERE free) END
                  LIMIT 1) p;
 
--- Browser sessions, and sign-in links, which are sessions that have not begun. Only the digest of the token in the
--- cookie or in the URL is stored. `by_link` is true for a session that began with a link, until it sets a password.
+-- Browser sessions, and sign-in links, which are sessions that have not begun.
 CREATE TABLE sessions (
-    digest  bytea       PRIMARY KEY,
+    digest  bytea       PRIMARY KEY,  -- of the token in the cookie or in the URL
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
     is_link boolean     NOT NULL DEFAULT false,
-    by_link boolean     NOT NULL DEFAULT false,
+    by_link boolean     NOT NULL DEFAULT false,  -- it began with a link, and has set no password
     created timestamptz NOT NULL DEFAULT now(),
     browser text        NOT NULL DEFAULT '',
     system  text        NOT NULL DEFAULT ''
@@ -177,9 +173,8 @@ CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double prec
                         THEN w.count ELSE 0 END + amount,
            until = CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
                         THEN w.until ELSE excluded.until END
-     WHERE maximum IS NULL
-        OR CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
-                THEN w.count ELSE 0 END + amount <= maximum
+     WHERE (CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
+                 THEN w.count ELSE 0 END + amount <= maximum) IS NOT FALSE
     RETURNING w.count, w.until
 $$;
 
@@ -210,16 +205,14 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The number of rows that a user has in a table, in parts: a statement changes the part of its connection, so that the
--- requests of a user do not wait for each other. `counted` is a table, or for visits 'visits YYYY-MM' or 'imported visits
--- YYYY-MM', with one part, of which the last statement has added `last_added`: fewer than it received once the plan's
--- limit is reached, at `full_since`. The foreign key rejects new rows of a deleted user.
+-- The number of rows of a user, in parts: a statement changes the part of its connection, so that the requests of a user
+-- do not wait for each other. The foreign key rejects new rows of a deleted user.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
-    counted    text    NOT NULL,
-    part       integer NOT NULL DEFAULT 0,
+    counted    text    NOT NULL,  -- a table, 'visits YYYY-MM' or 'imported visits YYYY-MM'
+    part       integer NOT NULL DEFAULT 0,  -- visits have one
     total      bigint  NOT NULL,
-    last_added bigint  NOT NULL DEFAULT 0,
+    last_added bigint  NOT NULL DEFAULT 0,  -- visits of the last statement, fewer than it got once the plan is full
     full_since timestamptz,
     PRIMARY KEY (user_id, counted, part)
 ) WITH (fillfactor = 50);
@@ -423,6 +416,7 @@ CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;  -- de
 CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;  -- the number of links in the console
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists of keys with `own_only`
 CREATE INDEX ON links (user_id, id) INCLUDE (imported_clicks) WHERE imported_clicks IS NOT NULL;  -- order by clicks
+CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in which expired links are announced
 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
@@ -745,16 +739,14 @@ BEGIN
     END IF;
 END $$;
 
--- `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all', whose `at` is -infinity. `labels` has an object for each
--- dimension: visits by label, which takes less time and space than a row for each. Those beyond a number in 'all' are
--- 'Other'.
+-- Sums of visits. One row for all labels takes less time and space than a row for each.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
-    unit       text        NOT NULL,
+    unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC) or 'all'
     bot        boolean     NOT NULL,
-    at         timestamptz NOT NULL,
+    at         timestamptz NOT NULL,  -- -infinity: 'all'
     visits     bigint      NOT NULL,
-    labels     jsonb       NOT NULL DEFAULT '{}',
+    labels     jsonb       NOT NULL DEFAULT '{}',  -- by dimension; those beyond a number in 'all' are 'Other'
     PRIMARY KEY (tracked_id, unit, bot, at)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON tracked_rollups (timezone('UTC', at)) WHERE unit = 'quarter';  -- for the purge, and not for statistics
@@ -789,11 +781,10 @@ BEGIN
                  GROUP BY dimension) per_dimension);
 END $$;
 
--- Sums of all visits of a user by quarter and day, a row for each label: an account has any number of labels. The
--- dimension '' counts all visits, and 'target' those of each link and QR code, also of deleted ones.
+-- Sums of all visits of a user, a row for each label: an account has any number of labels.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
-    dimension text        NOT NULL,
+    dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones
     unit      text        NOT NULL,
     at        timestamptz NOT NULL,
     label     text        NOT NULL,
@@ -1051,8 +1042,6 @@ CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 
-CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in which expired links are announced
-
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
@@ -1113,9 +1102,6 @@ CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expires ON 
 -- Note visits of people, unless they are stored more than a day late: 40 fit into a delivery.
 CREATE FUNCTION note_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
-        RETURN NULL;
-    END IF;
     INSERT INTO outbox (user_id, type, data)
     SELECT user_id, type, jsonb_agg(visit ORDER BY number)
       FROM (SELECT owners.user_id, owners.type,
@@ -1127,7 +1113,8 @@ BEGIN
               FROM inserted,
                    LATERAL (SELECT user_id, CASE noun WHEN 'link' THEN 'visit' ELSE 'scan' END AS type
                               FROM tracked_rows WHERE id = tracked_id) owners
-             WHERE NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
+             WHERE EXISTS (SELECT FROM webhooks WHERE active)
+               AND NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
      GROUP BY user_id, type, (number - 1) / 40;
     RETURN NULL;
 END $$;
