@@ -110,8 +110,8 @@ class UserForm(FormWithDelete):
         premium = {str(plan["id"]): plan["name"] for plan in plans.all_plans() if not plan["free"]}
         return {"planid": {"": "Free plan"} | premium}
 
-    def show_secret(self, row: Row) -> str:
-        return _user_page(row["id"], login_link=row["secret"])
+    def show_new(self, row: Row) -> ResponseReturnValue:
+        return _user_page(row["id"], login_link=row["secret"]) if "secret" in row else super().show_new(row)
 
 
 FORM = UserForm(ManagedUser, "user")

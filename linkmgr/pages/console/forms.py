@@ -46,7 +46,6 @@ class Form(ABC):
     list_template, template = "console/list.html", "console/form.html"
     after = EDIT  # shows a stored row: its PAGE, its form, or the LIST
     noun = ""  # that of the resource by default
-    revealed = "secret"  # of a new row, for `show_secret`
     consequence = ""  # what a delete does to others; `{name}` is that member of the row
     typed = ""  # the member of the row that must be typed before a delete
     unique: tuple[str, ...] = ()  # members that a duplicate leaves out
@@ -80,9 +79,10 @@ class Form(ABC):
     def options(self) -> dict[str, dict[str, str]]:
         return {}
 
-    def show_secret(self, row: Row) -> ResponseReturnValue:
-        """Show the `revealed` of a new row, which no other page has."""
-        raise NotImplementedError(row)
+    def show_new(self, row: Row) -> ResponseReturnValue:
+        """Respond to a create. What is shown only once is in this response, so that no URL of the browser's history
+        shows it."""
+        return redirect(self.url("page", row), code=303)
 
     def __init__(self, resource: type[Resource], noun: str) -> None:
         self.resource = resource
@@ -167,9 +167,7 @@ class Form(ABC):
         frame.flash_with_warnings(
             f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.resource.labels()
         )
-        if self.revealed in added:  # shown in this response, so that no URL of the browser's history shows it
-            return self.show_secret(added)
-        return redirect(self.url("page", added), code=303)
+        return self.show_new(added)
 
     def _edit(self, row_id: int) -> str:
         row = self.read(g.user_id, row_id)

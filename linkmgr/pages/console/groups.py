@@ -1,5 +1,6 @@
 """The pages of campaigns and channels: what is in one, its numbers, and the field that adds to it."""
 
+from abc import abstractmethod
 from collections.abc import Container
 from functools import partial
 from typing import Unpack
@@ -71,11 +72,11 @@ class GroupForm(CountedForm):
     types: Container[str]  # of what can be added, see `channels.ITEMS`
     unknown: str  # the message for other URLs
 
-    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
-        raise NotImplementedError
+    @abstractmethod
+    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page: ...
 
-    def assign(self, user_id: int, row_id: int, item: Row) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def assign(self, user_id: int, row_id: int, item: Row) -> None: ...
 
     def page(self, row_id: int) -> ResponseReturnValue:
         return self._assign(row_id) if request.method == "POST" else self._show(row_id)

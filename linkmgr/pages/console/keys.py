@@ -53,7 +53,6 @@ class KeyForm(StoredForm):
         "and do nothing else."
     )
     consequence = "Programs that use it stop working at once."
-    revealed = "key"
 
     def check(self, _members: Row) -> dict[str, str]:
         return password_problem()  # a key gives lasting access
@@ -64,7 +63,7 @@ class KeyForm(StoredForm):
     def choices(self) -> Row:
         return {"table": _scope_table()}
 
-    def show_secret(self, row: Row) -> str:
+    def show_new(self, row: Row) -> str:
         return render_template("console/key_made.html", secret=row["key"])
 
 

@@ -118,7 +118,7 @@ class WebhookForm(StoredForm):
     def page(self, row_id: int) -> str:
         return _page(row_id)
 
-    def show_secret(self, row: Row) -> str:
+    def show_new(self, row: Row) -> str:
         return _page(row["id"], row["secret"], is_new=True)
 
 
