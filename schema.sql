@@ -144,10 +144,10 @@ RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
                            FROM unnest(allowed_ips) AS ip), false));
 
 CREATE TABLE idempotency_keys (
-    user_id bigint      NOT NULL,
-    key     text        NOT NULL,
-    answer  text        NOT NULL,  -- encrypted: a hash of the request, status, content type, body
-    created timestamptz NOT NULL DEFAULT now(),
+    user_id  bigint      NOT NULL,
+    key      text        NOT NULL,
+    response text        NOT NULL,  -- encrypted: a hash of the request, status, content type, body
+    created  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (user_id, key)
 );
 CREATE INDEX ON idempotency_keys (created);
@@ -918,7 +918,7 @@ CREATE TABLE imports (
     found       bigint      NOT NULL DEFAULT 0,  -- rows read
     waiting_bytes bigint    NOT NULL DEFAULT 0,  -- their size
     kept_bytes  bigint      NOT NULL DEFAULT 0,  -- of the rows that failed or were skipped
-    failing_since timestamptz,  -- the first of the last requests that a service did not answer
+    failing_since timestamptz,  -- the first of the last requests that a service did not respond to
     problem     text        NOT NULL DEFAULT '',  -- for which reading ended early
     missing     bigint      NOT NULL DEFAULT 0,  -- links that a service counts and has not sent
     cut         bigint      NOT NULL DEFAULT 0,  -- links whose title was cut

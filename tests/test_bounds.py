@@ -113,7 +113,7 @@ TABLES = """
 """
 EXPIRED = """
     WITH answer AS (
-        INSERT INTO idempotency_keys (user_id, key, answer, created)
+        INSERT INTO idempotency_keys (user_id, key, response, created)
         VALUES (%(owner)s, 'expired', 'x', now() - interval '25 hours')),
     window_ended AS (
         INSERT INTO rate_windows (bucket, count, until) VALUES ('expired', 1, now() - interval '2 hours')),

@@ -18,7 +18,7 @@ from tests.support.transactions import Costs
 
 AGE = "UPDATE idempotency_keys SET created = created - interval '24 hours 1 second' RETURNING 1"
 ANSWERS = """
-    INSERT INTO idempotency_keys (user_id, key, answer, created)
+    INSERT INTO idempotency_keys (user_id, key, response, created)
     SELECT %(owner)s, n, 'x', now() - make_interval(hours => %(hours)s) FROM generate_series(1, %(many)s) n RETURNING 1
 """
 

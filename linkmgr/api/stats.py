@@ -112,7 +112,7 @@ _QUERY = operation(
         meta=shapes.ref("StatsMeta"),
     ),
     query=queries.QUERY,
-    shown={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
+    example_query={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
     errors=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
     restricted=("own_only", "domains"),
     selections=("ids", "campaign", "channel", "domain"),

@@ -68,11 +68,11 @@ def _parts(app: Flask) -> dict[str, Markup]:
     sections = list(Reader(document, contents(app)).sections())
     errors = {"name": "Error codes", "anchor": "errors", "errors": [error(code) for code in CATALOGUE]}
     values = {"base_url": document["servers"][0]["url"], "introduction": prose(INTRODUCTION)}
-    shown = {"": None} | {section["anchor"]: section for section in (*sections, errors)}
+    opened = {"": None} | {section["anchor"]: section for section in (*sections, errors)}
     return {
         # The template escapes.
-        name: Markup(render_template("docs_operations.html", sections=[*sections, errors], shown=section, **values))  # noqa: S704
-        for name, section in shown.items()
+        name: Markup(render_template("docs_operations.html", sections=[*sections, errors], opened=section, **values))  # noqa: S704
+        for name, section in opened.items()
     }
 
 

@@ -186,8 +186,8 @@ class Reader:
         choices = {name: parameter.json["enum"][0] for name, parameter in stated.path.items()}
         path = re.sub(r"{(\w+)}", lambda match: choices.get(match[1], _ID), route.path)
         url = self.document["servers"][0]["url"] + path
-        if stated.shown:
-            url += "?" + urlencode(stated.shown, quote_via=quote, safe=":,/")
+        if stated.example_query:
+            url += "?" + urlencode(stated.example_query, quote_via=quote, safe=":,/")
         words = [["-X", route.method]] if route.method != "GET" else []
         words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
         if stated.body:

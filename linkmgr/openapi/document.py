@@ -63,7 +63,7 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
             noun = name.removesuffix("_id")
             yield _parameter("path", name, f"The id of the {nouns.get(noun, noun)}.", ID, required=True)
     for name, parameter in stated.query.items():
-        is_array, value = parameter.json["type"] == "array", stated.shown.get(name)
+        is_array, value = parameter.json["type"] == "array", stated.example_query.get(name)
         separated = {"style": "form", "explode": False} if is_array else {}
         example = {"example": value.split(",") if is_array else value} if value else {}
         yield _parameter("query", name, parameter.about, parameter.json, **separated, **example)
@@ -135,7 +135,7 @@ def _entry(section: Section, route: Route, nouns: dict[str, str], records: dict[
 
 def _links(create: Route, section_routes: list[Route]) -> JsonSchema:
     """Return the OpenAPI links from a create to the operations whose only argument is its id."""
-    has_id = "id" in create.operation.answer["properties"]
+    has_id = "id" in create.operation.response["properties"]
     source = f"$response.body#/{'id' if has_id else 'data/id'}"
     return {
         route.operation.id: {

@@ -129,9 +129,9 @@ def is_cacheable(route: Route) -> bool:
 
 def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
     stated = route.operation
-    named = {"$ref": stated.answer["$ref"]} if "$ref" in stated.answer else {}  # without an example beside it
-    content: JsonSchema = {"schema": named or with_warnings(stated.answer)}
-    if example := example_of(stated.answer, records):
+    named = {"$ref": stated.response["$ref"]} if "$ref" in stated.response else {}  # without an example beside it
+    content: JsonSchema = {"schema": named or with_warnings(stated.response)}
+    if example := example_of(stated.response, records):
         content["example"] = example
     headers = _headers(
         *_LIMITS,

@@ -2,7 +2,7 @@
 
 An attempt is counted after the comparison. A wrong password adds one and a correct one adds nothing; both fail if the
 limit was reached before. Therefore any number of correct passwords succeed at the same time, no more concurrent guesses
-get an answer than the limit allows, and a process that dies during a comparison leaves no trace.
+get a response than the limit allows, and a process that dies during a comparison leaves no trace.
 
 Browsers that have signed in before have a limit of their own, so that strangers who guess passwords cannot lock out the
 owner. Their cookie is a random name, under which their wrong passwords are counted, signed for the account and its

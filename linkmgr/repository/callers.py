@@ -90,7 +90,7 @@ def _identify(sql: str, **params: Any) -> Row:
     return caller
 
 
-def record_use(key_id: int, address: str) -> None:
+def note_use(key_id: int, address: str) -> None:
     """Store the time and the IP address of a use. The first request of each minute calls this."""
     used = run_unsynced(
         """

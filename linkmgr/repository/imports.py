@@ -199,7 +199,7 @@ def made_of(user_id: int, import_id: int) -> Row:
 
 def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> bool:
     """Store what a batch has changed. Return False if the import has ended, or if another process has stored the batch
-    with this number. `is_failing`: the service did not answer, and the batch is repeated."""
+    with this number. `is_failing`: the service did not respond, and the batch is repeated."""
     if changes.get("cursor") is not None:
         changes["cursor"] = orjson.dumps(changes["cursor"]).decode()
     saved = run(

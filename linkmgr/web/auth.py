@@ -32,9 +32,9 @@ def _key(request: web_request.Request) -> str | None:
 def _check_request() -> ResponseReturnValue | None:
     request = web_request.current()
     if request.foreign_host is not None:
-        answer: ResponseReturnValue | None = this_app().extensions["linkmgr_check_host"]()
-        if answer is not None:
-            return answer
+        response: ResponseReturnValue | None = this_app().extensions["linkmgr_check_host"]()
+        if response is not None:
+            return response
     if not request.is_api:
         _check_page(request)
         return None
@@ -96,7 +96,7 @@ def _refusal(caller: Caller) -> AppError:
 
 def _use(key: Key, stated: Operation | None) -> None:
     if key.is_first_use:
-        stored_callers.record_use(key.id, web_request.address())
+        stored_callers.note_use(key.id, web_request.address())
     if stated:
         scopes.require(key, stated.scope, stated.restricted, stated.selections)
     if key.is_restricted:

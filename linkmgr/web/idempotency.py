@@ -1,6 +1,6 @@
-"""The header Idempotency-Key: a repeated request gets the answer to the first one and changes nothing.
+"""The header Idempotency-Key: a repeated request gets the response to the first one and changes nothing.
 
-See draft-ietf-httpapi-idempotency-key-header. An answer is encrypted, because some contain secrets. The hash of the
+See draft-ietf-httpapi-idempotency-key-header. A response is encrypted, because some contain secrets. The hash of the
 request is encrypted with it, because the body may contain a password.
 """
 
@@ -24,15 +24,15 @@ from linkmgr.web.auth import caller, user_id
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 MAX_LENGTH = 255
-_TRIM_EVERY = 100  # answers, on average
-_LARGE = 16 << 10  # bytes of an answer after which the limits are always checked
+_TRIM_EVERY = 100  # responses, on average
+_LARGE = 16 << 10  # bytes of a response after which the limits are always checked
 _NOT_STORED = (401, 409, 412, 422, 429)  # the request is not carried out, and may be later
 _BARE = r"[!#-~][ -~]*"
 _QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
 
 
 class Replay(Exception):
-    """The request was answered before."""
+    """The request was made before."""
 
     def __init__(self, response: Response) -> None:
         self.response = response
@@ -69,7 +69,7 @@ class IdempotencyKey:
         idempotency.store(user_id(), self.text, keys.seal_bytes(user_id(), packed))
 
     def trim(self) -> None:
-        """Now and then, and after a large answer, drop the oldest answers of the user beyond its limits."""
+        """Now and then, and after a large response, drop the oldest responses of the user beyond its limits."""
         if self.is_large or random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
             idempotency.trim(user_id())
 
@@ -93,7 +93,7 @@ def is_stored(status: int) -> bool:
 def _request_hash() -> str:
     request = web_request.current()
     head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
-    if key := caller().key:  # another key may not read the answer
+    if key := caller().key:  # another key may not read the response
         head += f" key {key.id}".encode()
     body = uploads.receive().digest if request.operation.is_upload else request.get_data()
     return hashlib.sha256(head + body).hexdigest()

@@ -1,6 +1,6 @@
 """Rates, windows and headers of limits, which Flask-Limiter enforces.
 
-PostgreSQL counts, mostly in the statement that identifies the caller or the session: the storage then answers what that
+PostgreSQL counts, mostly in the statement that identifies the caller or the session: the storage then returns what that
 statement has counted. With RATE_LIMIT_STORAGE Redis counts, and this process while Redis is unavailable.
 """
 

@@ -31,7 +31,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 class Operation:
     scope: str  # that a key needs, such as `links:create`; `admin` is for administrators only, PUBLIC needs no key
     id: str  # in the document, such as `links.create`, with the word of its section; a page has none
-    answer: JsonSchema = field(default_factory=dict)  # of a success
+    response: JsonSchema = field(default_factory=dict)  # of a success
     body: type[Schema] | None = None  # loaded before the handler, whose first argument it is
     stored: Callable[[int, int], Row] | None = None  # reads the row that an update changes (`changes_of`)
     errors: tuple[str, ...] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
@@ -45,7 +45,7 @@ class Operation:
     query: dict[str, Parameter] = field(default_factory=dict)
     path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
     example: Row = field(default_factory=dict)  # of the body; by default the examples of its first members
-    shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
+    example_query: dict[str, str] = field(default_factory=dict)  # in the command of /api/docs
     media: JsonSchema = field(default_factory=dict)  # content of a body that is a file, by media type
     file: str = ""  # media type of the response, if it is a file only
     file_example: str = ""  # of a file that is text
@@ -65,7 +65,7 @@ class Operation:
         """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
         type of response."""
         query = {name: parameter for name, parameter in self.query.items() if name != "format"}
-        return replace(self, id=f"{self.id}Csv", answer={}, file=csv.MIMETYPE, file_example=example, query=query)
+        return replace(self, id=f"{self.id}Csv", response={}, file=csv.MIMETYPE, file_example=example, query=query)
 
     @property
     def is_for_administrators(self) -> bool:

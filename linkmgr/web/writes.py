@@ -1,8 +1,8 @@
 """The body, Idempotency-Key and If-Match of all writes of the API.
 
 The views are wrapped, so they get a valid body, and know nothing of these headers. With one of them, the writes of a
-view are one transaction, which also stores the answer. It is committed before the answer is sent. Authentication and
-the rate limit come before the view, so their errors are not stored.
+view are one transaction, which also stores the response, and is committed before it is sent. Authentication and the
+rate limit come before the view, so their errors are not stored.
 
 If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
 `"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that compresses a response weakens
@@ -73,7 +73,7 @@ def _respond(view: View) -> Response:
 
 
 def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response) -> None:
-    """Commit the writes and the answer. If the view failed, undo its writes and store the answer only."""
+    """Commit the writes and the response. If the view failed, undo its writes and store the response only."""
     failed = response.status_code >= HTTPStatus.BAD_REQUEST
     if not idempotency.is_stored(response.status_code) or (failed and key is None):
         return

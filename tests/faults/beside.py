@@ -25,7 +25,7 @@ HEAD = (
 )
 _STORED = """
     SELECT (SELECT coalesce(sum(octet_length(data::text)), 0) FROM events WHERE user_id = %(user_id)s)
-           + (SELECT coalesce(sum(pg_column_size(answer)), 0) FROM idempotency_keys WHERE user_id = %(user_id)s)
+           + (SELECT coalesce(sum(pg_column_size(response)), 0) FROM idempotency_keys WHERE user_id = %(user_id)s)
            + (SELECT coalesce(sum(octet_length(raw::text) + octet_length(message)), 0) FROM import_rows
                WHERE user_id = %(user_id)s AND code IS NOT NULL)
            + (SELECT coalesce(sum(octet_length(image)), 0) FROM logos WHERE user_id = %(user_id)s)

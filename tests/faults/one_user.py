@@ -41,7 +41,7 @@ _ADD = """
     SELECT campaign_id, array_agg(id) FROM added GROUP BY campaign_id
 """
 _ANSWERS = """
-    INSERT INTO idempotency_keys (user_id, key, answer)
+    INSERT INTO idempotency_keys (user_id, key, response)
     SELECT %(user_id)s, 'before-' || n, (SELECT string_agg(md5((n * part)::text), '')
                                          FROM generate_series(1, 500) part)
       FROM generate_series(1, 2100) n

@@ -15,8 +15,8 @@ class List(NamedTuple):
 
 def _key(path: str) -> str:
     """Return the member with the rows, which stands beside those of all lists."""
-    [answer] = [route.operation.answer for route in operations() if (route.method, route.path) == ("GET", path)]
-    [key] = answer["properties"]["data"]["allOf"][1]["properties"]
+    [response] = [route.operation.response for route in operations() if (route.method, route.path) == ("GET", path)]
+    [key] = response["properties"]["data"]["allOf"][1]["properties"]
     return str(key)
 
 
