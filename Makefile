@@ -17,13 +17,16 @@ run: $(VENV)/serve  ## start the service as in production
 # The tests start hundreds of processes, which would all compile the service.
 test test-fast: export PYTHONDONTWRITEBYTECODE :=
 
+# Tests wait for servers and browsers, so that there are more processes than the two cores of a small machine.
+PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
+
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not clients and (browser or not (alone or services))"
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "services and not (alone or browser or clients)"
-	@$(VENV)/bin/python -m pytest -m "alone and not browser"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not clients and (browser or not (alone or services))"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "services and not (alone or browser or clients)"
+	@$(VENV)/bin/python -m pytest -m "alone and not browser" $$(grep -l mark.alone tests/test_*.py)
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not (alone or browser or clients or services or slow)"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not (alone or browser or clients or services or slow)"
 
 clients: $(VENV)/clients/package.json  ## generate clients in Go, PHP and TypeScript from the OpenAPI document, and use them
 	@$(VENV)/bin/python -m pytest -m clients

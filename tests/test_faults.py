@@ -9,7 +9,7 @@ from tests.faults import attacks, deployment, injection
 from tests.faults.deployment import Database, Deployment
 from tests.faults.run import run
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.fuzz.run import ADMINISTRATOR, TENANTS, arena
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.slow]
 
 # `make fuzz` uses a random seed; the test uses a fixed one.
 SEED = ("--seed", "1")
