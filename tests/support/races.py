@@ -1,13 +1,14 @@
 """Helpers for concurrent requests and transactions."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
 import psycopg2
+
+from tests.support.targets import wait_until
 
 T = TypeVar("T")
 
@@ -24,16 +25,15 @@ def during(connection: psycopg2.extensions.connection, statement: str, call: Cal
         cursor.execute("BEGIN")
         cursor.execute(statement)
         answer = pool.submit(call)
-        for _ in range(200):
-            cursor.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-            if cursor.fetchone():
-                break
-            time.sleep(0.005)
-            cursor.execute("SELECT pg_stat_clear_snapshot()")
-        else:
-            raise AssertionError("the call waited for nothing")
+        wait_until(lambda: _is_awaited(cursor))
         cursor.execute("COMMIT")
         return answer.result()
+
+
+def _is_awaited(cursor: psycopg2.extensions.cursor) -> bool:
+    cursor.execute("SELECT pg_stat_clear_snapshot()")
+    cursor.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    return cursor.fetchone() is not None
 
 
 @contextmanager
