@@ -1121,19 +1121,18 @@ END $$;
 CREATE TRIGGER note_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION note_visit_events();
 
-CREATE FUNCTION note_answer_events() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Note an event of one row. Arguments: the type, and anything if the event has the row as it is now.
+CREATE FUNCTION note_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO outbox (user_id, type, data)
-    SELECT user_id, 'answer.received',
-           jsonb_build_object('id', id, 'overlay', overlay_id, 'answer', answer,
-                              'date', to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
-      FROM inserted
-     WHERE has_webhooks(user_id)
-     ORDER BY id;
+    INSERT INTO outbox (user_id, type, object_id, data)
+    SELECT NEW.user_id, TG_ARGV[0], NEW.id, CASE TG_NARGS WHEN 2 THEN to_jsonb(NEW) END WHERE has_webhooks(NEW.user_id);
     RETURN NULL;
 END $$;
-CREATE TRIGGER note_answers AFTER INSERT ON overlay_answers REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION note_answer_events();
+CREATE TRIGGER note_answer AFTER INSERT ON overlay_answers FOR EACH ROW
+    EXECUTE FUNCTION note_event('answer.received', 'now');
+CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
+    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
+    EXECUTE FUNCTION note_event('import.finished');
 
 -- For administrators with webhooks.
 CREATE FUNCTION note_user_event() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -1148,16 +1147,6 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_user_event();
-
-CREATE FUNCTION note_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO outbox (user_id, type, object_id)
-    SELECT NEW.user_id, 'import.finished', NEW.id WHERE has_webhooks(NEW.user_id);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
-    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
-    EXECUTE FUNCTION note_import_event();
 
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
 CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$

@@ -111,6 +111,8 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
     path, _, change = event["type"].partition(".")
     if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
+    if event["type"] == "answer.received":
+        return _answer(event["data"]), []
     if change == "deleted":
         stored = event["data"]
         ids = {name: stored.get(f"{name}_id") for name in _FILTERS} | {path: event["object_id"]}
@@ -121,6 +123,11 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         return {"id": event["object_id"]}, [{path: event["object_id"]}]
     tracked = outbox.tracked_rows(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
     return record, tracked or [{path: event["object_id"]}]
+
+
+def _answer(stored: Row) -> Row:
+    date = stored["created"][:19].replace("T", " ")
+    return {"id": stored["id"], "overlay": stored["overlay_id"], "answer": stored["answer"], "date": date}
 
 
 def _deleted(path: str, stored: Row) -> Row:
