@@ -710,15 +710,14 @@ END $$;
 -- or channel. Deleted ones have none.
 CREATE FUNCTION label_name(owner bigint, dimension text, label text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    IF dimension NOT IN ('target', 'campaign', 'channel') OR label = '-' THEN
-        RETURN NULL;
-    END IF;
-    RETURN CASE dimension
-           WHEN 'target' THEN (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint)
-           WHEN 'campaign' THEN (SELECT json_build_object('name', name) FROM campaigns
-                                  WHERE user_id = owner AND id = label::bigint)
-           ELSE (SELECT json_build_object('name', name) FROM channels
-                  WHERE user_id = owner AND id = label::bigint) END;
+    RETURN CASE WHEN label = '-' THEN NULL
+                WHEN dimension = 'target'
+                THEN (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint)
+                WHEN dimension = 'campaign'
+                THEN (SELECT json_build_object('name', name) FROM campaigns WHERE user_id = owner AND id = label::bigint)
+                WHEN dimension = 'channel'
+                THEN (SELECT json_build_object('name', name) FROM channels WHERE user_id = owner AND id = label::bigint)
+           END;
 END $$;
 
 -- Return the labels of links and QR codes in a dimension that is not one of visits: the ids of their campaigns and
@@ -1257,9 +1256,7 @@ BEGIN
                                  CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
                                  CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END);
     END IF;
-    IF denied IS NOT NULL THEN
-        PERFORM refuse('plan_feature', denied);
-    END IF;
+    PERFORM refuse('plan_feature', denied) WHERE denied IS NOT NULL;
     RETURN NULL;
 END $$;
 
@@ -1317,11 +1314,9 @@ BEGIN
             PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
         END IF;
     END LOOP;
-    IF TG_OP = 'DELETE' THEN
-        RETURN NULL;
-    ELSIF TG_TABLE_NAME = 'links' THEN
+    IF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'links' THEN
         INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM changed;
-    ELSIF TG_TABLE_NAME = 'bios' THEN
+    ELSIF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'bios' THEN
         INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM changed;
     END IF;
     RETURN NULL;
