@@ -117,13 +117,11 @@ OVERLAYS = Stored(
 
 
 def split_image(message: str) -> tuple[str, str]:
-    """Return the URL of an image, which is the first line, and its caption."""
     url, _, caption = message.partition("\n")
     return url.strip(), caption.strip()
 
 
 def list_choices(message: str) -> tuple[str, ...]:
-    """Return the choices of a poll: the lines after the question, or Yes and No if there are none."""
     return _choice_lines(message)[:MAX_CHOICES] or ("Yes", "No")
 
 

@@ -116,7 +116,6 @@ def code_to_row(new: Row, image: bytes | AppError | None = None) -> Row:
 
 
 def _prepare(code_type: str, members: Row, image: bytes | AppError | None) -> Row:
-    """Replace the data by its stored form, and the logo by its image. Ignore a logo that cannot be reached."""
     data = qr_data.normalize(code_type, members["data"])
     row = members | {"data": data, "own_alias": qr_data.own_alias(code_type, data)}
     return row if (source := row.pop("logo")) is None else row | _logo(source, image)

@@ -89,8 +89,6 @@ class Resource(Schema):
 
 @dataclass(frozen=True)
 class Words:
-    """The names of a resource."""
-
     noun: str  # in sentences
     path: str  # path segment of one record
     plural: str  # path segment of the list

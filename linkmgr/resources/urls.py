@@ -255,12 +255,10 @@ def change_link(user_id: int, link_id: int, members: Row) -> Row:
 
 
 def link_to_row(new: Row) -> Row:
-    """Return the arguments of `urls.add` for the body of a create."""
     return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
 
 
 def link_to_changes(changes: Row) -> Row:
-    """Return the arguments of `urls.update` for the body of an update."""
     changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
     moved = {"reserved": [*own_words()]} if changes.keys() & {"custom", "domain"} else {}
     return {"changed": changed, "targets": targets_of(changes), **moved, **_to_columns(changes)}

@@ -48,8 +48,6 @@ class _Cached(NamedTuple):
 
 
 class _Reserved(NamedTuple):
-    """Requests that are counted in a window and not used yet, by their numbers."""
-
     counted: Window  # all requests of the window, when these were reserved
     until: float  # the end of the window by the clock of PostgreSQL
     size: int
@@ -170,7 +168,6 @@ def reserve(bucket: str, counted: Window, size: int, until: float, expires: floa
 
 
 def forget() -> None:
-    """Identify all callers again, after a change of users, keys or plans."""
     global _changes  # noqa: PLW0603 - all applications of a process use the same database
     _changes += 1
 

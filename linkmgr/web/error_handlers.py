@@ -81,7 +81,6 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
 
 
 def _database_error(error: psycopg2.Error) -> AppError | None:
-    """Return the error of a statement, or None if it is a bug."""
     match error:
         case psycopg2.IntegrityError():
             return from_constraint(error)

@@ -39,8 +39,6 @@ class Replay(Exception):
 
 
 class IdempotencyKey:
-    """The key of the current request."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.request_hash = _request_hash()
@@ -69,7 +67,6 @@ class IdempotencyKey:
         idempotency.store(user_id(), self.text, keys.seal_bytes(user_id(), packed))
 
     def trim(self) -> None:
-        """Now and then, and after a large response, drop the oldest responses of the user beyond its limits."""
         if self.is_large or random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
             idempotency.trim(user_id())
 

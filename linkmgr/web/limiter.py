@@ -125,7 +125,6 @@ class RedisWindows(RedisStorage):
 
 
 def _parse(key: str) -> tuple[str, int]:
-    """Return the bucket and the seconds of a key, such as `LIMITER/user:1/limit/30/1/minute`."""
     bucket, _, amount, multiples, granularity = key.removeprefix("LIMITER/").rsplit("/", 4)
     return bucket, parse_rate(f"{amount} per {multiples} {granularity}").get_expiry()
 
@@ -216,7 +215,6 @@ def _window_of_process() -> Window | None:
 
 
 def _report(response: Response) -> Response:
-    """Add the headers of draft-ietf-httpapi-ratelimit-headers-11 to those of Flask-Limiter."""
     request = current()
     window = request.window or _window_of_process()
     if window is None:

@@ -99,8 +99,6 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """An operation with its method and its path."""
-
     method: str
     rule: Rule
     operation: Operation

@@ -74,13 +74,10 @@ def updated(
 
 
 class Resource(Protocol):
-    """A resource, as far as responses to its operations need it."""
-
     def shown(self, place: str = ..., /) -> tuple[str, ...]: ...
 
 
 def record(resource: Resource, row: Json, place: str = "record") -> Json:
-    """Return the members of a row that its resource shows."""
     return {name: row[name] for name in resource.shown(place)}
 
 
@@ -99,7 +96,6 @@ def changed(message: str, resource: Resource, row: Json) -> Response:
 
 
 def with_statistics(row: Json) -> Json:
-    """Return the members of the response to a single read of a link or a QR code."""
     return {"data": row["statistics"], "details": {name: row[name] for name in row if name not in _HIDDEN}}
 
 

@@ -76,7 +76,6 @@ def _nearest(words: list[str], routes: list[_Route]) -> str:
 
 
 def hint(method: str, path: str) -> str:
-    """Return the sentences that follow "API operation not found."."""
     words = _words(re.sub("^/api/v[0-9.]+/", "/api/", re.sub("/+", "/", path))) if len(path) <= MAX_PATH else []
     routes = _routes("PUT" if method == "PATCH" else method, words)
     if not routes:

@@ -42,8 +42,6 @@ class Upload(NamedTuple):
 
 
 class _Body(web_request.Body):
-    """A body with its digest."""
-
     def __init__(self, source: IO[bytes] | None) -> None:
         super().__init__(web_request.current(), MAX_FILE + _MAX_FRAMING, "file_too_large", source)
         self.digest = hashlib.sha256()

@@ -39,7 +39,6 @@ View = Callable[..., Any]
 
 
 def _versions() -> list[str] | None:
-    """Return the versions that the client accepts, or None if it accepts any."""
     request = web_request.current()
     header = request.headers.get(HEADER)
     if header is None or request.method not in CHANGES or header == "*":
