@@ -212,21 +212,3 @@ def test_a_service_that_promises_more_than_it_has_ends(start_service: Start) -> 
     requests = start_service(lambda *_: {"total": 10**9, "data": []})
     assert read("kutt") == []
     assert len(requests) == 1
-
-
-def test_links_that_others_deleted_meanwhile_have_moved_are_read(start_service: Start) -> None:
-    """Ten of the first 50 links are deleted after their page was read. Ten others move to it."""
-    numbers = [*range(120, 0, -1)]
-
-    def link(number: int) -> dict[str, Any]:
-        return {"address": f"code{number}", "target": f"https://example.com/{number}"}
-
-    def pages(path: str, query: dict[str, str], body: Any) -> Any:
-        skip = int(query["skip"])
-        answer = {"total": len(numbers), "data": [link(number) for number in numbers[skip : skip + 50]]}
-        if len(numbers) == 120:
-            del numbers[10:20]
-        return answer
-
-    start_service(pages)
-    assert {row.members["custom"] for row in read("kutt")} >= {f"code{number}" for number in numbers}

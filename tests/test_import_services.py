@@ -169,26 +169,40 @@ def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_report
     assert found["message"] == (said if unsent else "")
 
 
-def test_links_that_shlink_counts_and_does_not_send_are_reported(
-    start_service: Start, alice: Client, run_jobs: Callable[[], None]
+@pytest.mark.parametrize("source", ["kutt", "shlink"])
+@pytest.mark.parametrize("unsent", [0, 2])
+def test_no_link_is_missing_if_others_are_deleted_and_added_while_pages_are_read(
+    *, start_service: Start, alice: Client, run_jobs: Callable[[], None], source: str, unsent: int
 ) -> None:
-    """Two links of the first page are deleted after it was read. Two others move to it."""
-    numbers = [*range(LINKS)]
+    """Two links of the first page are deleted after it was read, and two are added after the next one."""
+    numbers, changes = [*range(LINKS, 0, -1)], [lambda: numbers.__delitem__(slice(2)), lambda: numbers.insert(0, 102)]
+
+    def kutt_page(query: dict[str, str]) -> Any:
+        sent = numbers[int(query["skip"]) :][:50]
+        links = [{"address": f"code{number}", "target": f"https://example.com/{number}"} for number in sent]
+        return {"total": len(numbers) + unsent, "data": links}
+
+    def shlink_page(query: dict[str, str]) -> Any:
+        page = page_of([shlink_link(number) for number in numbers], query)
+        page["pagination"]["totalItems"] += unsent
+        return {"shortUrls": page}
 
     def respond(path: str, query: dict[str, str], request: Any) -> Any:
         if path.endswith("/visits"):
             return shlink(path, query, request)
-        page = page_of([shlink_link(number) for number in numbers], query)
-        if len(numbers) == LINKS:
-            del numbers[:2]
-        return {"shortUrls": page}
+        answer = kutt_page(query) if source == "kutt" else shlink_page(query)
+        if changes:
+            changes.pop(0)()
+        return answer
 
     start_service(respond)
-    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    import_id = alice.post("/api/imports", SHLINK | {"source": source}).get_json()["id"]
     run_jobs()
     found = import_of(alice, import_id)
-    assert (found["state"], found["made"]) == ("done", LINKS - 2)
-    assert found["message"] == ("Links that the service counts and did not send: 2. Import them again, or from a file.")
+    assert (found["state"], found["made"], found["skipped"]) == ("done", LINKS + 1, 0)
+    assert found["visits"] == (VISITS if source == "shlink" else 0)
+    said = "Links that the service counts and did not send: 2. Import them again, or from a file."
+    assert found["message"] == (said if unsent else "")
 
 
 def test_links_that_yourls_sends_twice_and_that_cannot_be_read_fail_once(

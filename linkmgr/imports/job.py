@@ -8,7 +8,7 @@ failed and the counts.
 
 import io
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -20,7 +20,7 @@ from psycopg2 import errors as pg
 
 from linkmgr import keys
 from linkmgr.db import jobs, transaction
-from linkmgr.db.statements import Row
+from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.errors import AppError
 from linkmgr.imports import files, services, visits
 from linkmgr.imports.account import reading
@@ -170,27 +170,25 @@ def _take(rows: Iterator[ImportRow | None], stored: int) -> tuple[list[ImportRow
 
 
 def _read_service(details: Row) -> None:
-    user_id, import_id, before = details["user_id"], details["id"], details["found"]
+    user_id, import_id = details["user_id"], details["id"]
+
+    def earlier(names: list[str]) -> Container[str]:
+        return import_rows.references(user_id, import_id, "links", names, also_waiting=True)
+
     try:
         token = keys.unseal(user_id, details["token"])
-        service = services.connect(details["source"], details["address"], token, user_id)
-        page = service.page(details["cursor"], before)
+        service = services.connect(details["source"], details["address"], token, user_id, earlier)
+        page = services.read_page(service, details["cursor"], details["found"])
     except ReadError as error:
         if error.retry_after or error.is_temporary:
             _ask_again(details, error)
         else:
             _save_read(details, [], error.message)
         return
-    rows = service.rows(page, before + 1)
-    sent = [row.name for row in rows if not row.is_visits and row.name]
-    earlier = import_rows.references(user_id, import_id, "links", sent, also_waiting=True)  # of earlier pages
-    rows = [row for row in rows if row.is_visits or row.name not in earlier]
-    missing = max(0, page.missing and page.missing + len(page.rows) - len(rows)) - details["missing"]
-    numbered = [row._replace(number=before + n) for n, row in enumerate(rows, 1)]
     end = "" if page.following is None else None
     if page.following is not None and details["batch"] >= MAX_PAGES:
         end = f"The service has more than {MAX_PAGES:,} pages. Import a file of it."
-    _save_read(details, numbered, end, cursor=page.following, missing=missing)
+    _save_read(details, page.rows, end, cursor=page.following, missing=min(page.missing, MAX_BIGINT))
 
 
 def _ask_again(details: Row, error: ReadError) -> None:

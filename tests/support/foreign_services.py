@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import orjson
 import pytest
 from flask import Flask
 
@@ -62,11 +63,16 @@ def start_service(app: Flask, register: Callable[..., Any], monkeypatch: pytest.
 
 def read(source: str, address: str = f"http://{HOST}", token: str = KEY) -> list[ImportRow]:
     """Return all rows of a service, page by page."""
-    service, rows, cursor = services.connect(source, address, token, users.find_id(OWNER)), list[ImportRow](), None
+    rows, cursor = list[ImportRow](), None
+
+    def earlier(_: list[str]) -> set[str]:
+        return {row.name for row in rows}
+
+    service = services.connect(source, address, token, users.find_id(OWNER), earlier)
     while True:
-        page = service.page(json.loads(json.dumps(cursor)), len(rows))
-        rows += service.rows(page, len(rows) + 1)
-        cursor = page.following
+        page = services.read_page(service, cursor, len(rows))
+        rows += page.rows
+        cursor = orjson.loads(orjson.dumps(page.following))
         if cursor is None:
             return rows
 
@@ -118,7 +124,7 @@ def shlink(path: str, query: dict[str, str], request: BaseHTTPRequestHandler) ->
     if request.headers["X-Api-Key"] != KEY:
         return 401
     if path == "/rest/v3/short-urls":
-        assert query["orderBy"] == "dateCreated-ASC"
+        assert query["orderBy"] == "dateCreated-DESC"
         return {"shortUrls": page_of([shlink_link(number) for number in range(1, LINKS + 1)], query)}
     if path == "/rest/v3/short-urls/code7/visits" and query["domain"] == "go.example.org":
         return {"visits": page_of([shlink_visit(number) for number in range(VISITS)], query)}
