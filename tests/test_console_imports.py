@@ -1,13 +1,16 @@
 """The pages of imports in the console."""
 
+import gzip
 import re
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.imports.files import sql_file
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support.factories import Sql
@@ -71,17 +74,23 @@ def test_the_columns_of_an_unknown_file_are_chosen(
     assert aliases(sql, alice) == ["summer"]
 
 
-def test_a_dump_whose_links_come_late_is_imported(
-    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+def test_links_that_a_dump_has_behind_a_long_log_are_shown(
+    console: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dump = (FILES / "yourls.sql").read_bytes()
-    path = upload(console, b"-- a table of clicks comes before that of links\n" * 2000 + dump)
-    page = console.get(path).text
-    assert "No link is at the beginning of this dump" in page
+    end = b";\n/*!40000 ALTER TABLE `yourls_log` ENABLE"
+    visit = b",\n(3,'2026-02-05 10:00:00','summer','INSERT INTO `yourls_url` VALUES (','Firefox','192.0.2.1','DE')"
+    short, long = ((FILES / "yourls.sql").read_bytes().replace(end, visit * n + end) for n in (2000, 15_000))
+    for file in (long, gzip.compress(long)):
+        shown = send(alice, file, "?dry_run=1").get_json()["data"]["rows"]
+        assert [row["link"]["custom"] for row in shown] == ["summer", "jobs", "blog"]
+    assert "https://example.com/blog" in console.get(upload(console, short)).text
+    monkeypatch.setattr(sql_file, "MAX_SEARCHED", 1 << 20)
+    shown = send(alice, long, "?dry_run=1").get_json()["data"]
+    assert {row["visits"] for row in shown["rows"]} == {1}
+    assert "The first 1 MiB of this dump have no link, and a preview reads no more." in shown["notes"][0]
+    page = console.get(upload(console, b"-- comment\n" * 8000)).text
+    assert "of this dump have no link" in page
     assert "Import all rows" in page
-    console.post(path, data={"on_conflict": "skip"})
-    run_jobs()
-    assert len(aliases(sql, alice)) > 1
 
 
 def test_the_preview_of_a_dump_shows_links_before_visits(console: FlaskClient) -> None:

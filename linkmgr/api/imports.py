@@ -143,11 +143,11 @@ def add() -> Json:
     """Import a file.
 
     The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
-    {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file or the first page of a
-    service. A user can have at most {stored.MAX_UNFINISHED} unfinished imports; of those that have ended, the newest
-    {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form, and the file can be the whole body
-    instead, with its own content type. The body of `POST /api/imports/service` is accepted too. A row has at most
-    {links.MAX_CHANNELS} tags, which become channels.
+    {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file, of the table of links in an
+    SQL dump, or the first page of a service. A user can have at most {stored.MAX_UNFINISHED} unfinished imports; of
+    those that have ended, the newest {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form, and
+    the file can be the whole body instead, with its own content type. The body of `POST /api/imports/service` is
+    accepted too. A row has at most {links.MAX_CHANNELS} tags, which become channels.
 
     `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them
     already, and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels

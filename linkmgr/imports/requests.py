@@ -9,7 +9,7 @@ from linkmgr.errors import AppError, not_found
 from linkmgr.fields.problems import invalid
 from linkmgr.imports import files, services, stored_file, values
 from linkmgr.imports.account import reading
-from linkmgr.imports.files import text
+from linkmgr.imports.files import sql_file, text
 from linkmgr.imports.links import Sent, check, own_hosts
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.sources import BY_NAME, mapping_of
@@ -108,7 +108,7 @@ def _require_known(file: File) -> None:
 def preview(user_id: int, origin: File | Service) -> Row:
     """Return what was recognized, and the first rows as they would be stored. Nothing is stored.
 
-    At most the first 64 KiB of a file, or the first page of a service, are read: the work of a request is bounded.
+    At most 64 KiB of a file, or the first page of a service, are read: the work of a request is bounded.
     """
     try:
         rows = _first_rows(user_id, origin)
@@ -121,7 +121,7 @@ def preview(user_id: int, origin: File | Service) -> Row:
         "format": origin.form,
         "columns": origin.columns,
         "mapping": origin.mapping,
-        "notes": [] if is_account or not origin.columns else _notes(origin),
+        "notes": [] if is_account or not origin.columns else _notes(origin, rows),
         "rows": [
             _describe(row, Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping))
             for row in rows
@@ -129,8 +129,14 @@ def preview(user_id: int, origin: File | Service) -> Row:
     }
 
 
-def _notes(origin: File | Service) -> list[str]:
+def _notes(origin: File | Service, rows: list[ImportRow]) -> list[str]:
     notes = []
+    if origin.form == "sql" and all(row.is_visits for row in rows):
+        megabytes = sql_file.MAX_SEARCHED >> 20
+        notes.append(
+            f"The first {megabytes} MiB of this dump have no link, and a preview reads no more. "
+            "The import reads all of it."
+        )
     if "custom" not in origin.mapping:
         notes.append("No column of aliases was found: each link gets a new one. Name it as custom in the mapping.")
     if ignored := values.ignored_columns(BY_NAME.get(origin.source), origin.mapping, origin.columns):
@@ -144,7 +150,7 @@ def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
     if origin.source == reading.SOURCE:
         return reading.first_rows(origin.stream, PREVIEW_ROWS)
     if origin.source or "url" in origin.mapping:
-        return files.first_rows(origin.stream.read(text.HEAD), origin.source, origin.mapping, PREVIEW_ROWS)
+        return files.first_rows(origin.stream, origin.source, origin.mapping, PREVIEW_ROWS)
     return []
 
 

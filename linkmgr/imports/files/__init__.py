@@ -9,7 +9,7 @@ from linkmgr.imports.cells import expand
 from linkmgr.imports.files import text
 from linkmgr.imports.files.csv_file import csv_entries, read_header
 from linkmgr.imports.files.json_file import first_objects, has_array, json_elements, json_lines
-from linkmgr.imports.files.sql_file import LINKS, is_visit, sql_entries
+from linkmgr.imports.files.sql_file import LINKS, is_visit, links_table, sql_entries
 from linkmgr.imports.files.text import Entry, Head
 from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
@@ -107,15 +107,26 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 
 
-def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
-    """Return the first rows among the first bytes of a file: links, then visits, because mysqldump sorts tables.
-    The work does not depend on the size of the file."""
-    head, rows = text.head(start), list[ImportRow]()
-    content = io.BytesIO(head.text.encode(errors="surrogateescape"))
+def first_rows(stream: IO[bytes], source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
+    """Return the first rows of a file: links, or visits if its first bytes and the search for a table have none. The
+    work does not depend on the size of the file."""
+    start = stream.read(text.HEAD)
+    head = text.head(start)
+    rows = _rows_of(head, source, mapping)
+    if not head.is_whole and recognize(start).format == "sql" and all(row.is_visits for row in rows):
+        with text.open_text(stream) as file:
+            table = links_table(file)
+        piece = head._replace(text=table, is_whole=len(table) < text.HEAD)
+        rows = _rows_of(piece, source, mapping) if table else rows
+    return sorted(rows, key=lambda row: row.is_visits)[:limit]
+
+
+def _rows_of(head: Head, source: str, mapping: Mapping[str, str]) -> list[ImportRow]:
+    content, rows = io.BytesIO(head.text.encode(errors="surrogateescape")), list[ImportRow]()
     try:
         rows += filter(None, read(content, source, mapping))
-        rows = rows if head.is_whole else rows[:-1]  # the last one may be cut
     except ReadError:
         if head.is_whole and not rows:
             raise
-    return sorted(rows, key=lambda row: row.is_visits)[:limit]
+        return rows
+    return rows if head.is_whole else rows[:-1]  # the last one may be cut

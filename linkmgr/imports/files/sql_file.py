@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Entry, mended
+from linkmgr.imports.files.text import CHUNK, HEAD, MAX_COLUMNS, Buffer, Entry, mended
 from linkmgr.imports.rows import ReadError, Unreadable
 
 _FLAGS = re.DOTALL | re.IGNORECASE
@@ -24,6 +24,9 @@ _INSERT = re.compile(
     + r"\s*+(?:\(([^()']*)\))?+\s*+VALUES", _FLAGS)  # fmt: skip
 _CREATE = re.compile(r"\s*+CREATE\s++TABLE\s++(?:IF\s++NOT\s++EXISTS\s++)?+" + _NAME + r"\s*+\(", _FLAGS)
 _COLUMN = re.compile(r"^[^\S\n]*+(`[^`]+`|\"[^\"]+\"|\w++)\s++\w", re.MULTILINE)
+_LINKS_CREATED = re.compile(r"\n(?=CREATE TABLE [^\n(]{1,200}url\W)", re.IGNORECASE)
+_LINKS_INSERTED = re.compile(r"\n(?=(?:INSERT|REPLACE) [^\n(]{1,200}url\W)", re.IGNORECASE)
+MAX_SEARCHED = 16 << 20  # characters before the table of links
 _QUOTES = '`" \t\r\n'  # around names
 _VALUE = re.compile(
     r"\s*+(?:(?:_\w+\s*+)?(?:(" + _STRING + r")|0x([0-9a-f]+)|x'([0-9a-f]*)')|([-+.\w]++))\s*+([,)])", _FLAGS
@@ -66,6 +69,21 @@ def _lexemes(buffer: Buffer) -> Iterator[str | None]:
         else:
             buffer.at = lexeme.end()
             yield None if lexeme[0].startswith(("--", "#", "/*")) else lexeme[0]
+
+
+def links_table(file: TextIO) -> str:
+    """Return a piece of a dump from the table of links on, or "" if that is too far behind. Only a statement begins a
+    line, because the strings of a dump have no line breaks."""
+    text = ""
+    for _ in range(MAX_SEARCHED // CHUNK):
+        piece = file.read(CHUNK)
+        text = text[-CHUNK:] + piece
+        if inserted := _LINKS_INSERTED.search(text):
+            starts = [inserted, *_LINKS_CREATED.finditer(text, 0, inserted.start())]
+            return (text[starts[-1].end() :] + file.read(CHUNK))[:HEAD]
+        if not piece:
+            break
+    return ""
 
 
 def sql_entries(file: TextIO) -> Iterator[Entry | None]:
