@@ -5,44 +5,18 @@ name can match. It accepts a name in doubt, because no list has all models of de
 """
 
 import re
+import tomllib
+from pathlib import Path
 
 from linkmgr.fields import languages
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
 from linkmgr.fields.unknown import did_you_mean
 from linkmgr.visits.targets import DEVICE_WORDS, REGIONS
 
-# Names of countries that no database uses.
-_OTHER_NAMES = {
-    "usa": "US", "u.s.": "US", "u.s.a.": "US", "america": "US", "england": "GB", "scotland": "GB", "wales": "GB",
-    "northern ireland": "GB", "great britain": "GB", "britain": "GB", "holland": "NL", "deutschland": "DE",
-    "österreich": "AT", "schweiz": "CH", "españa": "ES", "brasil": "BR", "uae": "AE", "korea": "KR",
-}  # fmt: skip
-
-# Codes that are taken for the one of a language.
-_OTHER_CODES = {
-    "cn": "zh", "cz": "cs", "dk": "da", "eng": "en", "fra": "fr", "fre": "fr", "ger": "de", "deu": "de", "gr": "el",
-    "ita": "it", "jp": "ja", "jpn": "ja", "kr": "ko", "por": "pt", "rus": "ru", "spa": "es", "ua": "uk", "us": "en",
-    "gb": "en", "br": "pt", "at": "de", "chi": "zh", "zho": "zh",
-    "deutsch": "de", "français": "fr", "francais": "fr", "español": "es", "espanol": "es", "italiano": "it",
-    "português": "pt", "portugues": "pt", "nederlands": "nl", "polski": "pl", "türkçe": "tr", "русский": "ru",
-}  # fmt: skip
-
-# Brands, families of models and systems, as ua-parser names them, and brands that it may learn.
-_BRANDS = """
-    3q acer advent ainol airis alcatel allview amazon android aoc apple appletv archos asus atv audiosonic axioo bird
-    blackberry blackview blaupunkt blu bq brew captiva casio celkon chrome chromebook chromecast chromeos coolpad cube
-    cubot debian dell denver docomo doogee doov elephone evercoss explay facebook fairphone fire firefox firetv fly
-    freebsd fuchsia fujitsu galaxy garmin generic gentoo gigabyte gionee goclever google haier harmonyos hisense honor
-    hp htc huawei hyundai iball inettv infinix inoi intenso intex ios ipad iphone ipod itel jiayu kaios karbonn kindle
-    kobo kyocera lava leagoo lemon lenco lenovo lg lifebook linux lumia lyf mac macbook macintosh macos manta mediacom
-    medion meizu meta micromax microsoft mito mobistel moto motorola msi multilaser nec netbsd netcast nexus nextbook
-    nintendo nokia nothing nook nvidia oculus odys oneplus openbsd oppo os osx oukitel palm panasonic pantech philips
-    pipo pixel playbook playstation poco polaroid positivo prestigio qmobile quest rca realme redmi roku samsung sega
-    sharp siemens solaris sonim sony sonyericsson spice sprint surface symbian tcl tecno telstra tesla texet thl
-    thomson tizen tmobile toshiba trekstor tvos ubuntu ulefone umidigi unihertz vernee vertu videocon viewsonic vivo
-    vodafone walton watchos webos wiko wileyfox windows xbox xiaomi xolo xoro yarvik yota ziilabs zopo zte zuk
-"""
-_DEVICES = DEVICE_WORDS | set(_BRANDS.split())
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_OTHER_NAMES = {name: code for code, names in _WORDS["countries"].items() for name in names}
+_OTHER_CODES = {name: code for code, names in _WORDS["languages"].items() for name in names}
+_DEVICES = DEVICE_WORDS | set(_WORDS["devices"]["brands"].split())
 
 
 def country_problem(name: str) -> str | None:
