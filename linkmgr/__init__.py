@@ -37,8 +37,7 @@ def create_app(**overrides: str) -> Flask:
         statements.init_app(app)
         replica.init_app(app)
         restricted.init_app(app)
-        jobs.init_app(cleanup.HANDLERS, idle=link_lists.empty_pending_list)
-        jobs.init_app({}, idle=purge.delete_some_expired)
+        jobs.init_app(cleanup.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired])
         job.init_app()
         compression.init_app(app)  # before other hooks, which run in the reverse order
         branded.init_app(app)

@@ -47,7 +47,7 @@ def enqueue(sql: Sql) -> Callable[..., None]:
 @pytest.fixture
 def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Handler], None]:
     """Register the handler of a task."""
-    return lambda task, handler: monkeypatch.setitem(jobs.HANDLERS, task, handler)
+    return lambda task, handler: monkeypatch.setitem(jobs.HANDLERS, task, jobs.Handler(handler))
 
 
 @pytest.fixture

@@ -19,19 +19,25 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import current_app
 
 from linkmgr.db.background import Background
 from linkmgr.db.statements import Row, run_unsynced
 
-HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by task; they process one batch and return True if the job is done
-ABANDON: dict[str, Callable[[Any], None]] = {}  # by task; they end what the job is about, after MAX_LOST leases
-IDLE: set[Callable[[], None]] = set()  # called by each process every IDLE_SECONDS, unless a job runs
 
-APART: set[str] = set()  # tasks that wait for other hosts
-STAYS: dict[str, Callable[[Any], bool]] = {}  # by task; they return True while the job stays with this process
+class Handler(NamedTuple):
+    """The functions of a task. Each takes the argument of a job."""
+
+    run: Callable[[Any], bool]  # processes one batch and returns True if the job is done
+    abandon: Callable[[Any], None] | None = None  # ends what the job is about, after MAX_LOST leases
+    stays: Callable[[Any], bool] | None = None  # returns True while the job stays with this process
+    is_apart: bool = False  # the job waits for other hosts
+
+
+HANDLERS: dict[str, Handler] = {}  # by task
+IDLE: set[Callable[[], None]] = set()  # called by each process every IDLE_SECONDS, unless a job runs
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
 SLICE_SECONDS = 1
@@ -71,20 +77,13 @@ class Move(Exception):
         super().__init__(f"continue with {task}")
 
 
-def init_app(
-    handlers: dict[str, Callable[[Any], bool]],
-    *,
-    apart: tuple[str, ...] = (),
-    abandon: dict[str, Callable[[Any], None]] | None = None,
-    stays: dict[str, Callable[[Any], bool]] | None = None,
-    idle: Callable[[], None] | None = None,
-) -> None:
+def init_app(handlers: dict[str, Handler], *, idle: Iterable[Callable[[], None]] = ()) -> None:
     HANDLERS.update(handlers)
-    APART.update(apart)
-    ABANDON.update(abandon or {})
-    STAYS.update(stays or {})
-    if idle:
-        IDLE.add(idle)
+    IDLE.update(idle)
+
+
+def _tasks(*, is_apart: bool) -> list[str]:
+    return [task for task, handler in HANDLERS.items() if handler.is_apart == is_apart]
 
 
 def take(tasks: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | None:
@@ -176,7 +175,7 @@ def remove(job: Row) -> None:
 def run_next(pause: Callable[[float], bool]) -> bool:
     """Run the next due job for a time slice, of the tasks that wait for no host. Return False if there is none. `pause`
     waits for a number of seconds and returns True if the process is stopping."""
-    job = take(HANDLERS.keys() - APART)
+    job = take(_tasks(is_apart=False))
     if job:
         _run_job(job, pause)
     return job is not None
@@ -185,7 +184,7 @@ def run_next(pause: Callable[[float], bool]) -> bool:
 def fetch_next(pause: Callable[[float], bool]) -> bool:
     """Run the next job that waits for other hosts as run_next does, of a user whom no other thread serves."""
     with _taking:
-        job = take(APART, except_users=_fetching)
+        job = take(_tasks(is_apart=True), except_users=_fetching)
         user_id = job["argument"]["user_id"] if job else 0
         _fetching.update([user_id] if job else [])
     if job:
@@ -198,10 +197,11 @@ def fetch_next(pause: Callable[[float], bool]) -> bool:
 
 def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
     _note_served(job)
+    handler = HANDLERS[job["task"]]
     try:
-        if job["lost"] > MAX_LOST and job["task"] in ABANDON:
-            ABANDON[job["task"]](job["argument"])
-        done = _run(job, pause)
+        if job["lost"] > MAX_LOST and handler.abandon:
+            handler.abandon(job["argument"])
+        done = _run(handler, job, pause)
     except Move as move:
         move_to(job, move.task)
     except Later as later:
@@ -213,13 +213,13 @@ def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
         if done:
             remove(job)
         else:
-            stays = STAYS.get(job["task"])
-            put_back(job, delay=0, failed=False, stays=stays is not None and stays(job["argument"]))
+            stays = handler.stays is not None and handler.stays(job["argument"])
+            put_back(job, delay=0, failed=False, stays=stays)
 
 
-def _run(job: Row, pause: Callable[[float], bool]) -> bool:
+def _run(handler: Handler, job: Row, pause: Callable[[float], bool]) -> bool:
     began = now = monotonic()
-    while not HANDLERS[job["task"]](job["argument"]):
+    while not handler.run(job["argument"]):
         if job["lost"] > 1:
             reset_lost(job)
             job["lost"] = 0

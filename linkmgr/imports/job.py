@@ -48,12 +48,8 @@ _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTra
 
 
 def init_app() -> None:
-    jobs.init_app(
-        {task: partial(_run_job, task) for task in (IMPORT, FETCHING)},
-        apart=(FETCHING,),
-        abandon={task: lambda argument: abandon(**argument) for task in (IMPORT, FETCHING)},
-        stays={IMPORT: lambda argument: argument["import_id"] in _local.readings},
-    )
+    read_or_store = jobs.Handler(partial(_run_job, IMPORT), _abandon, stays=_reads)
+    jobs.init_app({IMPORT: read_or_store, FETCHING: jobs.Handler(partial(_run_job, FETCHING), _abandon, is_apart=True)})
 
 
 @dataclass
@@ -71,8 +67,12 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def _run_job(task: str, argument: Any) -> bool:
+def _run_job(task: str, argument: Row) -> bool:
     return run_batch(**argument, task=task)
+
+
+def _reads(argument: Row) -> bool:
+    return argument["import_id"] in _local.readings
 
 
 def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
@@ -108,9 +108,9 @@ def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
     return False
 
 
-def abandon(user_id: int, import_id: int) -> None:
+def _abandon(argument: Row) -> None:
     """End an import of which each process that does its next batch is killed."""
-    details = imports.details(user_id, import_id)
+    details = imports.details(**argument)
     if details is not None:
         reason = f"because the process that reads the next rows was ended {jobs.MAX_LOST} times"
         _save(details, state="failed", message=f"{_stopped(details)}, {reason}. Import these rows in smaller files.")

@@ -4,9 +4,9 @@ They delete dependent rows and clear references, in batches. Each statement hand
 an index and returns `done`: True if no row remains. Updates skip locked rows, which a later batch handles.
 """
 
-from collections.abc import Callable
 from typing import Any
 
+from linkmgr.db.jobs import Handler
 from linkmgr.db.statements import UNSYNCED, database
 from linkmgr.repository.tables import TABLES
 
@@ -66,7 +66,7 @@ _OWNED = [
 ]
 
 
-def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
+def _batch(*statements: str, limit: int) -> Handler:
     """Return a handler that runs one batch of the first statement that is not done, and returns True if all are."""
 
     def handle(argument: Any) -> bool:
@@ -76,7 +76,7 @@ def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
                 return False
         return True
 
-    return handle
+    return Handler(handle)
 
 
 tracked = _batch(*_OF_TRACKED, limit=MAX_STATISTICS)

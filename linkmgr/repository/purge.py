@@ -40,7 +40,7 @@ def purge() -> Purged:
     dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
     visits = 0
     for tracked in _tracked_batches():
-        while tracked["orphans"] and not cleanup.tracked({"ids": tracked["orphans"]}):
+        while tracked["orphans"] and not cleanup.tracked.run({"ids": tracked["orphans"]}):
             pass
         deleted = sum(_delete_expired(tracked | month) for month in months if not month["whole"])
         if deleted or dropped:
