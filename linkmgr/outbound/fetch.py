@@ -9,7 +9,7 @@ import ssl
 import time
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
 import pycurl
@@ -43,6 +43,7 @@ _ERRORS = {
     pycurl.E_WRITE_ERROR: "fetch_too_large",
 }
 _CA_PATHS = ssl.get_default_verify_paths()  # the default paths of the pycurl wheel exist on Red Hat only
+Networks = tuple[IPv4Network | IPv6Network, ...]
 OPTIONS: dict[int, Any] = {
     pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
     pycurl.FOLLOWLOCATION: 0,
@@ -69,21 +70,25 @@ def is_allowed(address: str, port: int) -> bool:
     )
 
 
-def is_allowed_to(address: str, port: int, *, is_admin: bool) -> bool:
-    """Return True for a socket to a public IP address, or of an administrator's request to one of
-    LINKMGR_PRIVATE_NETWORKS on any port. A setting opens these to all users."""
+def private_networks(*, is_admin: bool) -> Networks:
+    """Return the networks that requests of a user may reach besides public IP addresses, on any port: those of an
+    administrator, unless a setting opens them to all users."""
+    return settings().private_networks if is_admin or settings().private_networks_for_all else ()
+
+
+def is_allowed_in(networks: Networks, address: str, port: int) -> bool:
     ip = ip_address(address.partition("%")[0])
-    networks = settings().private_networks if is_admin or settings().private_networks_for_all else ()
     return is_allowed(address, port) or any(ip in network for network in networks)
 
 
 class Transfer:
-    """A request of curl, which opens sockets only to IP addresses that are allowed. `addresses` are those that it
-    tried."""
+    """A request of curl, which opens sockets only to public IP addresses and in `networks`. `addresses` are those that
+    it tried."""
 
     max_bytes = MAX_BYTES  # of the response
 
-    def __init__(self) -> None:
+    def __init__(self, networks: Networks = ()) -> None:
+        self._networks = networks
         self.addresses: list[str] = []
         self.received = bytearray()
         self.sockets = ExitStack()
@@ -101,9 +106,6 @@ class Transfer:
             return None
         return min(max(1, seconds), MAX_RETRY_SECONDS)
 
-    def may_connect(self, address: str, port: int) -> bool:
-        return is_allowed(address, port)
-
     def make_curl(self) -> Any:
         curl = pycurl.Curl()
         own = {
@@ -118,7 +120,7 @@ class Transfer:
     def _open(self, _purpose: int, target: Any) -> socket.socket | int:
         address, port = target.addr[:2]
         self.addresses.append(address)
-        if not self.may_connect(address, port):
+        if not is_allowed_in(self._networks, address, port):
             self.is_refused = True
             return int(pycurl.SOCKET_BAD)
         # pycurl duplicates the socket. This one is closed at the end of the request.
@@ -143,8 +145,10 @@ class Fetch(Transfer):
     with `subject`.
     """
 
-    def __init__(self, url: str, *, subject: str = "The URL", upgrade_only: bool = False) -> None:
-        super().__init__()
+    def __init__(
+        self, url: str, networks: Networks = (), *, subject: str = "The URL", upgrade_only: bool = False
+    ) -> None:
+        super().__init__(networks)
         try:
             parts = split_ascii(url)
         except ValidationError as error:

@@ -43,7 +43,8 @@ def is_refused(host: str, port: int, *, is_admin: bool) -> bool:
     names are resolved when an event is sent."""
     address = parse_ip(host)
     addresses = [str(address)] if address else ["127.0.0.1", "::1"] if is_loopback(host) else []
-    return bool(addresses) and not any(fetch.is_allowed_to(address, port, is_admin=is_admin) for address in addresses)
+    networks = fetch.private_networks(is_admin=is_admin)
+    return bool(addresses) and not any(fetch.is_allowed_in(networks, address, port) for address in addresses)
 
 
 @dataclass
@@ -74,12 +75,8 @@ class _Transfer(fetch.Transfer):
     max_bytes = MAX_RESPONSE
 
     def __init__(self, delivery: Any, *, is_admin: bool) -> None:
-        super().__init__()
-        self._is_admin = is_admin
+        super().__init__(fetch.private_networks(is_admin=is_admin))
         self.delivery, self.curl, self._started = delivery, self.make_curl(), time.monotonic()
-
-    def may_connect(self, address: str, port: int) -> bool:
-        return fetch.is_allowed_to(address, port, is_admin=self._is_admin)
 
     def response(self, error: int | None) -> Response:
         milliseconds = int((time.monotonic() - self._started) * 1000)

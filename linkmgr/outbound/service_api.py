@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pycurl
 
 from linkmgr.errors import AppError
-from linkmgr.outbound.fetch import Fetch, is_allowed_to
+from linkmgr.outbound.fetch import Fetch, private_networks
 from linkmgr.request import pool
 
 DEADLINE = 10.0  # seconds; a page of a large installation takes longer than a front page
@@ -24,8 +24,7 @@ class ServiceRequest(Fetch):
     """A GET request, or a POST request with a form. It follows no redirects, which could take the token elsewhere."""
 
     def __init__(self, url: str, headers: dict[str, str], form: dict[str, str] | None, *, is_admin: bool) -> None:
-        super().__init__(url)
-        self._is_admin = is_admin
+        super().__init__(url, private_networks(is_admin=is_admin))
         self._headers, self._form = headers, form
 
     def send(self) -> ServiceResponse:
@@ -35,9 +34,6 @@ class ServiceRequest(Fetch):
         return ServiceResponse(
             status, bytes(self.received), (location or b"").decode("ascii", "replace"), self.retry_after
         )
-
-    def may_connect(self, address: str, port: int) -> bool:
-        return is_allowed_to(address, port, is_admin=self._is_admin)
 
     def make_curl(self) -> Any:
         curl = super().make_curl()
