@@ -154,6 +154,7 @@ def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
         ("chinese (traditional)", "zh-TW"),
         ("chinese (traditional)", "zh-Hant"),
         ("portuguese (brazil)", "pt-BR"),
+        ("portuguese (angola)", "pt-AO"),
         ("haitian creole", "ht-HT"),
         ("maori", "mi-NZ"),
         ("tagalog", "fil"),

@@ -39,13 +39,8 @@ DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_TYPES.values()) 
 
 _MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
-REGIONS = {
-    "ar": "argentina", "at": "austria", "au": "australia", "be": "belgium", "br": "brazil", "ca": "canada",
-    "ch": "switzerland", "cn": "china", "co": "colombia", "de": "germany", "es": "spain", "fr": "france",
-    "gb": "united kingdom", "hans": "simplified", "hant": "traditional", "hk": "hong kong", "ie": "ireland",
-    "in": "india", "it": "italy", "mx": "mexico", "nz": "new zealand", "pt": "portugal", "sg": "singapore",
-    "tw": "taiwan", "us": "united states", "za": "south africa",
-}  # fmt: skip
+REGIONS = {code.lower(): names[0].lower() for code, names in NAMES.items()}
+REGIONS |= {"hans": "simplified", "hant": "traditional"}
 _SCRIPTS = {"zh-cn": "hans", "zh-sg": "hans", "zh-tw": "hant", "zh-hk": "hant", "zh-mo": "hant"}
 
 
