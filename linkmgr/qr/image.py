@@ -16,6 +16,7 @@ import segno
 from PIL import Image, ImageOps
 
 from linkmgr.errors import AppError
+from linkmgr.fields.colors import parts_of
 from linkmgr.qr import pdf
 from linkmgr.request import pool
 
@@ -102,7 +103,7 @@ def _png(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
     empty_rows = [bytes(width)] * spec.margin
     rows = [*empty_rows, *(quiet_zone + row + quiet_zone for row in modules), *empty_rows]
     code = Image.frombytes("P", (width, width), b"".join(rows))
-    code.putpalette([*_rgb(spec.background), *_rgb(spec.foreground)])
+    code.putpalette([*parts_of(spec.background), *parts_of(spec.foreground)])
     if box:
         code = code.convert("RGB")  # before the resize, while the image is small
     canvas = code.resize((width * spec.scale, width * spec.scale), Image.Resampling.NEAREST)
@@ -139,7 +140,7 @@ def _pdf(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
     """Return a file with one page, the code as shapes, so that it prints sharply in any size."""
     width, module = len(modules) + 2 * spec.margin, spec.scale * _POINTS
     front, back = (
-        " ".join(f"{part / 255:.4f}" for part in _rgb(color)) for color in (spec.foreground, spec.background)
+        " ".join(f"{part / 255:.4f}" for part in parts_of(color)) for color in (spec.foreground, spec.background)
     )
     # The y axis of PDF points up.
     shapes = [f"{module} 0 0 {-module} 0 {width * module} cm", f"{back} rg 0 0 {width} {width} re f", f"{front} rg"]
@@ -166,7 +167,3 @@ def _bars(modules: list[bytearray]) -> Iterator[tuple[int, int, int]]:
             end = len(row) if end < 0 else end
             yield x, y, end - x
             x = row.find(1, end)
-
-
-def _rgb(color: str) -> list[int]:
-    return [int(part) for part in color[len("rgb(") : -1].split(",")]
