@@ -52,6 +52,8 @@ def _show(preview: Row) -> None:
     for row in preview["rows"]:
         link = row["link"]
         click.echo(f"{row['number']:>6}  {link.get('custom', ''):<20}  {row['problem'] or link.get('url', '')}")
+    for note in preview["notes"]:
+        click.echo(note)
 
 
 def _recognize(stream: IO[bytes], file: Path, source: str, mapping: str | None) -> requests.File:

@@ -8,4 +8,4 @@ from pathlib import Path
 
 _LINES = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 NAMES = {code: names.split("/") for code, _, names in (line.partition(" ") for line in _LINES)}
-LOWER_NAMES = {name.lower() for names in NAMES.values() for name in names}
+LABELS = {name.lower(): names[0] for names in NAMES.values() for name in names}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from linkmgr.fields import languages
-from linkmgr.fields.countries import LOWER_NAMES, NAMES
+from linkmgr.fields.countries import LABELS, NAMES
 from linkmgr.settings import settings
 
 UNKNOWN = "Unknown"  # the label of a visit of which the label is not known
@@ -18,7 +18,6 @@ MAX_LABEL = 100
 _CODE_LENGTH = 2  # of a country and most languages
 _SUMS = {UNKNOWN.lower(), OTHER.lower()}
 _COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
-_FIRST_NAMES = {name.lower(): names[0] for names in NAMES.values() for name in names}
 _CODES = {names[0]: code for code, names in NAMES.items()}
 
 
@@ -86,10 +85,10 @@ class Countries(AnyText):
         label = value.lower()
         if _form(value) == "code":
             return [name.lower() for name in NAMES.get("GB" if label == "uk" else value.upper(), ())]
-        return [label] if label in _SUMS | LOWER_NAMES or settings().geoip_database else []
+        return [label] if label in _SUMS | LABELS.keys() or settings().geoip_database else []
 
     def restored(self, text: str) -> str:
-        return text if text in _COUNTRIES else _FIRST_NAMES.get(text.lower(), UNKNOWN)
+        return text if text in _COUNTRIES else LABELS.get(text.lower(), UNKNOWN)
 
     def displayed(self, label: str) -> str:
         return f"{label} ({_CODES[label]})" if label in _CODES else super().displayed(label)

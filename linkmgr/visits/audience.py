@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 from linkmgr.fields import languages
-from linkmgr.fields.countries import LOWER_NAMES, NAMES
+from linkmgr.fields.countries import LABELS, NAMES
 from linkmgr.fields.unknown import did_you_mean
 from linkmgr.visits.targets import DEVICE_WORDS, REGIONS
 
@@ -20,9 +20,9 @@ _DEVICES = DEVICE_WORDS | set(_WORDS["devices"]["brands"].split())
 
 
 def country_problem(name: str) -> str | None:
-    if name.upper() in NAMES or name in LOWER_NAMES:
+    if name.upper() in NAMES or name in LABELS:
         return None
-    hint = did_you_mean(name, LOWER_NAMES, _OTHER_NAMES.get(name))
+    hint = did_you_mean(name, LABELS, _OTHER_NAMES.get(name))
     return f"is neither an English name nor an ISO code of a country, so it matches no visitor.{hint}"
 
 
