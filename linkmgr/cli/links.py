@@ -4,7 +4,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 import click
 from tqdm import tqdm
@@ -20,6 +20,7 @@ from linkmgr.repository import account, imports
 from linkmgr.repository.tables import in_batches
 from linkmgr.resources.urls import LINKS
 from linkmgr.web.export import FORMATS, encode
+from linkmgr.web.uploads import Upload
 
 group = Group("links", help="Import and export links.")
 
@@ -54,11 +55,6 @@ def _show(preview: Row) -> None:
         click.echo(f"{row['number']:>6}  {link.get('custom', ''):<20}  {row['problem'] or link.get('url', '')}")
     for note in preview["notes"]:
         click.echo(note)
-
-
-def _recognize(stream: IO[bytes], file: Path, source: str, mapping: str | None) -> requests.File:
-    columns = bodies.parse_mapping(mapping) if mapping else {}
-    return requests.recognize(stream, file.stat().st_size, file.name, None if source == "auto" else source, columns)
 
 
 def _service(source: str, address: str | None) -> requests.Service:
@@ -114,7 +110,8 @@ def import_links(
     with ExitStack() as opened:
         origin: requests.File | requests.Service | None = None
         if file is not None:
-            origin = _recognize(opened.enter_context(file.open("rb")), file, source, mapping)
+            upload = Upload(opened.enter_context(file.open("rb")), file.stat().st_size, file.name)
+            origin = bodies.recognize(upload, {"source": source, "mapping": mapping or "{}"})
         elif address is not None:
             origin = _service(source, address)
         if origin and dry_run:

@@ -37,8 +37,8 @@ class Upload(NamedTuple):
     file: IO[bytes]  # at its start
     size: int
     name: str  # as the client sent it, or empty
-    members: dict[str, str]  # of the form
-    digest: bytes  # of the whole body
+    members: dict[str, str] = {}  # of the form
+    digest: bytes = b""  # of the whole body
 
 
 class _Body(web_request.Body):
