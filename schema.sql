@@ -1,7 +1,6 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later; the extensions of the search are optional.
 -- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
--- One row.
 CREATE TABLE service (
     version      integer     NOT NULL,  -- the service refuses to serve an older one
     announced    timestamptz NOT NULL DEFAULT now(),  -- with `announced_id` the cursor of the expiry events
@@ -133,8 +132,7 @@ BEGIN
 END $$;
 CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
 
--- Return true if a key allows no more than `grantable`, which has null for no limit. Keys with `domains` or `own_only`
--- make no keys.
+-- Return true if a key allows no more than `grantable`, which has null for no limit.
 CREATE FUNCTION is_key_within(scopes text[], expires timestamptz, allowed_ips cidr[], grantable jsonb) RETURNS boolean
     LANGUAGE sql STABLE
 RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
@@ -178,12 +176,11 @@ CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double prec
     RETURNING w.count, w.until
 $$;
 
--- A process takes a due job, and deletes it when it is done.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     task     text        NOT NULL,
     argument jsonb       NOT NULL,
-    due      timestamptz NOT NULL DEFAULT now(),  -- the end of the lease of a process
+    due      timestamptz NOT NULL DEFAULT now(),  -- a process sets it to the end of its lease
     attempts integer     NOT NULL DEFAULT 0,  -- since the last success
     created  timestamptz NOT NULL DEFAULT now(),
     lost     integer     NOT NULL DEFAULT 0,  -- how often in a row it was not put back, with the present process
@@ -280,7 +277,6 @@ BEGIN
     PERFORM refuse('link_branded') FROM live_domains WHERE host = ANY (hosts);
 END $$;
 
--- Return the URLs that a link redirects to.
 CREATE FUNCTION targets_of(url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb) RETURNS text[]
     LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -406,8 +402,7 @@ CREATE TABLE links (
     CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, pixel_ids))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
--- Lists read the unique index on (user_id, id). A link of a URL alone is in no other index than this one, the primary
--- key and that of the search.
+-- A link of a URL alone is in no other index than this one, its ids, and that of the search.
 CREATE UNIQUE INDEX url_only_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE url_only;
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;  -- public lists, rotators, deletion
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion, lists of keys with `domains`
@@ -547,7 +542,6 @@ CREATE TABLE channels (
     CONSTRAINT channel_name_taken UNIQUE (user_id, name)
 );
 
--- Each row refers to one link, bio page or QR code.
 CREATE TABLE channel_items (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id    bigint NOT NULL,
@@ -793,8 +787,7 @@ CREATE TABLE account_rollups (
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
 
--- Return the parts of a period: UTC days, but quarters of an hour of those in `split`, in which a day of another zone
--- begins.
+-- The parts of a period: UTC days, but quarters of an hour of those in `split`, in which a day of another zone begins.
 CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz[])
     RETURNS TABLE (unit text, first timestamptz, stop timestamptz, without timestamptz[]) LANGUAGE sql STABLE AS $$
     SELECT 'day', since, until, split
@@ -938,7 +931,6 @@ CREATE TABLE imports (
                      WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED
 );
 
--- Imports as clients see them.
 CREATE VIEW import_records AS
 SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
        CASE WHEN state = 'running' AND part > 0
@@ -1133,7 +1125,6 @@ CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION note_event('import.finished');
 
--- For administrators with webhooks.
 CREATE FUNCTION note_user_event() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     account users := coalesce(NEW, OLD);
@@ -1230,7 +1221,6 @@ RETURN ARRAY(SELECT label
                             ('export', 'exports')) AS features (name, label)
               WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
 
--- Return the first feature that is used although it is lacking.
 CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb)
     RETURNS text LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
@@ -1412,12 +1402,12 @@ CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links 
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 -- Restricted keys: those with `domains` or `own_only`. The search path of their connections begins with the schema
--- `restricted_own`, or `restricted_domains` for keys without `own_only`. It has a view in place of each table that they
--- may use in part, so every statement, trigger and function sees and changes only the rows that the key may use, unless
--- it names `public.<table>`. A link may refer to any row of its user. The settings linkmgr.key_id and linkmgr.domains
--- ('' means all) describe the key, and `key_id` of a row is the restricted key that made it. There are two schemas
--- because an index answers a condition only without "or all". Row-level security would need a role that the service may
--- often not create, would not use the index of the search, and has no name for a whole table.
+-- `restricted_own`, or `restricted_domains` for keys without `own_only`, because an index answers a condition only
+-- without "or all". It has a view in place of each table that they may use in part, so every statement, trigger and
+-- function sees and changes only the rows that the key may use, unless it names `public.<table>`. The settings
+-- linkmgr.key_id and linkmgr.domains ('' means all) describe the key, and `key_id` of a row is the restricted key that
+-- made it. Row-level security would need a role that the service may often not create, would not use the index of the
+-- search, and has no name for a whole table.
 --
 -- Each upgrade calls this after its migrations, because views do not get the columns that are added to their tables. A
 -- migration that drops a column or changes its type drops both schemas first, and calls this at its end.
