@@ -29,21 +29,21 @@ def test_every_single_read_and_every_update_of_a_record_has_an_etag() -> None:
     assert updates == UPDATES
 
 
-@pytest.mark.parametrize("call", READS, ids=str)
-def test_a_read_with_the_current_etag_is_not_modified(stage: Stage, call: Call) -> None:
-    client, path = stage.caller(call), stage.path(call)
-    first = client.get(path)
-    etag = first.headers["ETag"]
-    for condition in (etag, f"W/{etag}", f'"other", {etag}', "*"):
-        for method in ("GET", "HEAD"):
-            again = client.call(method, path, headers={"If-None-Match": condition})
-            assert (again.status_code, again.headers["ETag"], again.data) == (304, etag, b"")
-            assert again.headers["Cache-Control"] == "no-store"
-            assert "X-Request-Id" in again.headers
-    for condition in ('"other"', f'"{version(first)}"', etag.upper().replace('"', ""), "", ","):
-        again = client.get(path, headers={"If-None-Match": condition})
-        assert (again.status_code, again.headers["ETag"], again.data) == (200, etag, first.data)
-    assert client.call("HEAD", path).headers["ETag"] == etag
+def test_a_read_with_the_current_etag_is_not_modified(stage: Stage) -> None:
+    for call in READS:
+        client, path = stage.caller(call), stage.path(call)
+        first = client.get(path)
+        etag = first.headers["ETag"]
+        for condition in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+            for method in ("GET", "HEAD"):
+                again = client.call(method, path, headers={"If-None-Match": condition})
+                assert (again.status_code, again.headers["ETag"], again.data) == (304, etag, b""), call
+                assert again.headers["Cache-Control"] == "no-store", call
+                assert "X-Request-Id" in again.headers, call
+        for condition in ('"other"', f'"{version(first)}"', etag.upper().replace('"', ""), "", ","):
+            again = client.get(path, headers={"If-None-Match": condition})
+            assert (again.status_code, again.headers["ETag"], again.data) == (200, etag, first.data), call
+        assert client.call("HEAD", path).headers["ETag"] == etag, call
 
 
 @pytest.mark.parametrize("call", UPDATES, ids=str)

@@ -9,9 +9,9 @@ from linkmgr import keys
 from linkmgr.request import scopes
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.operations import CALLS, KEYED, Call
+from tests.support.operations import CALLS, KEYED, READS, Call
 from tests.support.pages import docs
-from tests.support.worlds import Rows, World, ask, over
+from tests.support.worlds import Rows, World, ask
 
 WithScopes = Callable[[Client, list[str]], Client]
 
@@ -82,14 +82,17 @@ def test_a_key_without_the_scope_is_refused_and_changes_nothing(
     assert without_keys(dump()) == before
 
 
-@over(KEYED)
-def test_a_key_with_only_the_scope_is_allowed(app: Flask, world: World, with_scopes: WithScopes, call: Call) -> None:
-    client = with_scopes(world.clients[actor(call)], [needed(app, call)])
-    if call.path == "/api/key/default/update":
-        client = with_scopes(world.clients[actor(call)], ["*"])  # it turns on a key without limits
-    elif call.path.startswith("/api/key/") and call.method != "GET":
-        client = with_scopes(world.clients[actor(call)], ["*"])  # keys are within the limits of their maker
-    assert ask(client, call, rows_of(call, world)).status_code == 200
+@pytest.mark.parametrize(
+    "calls", [READS, *([call] for call in KEYED if call not in READS)], ids=lambda calls: str(calls[0])
+)
+def test_a_key_with_only_the_scope_is_allowed(
+    app: Flask, world: World, with_scopes: WithScopes, calls: list[Call]
+) -> None:
+    for call in calls:
+        # Keys are within the limits of their maker, and only one without limits turns on the default key.
+        is_unlimited = call.path.startswith("/api/key/") and call.method != "GET"
+        client = with_scopes(world.clients[actor(call)], ["*"] if is_unlimited else [needed(app, call)])
+        assert ask(client, call, rows_of(call, world)).status_code == 200, call
 
 
 def test_reading_keys_change_nothing(

@@ -82,3 +82,4 @@ def _calls() -> Iterator[Call]:
 
 CALLS = list(_calls())
 KEYED = [call for call in CALLS if call.operation.scope != PUBLIC]
+READS = [call for call in KEYED if call.method == "GET"]  # which can share their rows

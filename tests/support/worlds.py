@@ -88,9 +88,5 @@ def dump(raw: psycopg2.extensions.connection) -> Callable[[], Rows]:
     return read
 
 
-def over(calls: list[Call]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("call", calls, ids=str)
-
-
 def ask(client: "Client", call: Call, ids: list[int]) -> TestResponse:
     return client.call(call.method, call.path_of(ids), call.example, **call.upload)
