@@ -90,10 +90,10 @@ def _find(short: str) -> Json:
         raise AppError("short_url_unknown")
     record = _single(link)
     totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
-    row = {name: (link | totals)[name] for name in Link.shown("list")}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1
-    listed = listing("urls", Page([row] if on_page else [], 1, page["limit"], None if after else number, None))
+    links = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
+    listed = listing("urls", links, Link)
     return ok(**record | {"data": record["data"] | listed["data"]})
 
 
@@ -131,7 +131,7 @@ def index() -> Json:
         return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
     if domain:
         warn("domain was ignored: it goes with alias.")
-    return listing("urls", _list_links(sent["q"], by_clicks=sent["order"] == "click"))
+    return listing("urls", _list_links(sent["q"], by_clicks=sent["order"] == "click"), Link)
 
 
 @bp.get("/url/<id:link_id>")

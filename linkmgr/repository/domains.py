@@ -10,8 +10,7 @@ from linkmgr.repository.tables import BATCH, run_with_name
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
-        SELECT id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
-          FROM domains
+        SELECT *, version::text FROM domains
          WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
@@ -25,8 +24,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def batch(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor
-          FROM domains
+        SELECT * FROM domains
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
          LIMIT %(limit)s
@@ -39,11 +37,7 @@ def batch(user_id: int, after: int) -> list[Row]:
 
 def read(user_id: int, domain_id: int) -> Row:
     stored = row(
-        """
-        SELECT id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
-          FROM domains
-         WHERE user_id = %(user_id)s AND id = %(domain_id)s
-        """,
+        "SELECT *, version::text FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s",
         user_id=user_id,
         domain_id=domain_id,
     )
@@ -59,7 +53,7 @@ def add(user_id: int, members: Row) -> Row:
         VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
                 %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s, store_logo(%(user_id)s, %(logo)s),
                 CASE WHEN %(is_checked)s THEN now() END)
-        RETURNING id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+        RETURNING *, version::text
         """,
         **members,
         user_id=user_id,
@@ -80,7 +74,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
                logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
                                 ELSE store_logo(%(user_id)s, %(logo)s) END
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
-        RETURNING id, domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
+        RETURNING *, version::text
         """,
         **members,
         user_id=user_id,

@@ -13,24 +13,9 @@ MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
 def _listed(links: Page) -> Page:
-    links.rows[:] = [
-        {
-            "id": link["id"],
-            "alias": link["alias"],
-            "shorturl": short_url(link["host"], link["alias"]),
-            "longurl": link["longurl"],
-            "title": link["title"],
-            "description": link["description"],
-            "clicks": link["clicks"],
-            "uniqueclicks": link["uniqueclicks"],
-            "domain": link["host"] or settings().base_url,
-            "campaign": link["campaign"],
-            "channel": link["channel"],
-            "date": link["date"],
-            "imported_clicks": link["imported_clicks"],
-        }
-        for link in links.rows
-    ]
+    for link in links.rows:
+        host = link["host"]
+        link.update(shorturl=short_url(host, link["alias"]), domain=host or settings().base_url)
     return links
 
 
