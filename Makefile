@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: help dev run test test-fast clients picture fuzz faults lint check bench bench-scale
+.PHONY: help dev run test test-fast clients sdk picture fuzz faults lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 # On a terminal, pip shows its progress. Standard output is no terminal inside of $$(...).
@@ -28,8 +28,14 @@ test: $(VENV)/test  ## run all tests
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
 	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not (alone or browser or clients or services or slow)"
 
-clients: $(VENV)/clients/package.json  ## generate clients in Go, PHP and TypeScript from the OpenAPI document, and use them
+clients: $(VENV)/clients/package.json $(VENV)/clients/mcp  ## generate clients in several languages from the OpenAPI document, and use them
 	@$(VENV)/bin/python -m pytest -m clients
+
+sdk: $(VENV)/test  ## generate packages for Python and npm from the OpenAPI document, in var/sdk
+	@rm -rf var/sdk && mkdir -p var/sdk/python && cp deploy/sdk/ignore var/sdk/python/.openapi-generator-ignore
+	@$(VENV)/bin/python -m deploy.sdk.document >var/sdk/openapi.json
+	@$(VENV)/bin/openapi-generator-cli batch deploy/sdk/python.yaml deploy/sdk/typescript.yaml >var/sdk/log 2>&1 || { cat var/sdk/log; exit 1; }
+	@echo "var/sdk/python and var/sdk/typescript are packages that can be published."
 
 picture: $(VENV)/test  ## draw the first image of the README again
 	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py
@@ -67,6 +73,12 @@ $(VENV)/serve: requirements.txt
 $(VENV)/test: $(VENV)/serve tests/requirements.txt
 	@echo "Installing the packages of tests/requirements.txt into $(VENV) (once) ..."
 	@$(VENV)/bin/python $(PIP) -r tests/requirements.txt
+	@touch $@
+
+$(VENV)/clients/mcp: $(VENV)/test tests/clients/requirements.txt
+	@echo "Installing the packages of tests/clients/requirements.txt into $@ (once) ..."
+	@"$(PYTHON)" -m venv $@
+	@$@/bin/python $(PIP) -r tests/clients/requirements.txt || { rm -r $@; exit 1; }
 	@touch $@
 
 $(VENV)/clients/package.json: $(VENV)/test tests/clients/package.json

@@ -5,6 +5,7 @@ statistics, create a webhook and QR codes, get an image and a CSV, and cause an 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,10 +21,13 @@ from tests.support.document import document
 from tests.support.visited import Store, Visited
 
 CLIENTS = Path(__file__).parent / "clients"
+ROOT = CLIENTS.parents[1]
 GENERATOR = Path(sys.executable).with_name("openapi-generator-cli")
 NODE_MODULES = Path(sys.prefix, "clients", "node_modules")  # installed by `make clients`
 COMPILER = NODE_MODULES / ".bin" / "tsc"
 STRICT = "--strict", "--target", "es2022", "--module", "commonjs", "--moduleResolution", "node10", "--types", "node"
+
+MCP_PYTHON = Path(sys.prefix, "clients", "mcp", "bin", "python")  # installed by `make clients`
 
 Use = Callable[..., None]
 
@@ -51,12 +55,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def use(serve: Callable[..., str], alice: Client, store: Store) -> Use:
-    """Run a program with the URL of the service and a key, and check what it has seen."""
-    base = serve("--workers", "1", rate_limit=MANY)
+def base(serve: Callable[..., str], alice: Client, store: Store) -> str:
+    """The URL of a service in which alice has a link with three clicks."""
     seeded = alice.add("/api/url/add", {"url": "https://example.com/seeded", "custom": "seeded"})
-    now = datetime.now(UTC)
-    store([Visited(seeded, now)] * 3)
+    store([Visited(seeded, datetime.now(UTC))] * 3)
+    return serve("--workers", "1", rate_limit=MANY)
+
+
+@pytest.fixture
+def use(base: str, alice: Client) -> Use:
+    """Run a program with the URL of the service and a key, and check what it has seen."""
     csv = document()["paths"]["/api/urls/export.csv"]["get"]["responses"]["200"]["content"]["text/csv"]["example"]
 
     def check(*command: str | Path, folder: Path, **environment: str) -> None:
@@ -159,3 +167,60 @@ def test_spectral_has_no_warning_that_its_configuration_does_not_explain(folder:
         "openapi.json",
     )
     assert json.loads(run(*command, folder=folder)) == []
+
+
+@pytest.mark.clients
+def test_a_client_of_the_model_context_protocol_uses_twelve_tools(base: str, alice: Client) -> None:
+    if not MCP_PYTHON.exists():
+        pytest.skip("fastmcp is missing: make clients")
+    program = CLIENTS / "mcp_client.py"
+    assert json.loads(run(MCP_PYTHON, program, base, alice.key or "", ROOT / "deploy", folder=CLIENTS)) == {
+        "tools": 12,
+        "is_small": True,
+        "created": f"{base}/first",
+        "updated": ["First", True],
+        "clicks": 3,
+        "code": True,
+        "refused": True,
+        "left": ["seeded"],
+    }
+
+
+@pytest.fixture(scope="module")
+def sdk() -> Path:
+    run("make", "sdk", folder=ROOT)
+    return ROOT / "var" / "sdk"
+
+
+def example(package: Path, base: str, key: str) -> str:
+    """Return the code in the README of a package, for a service and a key."""
+    [code] = re.findall(r"```\w+\n(.*?)```", (package / "README.md").read_text(), re.DOTALL)
+    return str(code).replace("https://go.example.org", base).replace("your API key", key)
+
+
+def seen(output: str, base: str) -> None:
+    assert re.sub(r"\w{8}\b", "ALIAS", output, count=2).splitlines() == [
+        f"{base}/ALIAS", f"{base}/ALIAS 0", f"{base}/seeded 3", "missing There is no link with this id."
+    ]  # fmt: skip
+
+
+@pytest.mark.clients
+def test_the_package_for_python_is_installed_and_used(sdk: Path, tmp_path: Path, base: str, alice: Client) -> None:
+    run(sys.executable, "-m", "venv", "venv", folder=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", sdk / "python", folder=tmp_path)
+    seen(run(python, "-c", example(sdk / "python", base, alice.key or ""), folder=tmp_path), base)
+
+
+@pytest.mark.clients
+def test_the_package_of_npm_is_installed_and_used(sdk: Path, packages: Path, base: str, alice: Client) -> None:
+    need(node="nodejs", npm="npm")
+    folder, package = packages.parents[1], sdk / "typescript"
+    run("npm", "install", "--silent", "--no-audit", "--no-fund", folder=package)
+    run("npm", "pack", "--silent", package, folder=folder)
+    [packed] = folder.glob("linkmgr-client-*.tgz")
+    (folder / "use").mkdir()
+    run("npm", "install", "--silent", "--no-audit", "--no-fund", packed, folder=folder / "use")
+    (folder / "use" / "use.ts").write_text(example(package, base, alice.key or ""))
+    run(COMPILER, "--strict", "--target", "es2022", "--module", "commonjs", "use.ts", folder=folder / "use")
+    seen(run("node", "use.js", folder=folder / "use"), base)

@@ -79,3 +79,8 @@ def test_every_name_of_a_file_that_is_mentioned_exists() -> None:
             if not re.search(rf"^(?:def |class |{{% macro )?{name}\b", sources, re.MULTILINE):
                 missing.append(f"{name} of {file}")
     assert missing == []
+
+
+def test_the_server_for_language_models_is_tested_with_the_package_that_the_readme_names() -> None:
+    package = (ROOT / "tests/clients/requirements.txt").read_text().strip()
+    assert f"`pip install {package}`" in (ROOT / "README.md").read_text()
