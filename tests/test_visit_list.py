@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.fields.dimensions import BY_NAME
 from tests.conftest import BASE_URL, Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read
@@ -20,14 +21,14 @@ from tests.support.targets import IPHONE, Target
 from tests.support.visited import Store, Visited
 
 NOW = datetime.now(UTC).replace(microsecond=0)
-KINDS: dict[str, Callable[[Sql, int], int]] = {"url": factories.link, "qr": factories.qr}
-COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "kind", "bot"]
+ADD: dict[str, Callable[[Sql, int], int]] = {"url": factories.link, "qr": factories.qr}
+COLUMNS = ["time", *BY_NAME, "bot"]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=ADD)
 def path(request: pytest.FixtureRequest, sql: Sql, alice: Client) -> tuple[str, int]:
     """The path of a list of visits, and the id in it."""
-    tracked_id = KINDS[request.param](sql, alice.id)
+    tracked_id = ADD[request.param](sql, alice.id)
     return f"/api/{request.param}/{tracked_id}/visits", tracked_id
 
 

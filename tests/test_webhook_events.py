@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.events.records import MAX_DATA
+from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.imports import job
 from linkmgr.repository import overlay
 from linkmgr.resources.webhooks import SUBJECTS
@@ -122,9 +123,7 @@ def test_visits_are_gathered_and_carry_no_address(
     assert all(len(delivery.body) < 20_000 for delivery in receiver.received)
     [scan] = [delivery.json for delivery in receiver.received if delivery.json["type"] == "scan"]
     [visit] = scan["data"]["visits"]
-    assert visit.keys() == {
-        "id", "shorturl", "time", "country", "city", "referrer", "browser", "os", "device", "language", "kind"
-    }  # fmt: skip
+    assert visit.keys() == {"id", "shorturl", "time", *BY_NAME}
     assert visit["shorturl"] == alice.get(f"/api/qr/{code}").get_json()["details"]["link"]
 
 
