@@ -41,7 +41,7 @@ def rollup(sql: Sql, tracked_id: int) -> dict[tuple[str, str, bool], int]:
 
 def test_a_visit_is_counted_with_its_device_city_and_language(target: Target, sql: Sql) -> None:
     target.visit(agent=IPHONE, address=geoip.LIMA, Accept_Language="es-PE,es;q=0.9,en;q=0.8")
-    assert rollup(sql, target.id) == {
+    expected = {
         ("", "", False): 1,
         ("country", "Peru", False): 1,
         ("city", "Lima", False): 1,
@@ -52,6 +52,7 @@ def test_a_visit_is_counted_with_its_device_city_and_language(target: Target, sq
         ("language", "Spanish", False): 1,
         ("kind", "scan", False): 1,
     }
+    assert rollup(sql, target.id).items() >= expected.items()
     assert sql(DIFFERENCES) == []
 
 
