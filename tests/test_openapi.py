@@ -183,6 +183,8 @@ def test_an_enumeration_is_a_component_once_and_has_the_values_that_are_declared
     components = [schema for schema in schemas.values() if "enum" in schema]
     everywhere = [schema for schema in parts(document()) if "enum" in schema]
     assert len(everywhere) == len(components) == len({str(schema["enum"]) for schema in everywhere})
+    constants = [name for schema in components for name in schema.get("x-enum-varnames", ())]
+    assert len(constants) == len({name for name in constants if name.isidentifier()})  # Go has one scope for all
     for route in operations():
         for parameter in document()["paths"][route.path][route.method.lower()].get("parameters", []):
             declared = (route.operation.query | route.operation.path).get(parameter.get("name"))

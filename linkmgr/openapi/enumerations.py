@@ -30,6 +30,13 @@ def _enumerations(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]
             yield re.sub("(?:^|_)[a-z]", lambda start: start[0][-1].upper(), place), inner, inner_key
 
 
+def _constant(enumeration: str, value: str) -> str:
+    """Return the name of a value in generated code: without it, Ruby has none for `*`, and Go one for all enumerations
+    that share the value."""
+    words = re.findall("[A-Z][a-z0-9]*", enumeration) + re.findall(r"\w+", value.replace("*", "all"))
+    return "_".join(words).upper()
+
+
 def extract(document: JsonSchema) -> None:
     """Move the enumerations of parameters and bodies to the components. Equal ones have the first one's name."""
     components: dict[str, JsonSchema] = {}
@@ -39,6 +46,7 @@ def extract(document: JsonSchema) -> None:
         values = [value for value in schema["enum"] if value is not None]  # in a body, null means not sent
         name = names.setdefault(tuple(values), place)
         kept = {name: schema[name] for name in _KEPT if name in schema}
-        components.setdefault(name, {"type": "string", "enum": values, **kept})
+        constants = [_constant(name, value) for value in values]
+        components.setdefault(name, {"type": "string", "enum": values, "x-enum-varnames": constants, **kept})
         holder[key] = ref(name) | ({"description": schema["description"]} if "description" in schema else {})
     document["components"]["schemas"] |= components
