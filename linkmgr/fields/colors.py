@@ -8,6 +8,8 @@ import re
 from contextlib import suppress
 from typing import Any
 
+from PIL import ImageColor
+
 from linkmgr.errors import AppError
 
 Parts = tuple[int, ...]
@@ -27,11 +29,7 @@ _STYLE = """\
 
 
 def parts_of(color: str) -> Parts:
-    if not color.startswith("#"):
-        return tuple(map(int, color.removeprefix("rgb(").removesuffix(")").split(",")))
-    digits = color[1:]
-    digits = "".join(digit * 2 for digit in digits) if len(digits) == len("rgb") else digits
-    return tuple(bytes.fromhex(digits))
+    return ImageColor.getrgb(color)[:3]
 
 
 def _luminance(parts: Parts) -> float:
