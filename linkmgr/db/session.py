@@ -1,5 +1,6 @@
 """Session settings, type casts and lost-connection detection."""
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -35,23 +36,18 @@ STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.item
 # A pooler does not keep session settings from one transaction to the next, so each message repeats them.
 SET_LOCAL = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in SETTINGS.items())
 
+
+def _type(name: str, oids: tuple[int, ...], convert: Callable[[Any], Any]) -> Any:
+    return psycopg2.extensions.new_type(oids, name, lambda text, _: None if text is None else convert(text))
+
+
 # Casts from PostgreSQL types to the JSON values of the specification.
 _TYPES = (
-    psycopg2.extensions.new_type(
-        psycopg2.extensions.PYDATETIMETZ.values,
-        "TIMESTAMP",
-        lambda value, _: None if value is None else value[:19],  # YYYY-MM-DD HH:MM:SS, in UTC
-    ),
-    psycopg2.extensions.new_type(psycopg2.extensions.PYDATE.values, "DATE", lambda value, _: value),
-    psycopg2.extensions.new_type(
-        psycopg2.extensions.DECIMAL.values, "NUMBER", lambda value, _: None if value is None else float(value)
-    ),
-    psycopg2.extensions.new_type(
-        psycopg2.BINARY.values,
-        "BYTES",
-        lambda value, _: None if value is None else bytes.fromhex(str(value)[2:]),
-    ),
-    psycopg2.extensions.new_type((114, 3802), "JSON", lambda value, _: None if value is None else orjson.loads(value)),
+    _type("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, lambda text: text[:19]),  # UTC: YYYY-MM-DD HH:MM:SS
+    _type("DATE", psycopg2.extensions.PYDATE.values, str),
+    _type("NUMBER", psycopg2.extensions.DECIMAL.values, float),
+    _type("BYTES", psycopg2.BINARY.values, lambda text: bytes.fromhex(text[2:])),
+    _type("JSON", (114, 3802), orjson.loads),
 )
 
 
