@@ -101,12 +101,12 @@ _CLASSES: dict[str, Any] = {"bitly": _Bitly, "kutt": _Kutt, "shlink": Shlink, "y
 SERVICES = tuple(_CLASSES)
 
 
-def _none(_names: list[str]) -> Container[str]:
-    return ()
-
-
 def connect(
-    source: str, address: str, token: str, user_id: int, earlier: Callable[[list[str]], Container[str]] = _none
+    source: str,
+    address: str,
+    token: str,
+    user_id: int,
+    earlier: Callable[[list[str]], Container[str]] = lambda _names: (),
 ) -> Service:
     """Return the service at an address, which is empty for Bitly. Raise ReadError if it cannot be asked. Its requests
     are counted for the user. `earlier` returns which of some names of rows were read before."""

@@ -93,7 +93,7 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
             break
     else:
         raise ReadError("The file is empty.")
-    delimiter = delimiter or _delimiter_of(line)
+    delimiter = delimiter or max(DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
     lines = chain([line], lines)
     rows = _rows(_literal(lines) if delimiter == "\t" else lines, delimiter)
     try:
@@ -105,10 +105,6 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
     if len(cells) > MAX_COLUMNS:
         raise ReadError(f"The first line has more than {MAX_COLUMNS} columns. Leave out those that links do not need.")
     return _distinct(cells), rows
-
-
-def _delimiter_of(line: str) -> str:
-    return max(DELIMITERS, key=re.sub(r'"[^"]*"', "", line).count)
 
 
 def _distinct(cells: list[str]) -> list[str]:
