@@ -278,7 +278,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
             raise
         except Exception as error:
-            status = next((_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES), None)
+            status = next((_STATUSES[cause] for cause in type(error).__mro__ if cause in _STATUSES), None)
             if status is None:
                 self.log.exception("Error on a connection")
             elif isinstance(error, errors.ParseException):

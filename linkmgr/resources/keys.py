@@ -65,8 +65,8 @@ class Scopes(Items):
 
     def parse(self, value: Any) -> str:
         if value not in scopes.names():
-            shown = value[:50] if isinstance(value, str) and value.isprintable() else "a value"
-            raise ValidationError(f"must be from the list {', '.join(scopes.names())}; {shown} is not")
+            quoted = value[:50] if isinstance(value, str) and value.isprintable() else "a value"
+            raise ValidationError(f"must be from the list {', '.join(scopes.names())}; {quoted} is not")
         return str(value)
 
 

@@ -147,11 +147,11 @@ _KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "
 def _in_record(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
     schema: JsonSchema = field.json_shown if hasattr(field, "json_shown") else json_of(field)
-    shown = open_values({name: value for name, value in schema.items() if name in _KEPT})
-    shown["examples"] = field.metadata["examples"]
+    schema = open_values({name: value for name, value in schema.items() if name in _KEPT})
+    schema["examples"] = field.metadata["examples"]
     if field.dump_only and (description := field.metadata["description"]):
-        shown["description"] = description
-    return or_null(shown) if field.allow_none else shown
+        schema["description"] = description
+    return or_null(schema) if field.allow_none else schema
 
 
 def member(resource: type[Resource], name: str) -> JsonSchema:

@@ -33,10 +33,10 @@ def _groups() -> dict[str, list[str]]:
 
 
 def _label(pattern: str) -> str:
-    kind, _, event = pattern.partition(".")
-    noun = _NOUNS.get(kind, kind)
+    word, _, event = pattern.partition(".")
+    noun = _NOUNS.get(word, word)
     if event in ("", "*"):
-        return "All events" if kind == "*" else f"All events of {noun}s" if event else noun.capitalize()
+        return "All events" if word == "*" else f"All events of {noun}s" if event else noun.capitalize()
     return f"{noun[0].upper()}{noun[1:]} {event.replace('_', ' ')}"
 
 
