@@ -102,11 +102,11 @@ def test_a_killed_service_leaves_no_process_and_starts_again(start: Callable[...
     service = start("dev", LINKMGR_DEMO="0").started()
     key = service.key("admin")
     service.process.kill()
-    wait_until(lambda: not service.processes(), 20)
+    wait_until(lambda: not service.processes())
     second = start("dev", LINKMGR_DEMO="0").started()
     for pid in second.processes():
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not second.processes(), 20)
+    wait_until(lambda: not second.processes())
     assert start("dev", LINKMGR_DEMO="0").started().key("admin") == key
 
 
@@ -141,7 +141,7 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
             running = set(service.processes())
             return len(running & before) == len(before) - 1 and len(running) == len(before)
 
-        wait_until(replaced, 30)
+        wait_until(replaced)
     assert set(answers) == {200}
     assert service.process.poll() is None
 

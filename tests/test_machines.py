@@ -116,10 +116,10 @@ def test_the_loss_of_a_component_costs_no_request(
     ]
     wait_until(lambda: reading.get("/api/qr").status_code == 200 and readers(site.standby))
     with meanwhile(*calls) as answers:
-        wait_until(lambda: len(answers) > 20, seconds=60)
+        wait_until(lambda: len(answers) > 20)
         kill(site)
         before = len(answers)
-        wait_until(lambda: len(answers) > before + 60, seconds=60)
+        wait_until(lambda: len(answers) > before + 60)
     assert {answer.status_code for answer in answers} == {200}
     stored = sum(answer.request.method == "POST" for answer in answers)
     assert users[1].get("/api/pixels").get_json()["data"]["result"] == stored

@@ -55,7 +55,7 @@ def test_requests_that_never_end_do_not_block_others_and_end_with_408(base: str)
                 message = CATALOGUE["request_timeout"][1]
                 assert json.loads(body) == {"error": 1, "message": message, "code": "request_timeout"}
         assert idle.recv(1) == b""
-    assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 3
+    assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 6
 
 
 def test_rejected_bodies_that_never_end_do_not_block_others(base: str) -> None:

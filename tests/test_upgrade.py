@@ -62,11 +62,11 @@ def test_no_request_fails_while_the_database_is_upgraded(
             "channel": lambda: add("channel"),
         }
         with meanwhile(*[lambda name=name, call=call: (name, call()) for name, call in calls.items()]) as answers:
-            wait_until(lambda: len(answers) > 100, seconds=60)
+            wait_until(lambda: len(answers) > 100)
             migrate(notes=MIGRATION)
             upgraded = flask("database", "upgrade")
             after = len(answers)
-            wait_until(lambda: len(answers) > after + 100, seconds=60)
+            wait_until(lambda: len(answers) > after + 100)
     assert upgraded.output == f"The database has schema {VERSION + 1}, which is up to date.\n"
     done = [name for name, answer in answers if answer.status_code == 200]
     # On a slow machine a table may be locked for longer than a request waits: 503 with Retry-After.

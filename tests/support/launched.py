@@ -37,7 +37,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        wait_until(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
+        wait_until(lambda: self.last_line in self.output() or self.process.poll() is not None)
         assert self.process.poll() is None, self.output()
         return self
 

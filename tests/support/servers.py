@@ -6,15 +6,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 from flask import Flask
+
+from tests.support.targets import wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +38,12 @@ def free_port() -> int:
         return port
 
 
+def is_open(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
 @contextmanager
 def serving(
     port: int, log: Path, *options: str, application: str = "app:app", stop: str = "TERM", **settings: str
@@ -53,11 +61,18 @@ def serving(
         )
     try:
         base = f"http://127.0.0.1:{port}"
-        for _ in range(200):
-            with suppress(OSError), urllib.request.urlopen(f"{base}/healthz", timeout=5):
-                break
+
+        def is_up() -> bool:
             assert gunicorn.poll() is None, log.read_text()
-            time.sleep(0.05)
+            try:
+                urllib.request.urlopen(f"{base}/healthz", timeout=5).close()
+            except HTTPError:
+                return True  # the database is unavailable
+            except OSError:
+                return False
+            return True
+
+        wait_until(is_up)
         yield base
     finally:
         gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
@@ -123,10 +138,7 @@ def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     port = free_port()
     command = ["redis-server", "--port", str(port), "--save", "", "--dir", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
-        for _ in range(100):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            time.sleep(0.05)
+        wait_until(lambda: is_open(port))
         yield f"redis://127.0.0.1:{port}/0", server
         server.send_signal(signal.SIGCONT)
         server.terminate()
