@@ -416,6 +416,9 @@ CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
 
+CREATE FUNCTION has_text(searched text, q text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN q IS NULL OR position(lower(q) IN lower(searched)) > 0;
+
 -- Create the index of the search unless its extensions are refused: a search then reads all links of its user. Entries
 -- of new rows wait in a list, which the jobs empty.
 CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
@@ -877,11 +880,12 @@ SELECT l.*, t.clicks, t.visitors, t.top_labels,
 
 -- The ids of the links that match all filters that are not null. The domain 0 is our own host.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
-                               expired text, password text) RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
+                               expired text, password text, since timestamptz, until timestamptz)
+RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM links l
      WHERE user_id = owner
-       AND (q IS NULL OR position(lower(q) IN search_text(url, alias, title)) > 0)
+       AND (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
        AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
        AND (campaign IS NULL OR campaign_id = campaign)
        AND (channel IS NULL OR l.id IN (
@@ -889,6 +893,8 @@ CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign big
        AND (status IS NULL OR public = (status = 'public'))
        AND (expired IS NULL OR coalesce(expires <= now(), false) = (expired = 'yes'))
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
+       AND (since IS NULL OR created >= since)
+       AND (until IS NULL OR created < until)
 $$;
 
 -- The stage 'read' turns a file or service into rows of import_rows; 'store' works on them.

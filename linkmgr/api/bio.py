@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.repository import bio
 from linkmgr.resources import shapes
 from linkmgr.resources.bio import BioPage
@@ -19,10 +19,10 @@ SECTION = Section("bio", "Bio pages", _ABOUT, lambda: shapes.records_of(BioPage)
 
 
 @bp.get("/bio")
-@operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=PAGING)
+@operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=NAMED_PAGING)
 def index() -> Json:
     """List bio pages."""
-    return listing("bios", bio.index(user_id(), **paging()), BioPage)
+    return listing("bios", bio.index(user_id(), **named_paging()), BioPage)
 
 
 @bp.get("/bio/<id:bio_id>")

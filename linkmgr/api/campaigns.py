@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.repository import campaigns
 from linkmgr.resources import shapes
 from linkmgr.resources.campaigns import Campaign
@@ -28,11 +28,11 @@ _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
     "campaigns:read",
     "campaigns.list",
     shapes.listing("campaigns", Campaign),
-    query=PAGING,
+    query=NAMED_PAGING,
 )
 def index() -> Json:
     """List campaigns."""
-    return listing("campaigns", campaigns.index(user_id(), **paging()), Campaign)
+    return listing("campaigns", campaigns.index(user_id(), **named_paging()), Campaign)
 
 
 @bp.get("/campaign/<id:campaign_id>")

@@ -6,7 +6,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.base import Choice
 from linkmgr.fields.bodies import New, load
 from linkmgr.fields.member import JsonSchema
-from linkmgr.fields.query import PAGING, Parameter, paging
+from linkmgr.fields.query import NAMED_PAGING, PAGING, Parameter, named_paging, paging
 from linkmgr.repository import channels
 from linkmgr.request import scopes
 from linkmgr.resources import shapes
@@ -48,11 +48,11 @@ class Assignment(New):
     "channels:read",
     "channels.list",
     shapes.listing("channels", Channel),
-    query=PAGING,
+    query=NAMED_PAGING,
 )
 def index() -> Json:
     """List channels."""
-    return listing("channels", channels.index(user_id(), **paging()), Channel)
+    return listing("channels", channels.index(user_id(), **named_paging()), Channel)
 
 
 @bp.get("/channel/<id:channel_id>")

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
 from linkmgr.repository import domains
@@ -20,10 +20,10 @@ SECTION = Section(
 
 
 @bp.get("/domains")
-@operation("domains:read", "domains.list", shapes.listing("domains", Domain), query=PAGING)
+@operation("domains:read", "domains.list", shapes.listing("domains", Domain), query=NAMED_PAGING)
 def index() -> Json:
     """List branded domains."""
-    return listing("domains", domains.index(user_id(), **paging()), Domain)
+    return listing("domains", domains.index(user_id(), **named_paging()), Domain)
 
 
 @bp.get("/domain/<id:domain_id>")

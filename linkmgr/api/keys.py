@@ -8,7 +8,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.base import Boolean
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
 from linkmgr.resources import shapes
@@ -46,11 +46,11 @@ class DefaultKeyUpdate(New):
     "keys:read",
     "keys.list",
     shapes.listing("keys", Key, default=shapes.ref("DefaultKey")) | {"required": ["error", "data"]},
-    query=PAGING,
+    query=NAMED_PAGING,
 )
 def index() -> Json:
     """List API keys."""
-    return listing("keys", api_keys.index(user_id(), **paging()), Key) | {"default": api_keys.default(user_id())}
+    return listing("keys", api_keys.index(user_id(), **named_paging()), Key) | {"default": api_keys.default(user_id())}
 
 
 @bp.get("/key/<id:key_id>")

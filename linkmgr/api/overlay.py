@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, PAGING, named_paging, paging
 from linkmgr.repository import overlay
 from linkmgr.resources import shapes
 from linkmgr.resources.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
@@ -22,10 +22,10 @@ SECTION = Section(
 
 
 @bp.get("/overlay")
-@operation("overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=PAGING)
+@operation("overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=NAMED_PAGING)
 def index() -> Json:
     """List CTA overlays."""
-    return listing("cta", overlay.index(user_id(), **paging()), Overlay)
+    return listing("cta", overlay.index(user_id(), **named_paging()), Overlay)
 
 
 @bp.get("/overlay/<id:overlay_id>")

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.repository import pixels
 from linkmgr.resources import shapes
 from linkmgr.resources.pixels import Pixel
@@ -18,10 +18,10 @@ SECTION = Section("pixels", "Pixels", _ABOUT, lambda: shapes.records_of(Pixel))
 
 
 @bp.get("/pixels")
-@operation("pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=PAGING)
+@operation("pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=NAMED_PAGING)
 def index() -> Json:
     """List pixels."""
-    return listing("pixels", pixels.index(user_id(), **paging()), Pixel)
+    return listing("pixels", pixels.index(user_id(), **named_paging()), Pixel)
 
 
 @bp.get("/pixel/<id:pixel_id>")

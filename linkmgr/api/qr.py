@@ -5,7 +5,7 @@ from flask import Blueprint, Response
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.statements import Row
 from linkmgr.fields.qr import OBJECTS
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.outbound import fetch
 from linkmgr.qr import image as qr_image
@@ -32,10 +32,10 @@ _ERRORS = (*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unk
 
 
 @bp.get("/qr")
-@operation("qr:read", "qr.list", shapes.listing("qrs", QrCode), query=PAGING, restricted=("own_only", "domains"))
+@operation("qr:read", "qr.list", shapes.listing("qrs", QrCode), query=NAMED_PAGING, restricted=("own_only", "domains"))
 def index() -> Json:
     """List QR codes."""
-    return listing("qrs", qr.index(user_id(), **paging()))
+    return listing("qrs", qr.index(user_id(), **named_paging()))
 
 
 @bp.get("/qr/<id:qr_id>")

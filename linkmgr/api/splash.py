@@ -3,7 +3,7 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import PAGING, paging
+from linkmgr.fields.query import NAMED_PAGING, named_paging
 from linkmgr.repository import splash
 from linkmgr.resources import shapes
 from linkmgr.resources.splash import Splash
@@ -18,10 +18,10 @@ SECTION = Section("splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Sp
 
 
 @bp.get("/splash")
-@operation("splash:read", "splash.list", shapes.listing("splash", Splash), query=PAGING)
+@operation("splash:read", "splash.list", shapes.listing("splash", Splash), query=NAMED_PAGING)
 def index() -> Json:
     """List splash pages."""
-    return listing("splash", splash.index(user_id(), **paging()), Splash)
+    return listing("splash", splash.index(user_id(), **named_paging()), Splash)
 
 
 @bp.get("/splash/<id:splash_id>")

@@ -6,14 +6,14 @@ from flask import Blueprint, Response
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
+from linkmgr.fields import stats
+from linkmgr.fields.periods import parse_time
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import PAGING, SEARCH, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
-from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import link_lists, url_records, urls
 from linkmgr.request import pool, scopes
-from linkmgr.request.request import warn
 from linkmgr.resources import shapes
 from linkmgr.resources.urls import Link, change_link, create_link
 from linkmgr.web.auth import caller, user_id
@@ -30,9 +30,27 @@ QUERY = {
         default="date",
         examples=["click"],
     ),
+    "sort": Parameter(
+        "`asc` reverses the order: oldest or least clicked first, without `next` and `after`.",
+        enum=["desc", "asc"],
+        default="desc",
+    ),
     "q": SEARCH,
+    "campaign": Parameter("The links of a campaign.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
+    "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
+    "status": Parameter("The links with this status.", enum=["private", "public"]),
+    "from": Parameter(
+        "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
+    ),
+    "to": Parameter(
+        "The links that were created before this time.", parse_time, pattern=stats.TIME, examples=["2026-11-01"]
+    ),
     "alias": Parameter("The alias of one link, as with `short`.", examples=["summer"]),
-    "domain": Parameter("The branded domain of `alias`.", maxLength=MAX_URL),
+    "domain": Parameter(
+        "The links of a branded domain, or of this service. With `alias`, the domain of the one link.",
+        maxLength=MAX_URL,
+        examples=["go.example.com"],
+    ),
     "short": Parameter(
         "The short URL of one link, with either scheme or none, and for this service also without the host.",
         maxLength=MAX_URL,
@@ -97,14 +115,19 @@ def _find(short: str) -> Json:
     return ok(**record | {"data": record["data"] | listed["data"]})
 
 
-def _list_links(q: str | None, *, by_clicks: bool) -> Page:
-    page = paging()
-    if by_clicks and page["after"]:
+def _list_links(sent: Row) -> Page:
+    page, order = paging(), "click" if sent["order"] == "click" else "date"
+    if page["after"] and order == "click":
         raise invalid("after requires order=date. Use page to list links by clicks")
-    if q or by_clicks:
+    if page["after"] and sent["sort"] == "asc":
+        raise invalid("after requires sort=desc. Use page to list the oldest links first")
+    filters = dict.fromkeys(link_lists.FILTERS) | {name: sent[name] for name in ("q", "campaign", "channel", "status")}
+    filters |= {"since": sent["from"], "until": sent["to"]}
+    if sent["domain"]:
+        filters["domain"] = link_lists.domain_id(user_id(), stats.host_of("domain", sent["domain"]))
+    if (order, sent["sort"]) != ("date", "desc") or any(value is not None for value in filters.values()):
         pool.take_for(link_lists.number_of(user_id()), "search_busy")
-        return link_lists.search(user_id(), q or "", by_clicks=by_clicks, **page)
-    return link_lists.index(user_id(), **page)
+    return link_lists.listed(user_id(), filters, order=order, sort=sent["sort"], **page)
 
 
 @bp.get("/urls")
@@ -113,7 +136,7 @@ def _list_links(q: str | None, *, by_clicks: bool) -> Page:
     "links.list",
     _LIST,
     query=QUERY | PAGING,
-    errors=("address_too_long", "search_busy"),
+    errors=("address_too_long", "domain_unknown", "search_busy"),
     restricted=("own_only", "domains"),
 )
 def index() -> Json:
@@ -129,9 +152,7 @@ def index() -> Json:
     alias, domain = sent["alias"], (sent["domain"] or "").removesuffix("/")
     if alias:
         return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
-    if domain:
-        warn("domain was ignored: it goes with alias.")
-    return listing("urls", _list_links(sent["q"], by_clicks=sent["order"] == "click"), Link)
+    return listing("urls", _list_links(sent), Link)
 
 
 @bp.get("/url/<id:link_id>")
@@ -207,7 +228,7 @@ _VISITS = operation(
     "links:read",
     "links.listVisits",
     VISITS,
-    query=PARAMETERS,
+    query=stats.VISITS,
     errors=("stats_busy",),
     restricted=("own_only", "domains"),
 )

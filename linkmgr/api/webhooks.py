@@ -8,7 +8,7 @@ from linkmgr.fields.base import Integer
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import PAGING, Parameter, paging, query_choice
+from linkmgr.fields.query import NAMED_PAGING, PAGING, Parameter, named_paging, paging, query_choice
 from linkmgr.fields.times import iso
 from linkmgr.outbound.sender import new_secret
 from linkmgr.repository import outbox, webhooks
@@ -121,10 +121,10 @@ def _require_admin_for(webhook_id: int) -> None:
 
 
 @bp.get("/webhooks")
-@operation("webhooks:read", "webhooks.list", shapes.listing("webhooks", Webhook), query=PAGING)
+@operation("webhooks:read", "webhooks.list", shapes.listing("webhooks", Webhook), query=NAMED_PAGING)
 def index() -> Json:
     """List webhooks."""
-    return listing("webhooks", webhooks.index(user_id(), **paging()), Webhook)
+    return listing("webhooks", webhooks.index(user_id(), **named_paging()), Webhook)
 
 
 @bp.get("/webhook/<id:webhook_id>")

@@ -22,7 +22,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
 import psycopg2
 import psycopg2.extensions
@@ -36,6 +36,7 @@ from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
 MAX_BIGINT = 2**63 - 1
+MAX_SORTED = 20_000  # rows of a list by another order than the newest first
 
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
 VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+)\)", _SCHEMA.read_text(), re.MULTILINE)[0])
@@ -241,6 +242,13 @@ class Paging(TypedDict):
     after: int | None
 
 
+class NamedPaging(Paging):
+    """The requested page of rows with names."""
+
+    q: NotRequired[str | None]
+    order: NotRequired[str | None]
+
+
 class Page(NamedTuple):
     """One page of a list, with the total of the whole list.
 
@@ -263,19 +271,24 @@ def page(
     after: int | None = None,
     cursor: str = "id",
     matches: str = "",
+    order: str | None = None,
     **params: Any,
 ) -> Page:
     """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
     `total` is the SQL of one value, the total of the whole list; NULL is read as 0. `cursor` is the column by which the
     query is ordered; it is removed from the rows unless it is their id. `matches` is a query that is executed once for
-    both, which read its rows from `matches`.
+    both, which read its rows from `matches`. A list that can be in another `order` compares the %(most)s newest rows,
+    and has no cursor then.
 
     The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
     cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
     """
-    values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62), "after": MAX_BIGINT}
+    params, offset = {"q": None, "order": order} | params, min((number - 1) * limit, 2**62)
+    is_newest_first = order in (None, "date")
+    values = params | {"limit": limit, "offset": offset, "after": MAX_BIGINT}
     if after is not None:
         values |= {"limit": limit + 1, "after": after}
+    values["most"] = params.get("most") or (values["limit"] + offset if is_newest_first else MAX_SORTED)
     total_column = f"coalesce(({total}), 0) AS list_total"
     prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
     stored = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
@@ -285,7 +298,7 @@ def page(
     list_total = first["list_total"] if first else 0
     has_next = number * limit < list_total if after is None else len(stored) > limit
     del stored[limit:]
-    following = stored[-1][cursor] if stored and has_next else None
+    following = stored[-1][cursor] if stored and has_next and is_newest_first else None
     for row in stored:
         del row["list_total"]
         if cursor != "id":

@@ -6,7 +6,7 @@ All calculations with time zones are here, so that one time zone database decide
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -84,6 +84,13 @@ def checked(span: Range) -> Range:
 
 
 def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
+    at = parse_time(name, text, zone)
+    if at.timestamp() % QUARTER.total_seconds():
+        raise invalid(f"{name} must be a full quarter of an hour, such as 09:30")
+    return at
+
+
+def parse_time(name: str, text: str, zone: tzinfo = UTC) -> datetime:
     try:
         parsed = datetime.fromisoformat(text) if _PATTERN.fullmatch(text) else None
     except ValueError:
@@ -91,10 +98,7 @@ def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
     if parsed is None:
         example = "2026-11-21, 2026-11-21T09:30 or 2026-11-21T09:30:00Z"
         raise invalid(f"{name} must be a date or time from 2000 to 2099, such as {example}")
-    at = (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
-    if at.timestamp() % QUARTER.total_seconds():
-        raise invalid(f"{name} must be a full quarter of an hour, such as 09:30")
-    return at
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:

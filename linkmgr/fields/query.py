@@ -6,7 +6,7 @@ from typing import Any
 
 from werkzeug.exceptions import NotFound
 
-from linkmgr.db.statements import Paging
+from linkmgr.db.statements import MAX_SORTED, NamedPaging, Paging
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.problems import invalid
@@ -53,6 +53,21 @@ PAGING = {
         pattern="^[1-9][0-9]{0,18}$",
     ),
 }
+NAMED_PAGING = {
+    "q": Parameter("A part of the name, in upper or lower case."),
+    "order": Parameter(
+        f"By `date`, newest first, or the newest {MAX_SORTED:,} by `name`, without `next` and `after`.",
+        enum=["date", "name"],
+        default="date",
+    ),
+} | PAGING
+
+
+def named_paging() -> NamedPaging:
+    sent, page = values_of(NAMED_PAGING), paging()
+    if page["after"] and sent["order"] == "name":
+        raise invalid("after requires order=date. Use page to list by name")
+    return {**page, "q": sent["q"], "order": sent["order"]}
 
 
 def paging(first: int = 1) -> Paging:

@@ -23,7 +23,7 @@ MAX_ROWS = 10_000
 DEFAULT_LIMIT = 1000
 EVERYONE = "all"  # the value of `user` for all users
 _MAX_TEXT = 2000
-_TIME = f"^{DATE_OR_TIME}$"
+TIME = f"^{DATE_OR_TIME}$"
 _POSITION = r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]{1,9}"  # in a list of visits
 
 
@@ -89,13 +89,13 @@ def user(*, is_admin: bool) -> int | str | None:
         return None
     if not is_admin:
         raise AppError("administrators_only")
-    return EVERYONE if text == EVERYONE else _id("user", text, f"an id such as 17, or {EVERYONE}")
+    return EVERYONE if text == EVERYONE else row_id("user", text, f"an id such as 17, or {EVERYONE}")
 
 
 # --- values of parameters, from their names and texts
 
 
-def _id(name: str, text: str, form: str = "an id such as 17") -> int:
+def row_id(name: str, text: str, form: str = "an id such as 17") -> int:
     """Return an id. An id that no row can have becomes 0, so that it is not found."""
     if not re.fullmatch("[0-9]+", text, re.ASCII):
         raise invalid(f"{name} must be {form}")
@@ -103,13 +103,13 @@ def _id(name: str, text: str, form: str = "an id such as 17") -> int:
 
 
 def _ids(name: str, text: str) -> list[int]:
-    ids = list(dict.fromkeys(_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")))
+    ids = list(dict.fromkeys(row_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")))
     if len(ids) > MAX_IDS:
         raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
     return ids
 
 
-def _host(_name: str, text: str) -> str:
+def host_of(_name: str, text: str) -> str:
     return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
@@ -176,13 +176,13 @@ QUERY = {
         pattern="^[0-9]+(?:,[0-9]+)*$",
         examples=["17,18"],
     ),
-    "campaign": Parameter("The links of a campaign.", _id, pattern="^[0-9]+$"),
-    "channel": Parameter("The links and QR codes of a channel.", _id, pattern="^[0-9]+$"),
-    "domain": Parameter("The links of a branded domain, or of this service.", _host, examples=["go.example.com"]),
-    "from": Parameter("The start of the range, instead of `period`.", pattern=_TIME, examples=["2026-10-01"]),
+    "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$"),
+    "channel": Parameter("The links and QR codes of a channel.", row_id, pattern="^[0-9]+$"),
+    "domain": Parameter("The links of a branded domain, or of this service.", host_of, examples=["go.example.com"]),
+    "from": Parameter("The start of the range, instead of `period`.", pattern=TIME, examples=["2026-10-01"]),
     "to": Parameter(
         "The end of the range, which is not part of it. Without it, the end of the current day.",
-        pattern=_TIME,
+        pattern=TIME,
         examples=["2026-11-01"],
     ),
     "period": Parameter("A range that ends today.", type="string", enum=list(PERIODS), default=DEFAULT_PERIOD),

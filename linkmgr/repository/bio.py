@@ -4,7 +4,7 @@ from typing import Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
 from linkmgr.errors import existing
 from linkmgr.repository.tables import BATCH, run_with_name
 from linkmgr.repository.urls import with_random_alias
@@ -18,15 +18,21 @@ def _to_record(bio: Row) -> Row:
     }
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     bios = page(
         """
-        SELECT *, created AS date, version::text FROM bios
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT *, created AS date, version::text FROM bios
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'bios'",
+        """
+        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'bios')
+             ELSE (SELECT count(*) FROM bios WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
 from linkmgr.errors import existing, not_found
 from linkmgr.repository.tables import BATCH, run_with_name
 from linkmgr.settings import settings
@@ -17,16 +17,24 @@ def to_record(campaign: Row) -> Row:
     }
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     campaigns = page(
         """
-        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
-          FROM campaigns
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date,
+                       version::text
+                  FROM campaigns
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'campaigns'",
+        """
+        CASE WHEN %(q)s::text IS NULL
+             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'campaigns')
+             ELSE (SELECT count(*) FROM campaigns WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

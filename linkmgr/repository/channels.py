@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.db.statements import NamedPaging, Page, Paging, Row, page, row, rows, run, run_one
 from linkmgr.errors import existing, not_found
 from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.tables import BATCH
@@ -10,15 +10,22 @@ from linkmgr.repository.tables import BATCH
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return page(
         """
-        SELECT *, created AS date, version::text FROM channels
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT *, created AS date, version::text FROM channels
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'channels'",
+        """
+        CASE WHEN %(q)s::text IS NULL
+             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'channels')
+             ELSE (SELECT count(*) FROM channels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

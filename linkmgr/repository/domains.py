@@ -2,20 +2,26 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
 from linkmgr.errors import existing
 from linkmgr.repository.tables import BATCH, run_with_name
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return page(
         """
-        SELECT *, version::text FROM domains
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT *, version::text FROM domains
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(domain, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(domain) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'domains'",
+        """
+        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'domains')
+             ELSE (SELECT count(*) FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

@@ -6,9 +6,13 @@ A subquery, which reads only an index, selects the ids, so that OFFSET skips no 
 from typing import Any, Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, rows, run_unsynced
+from linkmgr.errors import required
 from linkmgr.fields.short_urls import short_url
+from linkmgr.fields.urls import is_own_host
 from linkmgr.settings import settings
 
+# The arguments of matching_links in schema.sql, besides the user
+FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "since", "until")
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
@@ -45,14 +49,17 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return _listed(links)
 
 
-def search(user_id: int, q: str, *, by_clicks: bool = False, **paging: Unpack[Paging]) -> Page:
-    """List the links that contain `q`, newest first or by clicks, imported ones too. An empty `q` reads all links of
-    the user.
-
-    A list by clicks has no cursor, because clicks change while a client reads it.
-    """
-    list_found = _found_by_clicks if by_clicks else _found
-    return _listed(list_found(user_id, q, **paging))
+def listed(user_id: int, filters: Row, *, order: str = "date", sort: str = "desc", **paging: Unpack[Paging]) -> Page:
+    """List the links that match all filters, by `date` or `click`, imported ones too. All but a list without them,
+    newest first, reads the index of the search or all links of the user. One that is not newest first has no cursor."""
+    sent = {name for name in FILTERS if filters[name] is not None}
+    is_newest_first = (order, sort) == ("date", "desc")
+    if is_newest_first and not sent:
+        return index(user_id, **paging)
+    if is_newest_first and sent == {"q"}:
+        return _listed(_found(user_id, filters["q"], **paging))
+    links = _listed(_filtered(user_id, filters, order=order, direction=-1 if sort == "asc" else 1, **paging))
+    return links if is_newest_first else links._replace(next=None)
 
 
 def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
@@ -74,28 +81,44 @@ def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
     )
 
 
-def _found_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
-    links = page(
+def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
+    return page(
         """
-        SELECT * FROM link_records
+        SELECT r.*
+          FROM unnest(ARRAY(
+               SELECT id FROM matches
+                WHERE id < %(after)s
+                ORDER BY CASE WHEN %(order)s = 'click'
+                              THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
+                                   + coalesce((SELECT imported_clicks FROM links l WHERE l.id = matches.id), 0)
+                              END * %(direction)s::int DESC,
+                         id * %(direction)s DESC
+                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
+          JOIN link_records r USING (id)
          WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id
-                                 LEFT JOIN totals ON tracked_id = id
-                                 LEFT JOIN (SELECT id, imported_clicks FROM links
-                                             WHERE user_id = %(user_id)s AND imported_clicks IS NOT NULL) counted
-                                     USING (id)
-                                WHERE id < %(after)s
-                                ORDER BY coalesce(clicks, 0) + coalesce(imported_clicks, 0) DESC, id DESC
-                                LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY clicks + coalesce(imported_clicks, 0) DESC, id DESC
+         ORDER BY place
         """,
-        "SELECT total FROM matches",
-        matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
+        "SELECT count(*) FROM matches",
+        matches="""
+        SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
+                                      %(expired)s, %(password)s, %(since)s, %(until)s)
+        """,
         user_id=user_id,
-        q=q,
-        **paging,
+        **filters,
+        **params,
     )
-    return links._replace(next=None)
+
+
+def domain_id(user_id: int, host: str) -> int:
+    """Return the id of a domain for the filter. Our own host is 0."""
+    if is_own_host(host):
+        return 0
+    domain = replica_row(
+        "SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(host)s",
+        user_id=user_id,
+        host=host,
+    )
+    return int(required(domain, "domain_unknown")["id"])
 
 
 def empty_pending_list() -> None:
@@ -103,37 +126,16 @@ def empty_pending_list() -> None:
     run_unsynced("SELECT gin_clean_pending_list(to_regclass('links_search'))")
 
 
-# --- lists of the console: `filters` are the arguments of matching_links in schema.sql
+# --- lists of the console
 
 
 def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
-    """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`. Filters read
-    all links of the user. An order compares the MAX_COMPARED newest links, and those with as many latest visits."""
+    """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`. An order
+    compares the MAX_COMPARED newest links, and those with as many latest visits."""
+    if not order:
+        return listed(user_id, filters, **paging)
     is_filtered = any(value is not None for value in filters.values())
-    if order:
-        return _listed(_ordered(user_id, filters, order=order, is_filtered=is_filtered, **paging))
-    if not is_filtered:
-        return index(user_id, **paging)
-    links = page(
-        """
-        SELECT * FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM matches
-                                WHERE id < %(after)s
-                                ORDER BY id DESC
-                                LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY id DESC
-        """,
-        "SELECT count(*) FROM matches",
-        matches="""
-        SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s)
-        """,
-        user_id=user_id,
-        **filters,
-        **paging,
-    )
-    return _listed(links)
+    return _listed(_ordered(user_id, filters, order=order, is_filtered=is_filtered, **paging))
 
 
 def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
@@ -186,7 +188,7 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
         """,
         matches="""
         SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s)
+                                      %(expired)s, %(password)s, %(since)s, %(until)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
@@ -200,7 +202,7 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
         """
         SELECT id
           FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
-                              %(password)s)
+                              %(password)s, %(since)s, %(until)s)
          WHERE id < %(below)s
          ORDER BY id DESC
          LIMIT %(limit)s

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.db.statements import NamedPaging, Page, Paging, Row, page, row, rows, run, run_one
 from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import BATCH
 
@@ -10,15 +10,22 @@ MAX_ANSWERS = 100_000  # per overlay
 MAX_ANSWER = 16 << 10  # bytes of one; the longest form has 9 KiB
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return page(
         """
-        SELECT *, created AS date, version::text FROM overlays
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT *, created AS date, version::text FROM overlays
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'overlays'",
+        """
+        CASE WHEN %(q)s::text IS NULL
+             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'overlays')
+             ELSE (SELECT count(*) FROM overlays WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

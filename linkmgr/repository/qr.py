@@ -6,7 +6,7 @@ from typing import Unpack
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
@@ -15,17 +15,23 @@ from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     codes = page(
         """
-        SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
-               created AS date
-          FROM qrs
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
+                       created AS date
+                  FROM qrs
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'qrs'",
+        """
+        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'qrs')
+             ELSE (SELECT count(*) FROM qrs WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

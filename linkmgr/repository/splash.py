@@ -2,20 +2,27 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_one
 from linkmgr.errors import existing
 from linkmgr.repository.tables import BATCH
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return page(
         """
-        SELECT *, created AS date, version::text FROM splash_pages
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
+        SELECT *
+          FROM (SELECT *, created AS date, version::text FROM splash_pages
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'splash_pages'",
+        """
+        CASE WHEN %(q)s::text IS NULL
+             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'splash_pages')
+             ELSE (SELECT count(*) FROM splash_pages WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
         user_id=user_id,
         **paging,
     )

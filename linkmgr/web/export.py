@@ -14,6 +14,7 @@ from flask import Response, request, stream_with_context
 
 from linkmgr.request import pool
 from linkmgr.web import csv
+from linkmgr.web.responses import ok
 
 Row = dict[str, Any]
 FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/x-ndjson"}
@@ -39,7 +40,7 @@ def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterabl
         for batch in batches:
             yield json_lines(batch)
         return
-    separator = b'{"error":0,"data":['
+    separator = orjson.dumps(ok())[:-1] + b',"data":['
     for batch in batches:
         yield separator + orjson.dumps(batch)[1:-1]
         separator = b","

@@ -60,15 +60,14 @@ def _filters() -> Filters:
 
 
 def _conditions(query: dict[str, Any]) -> Row:
-    return {name: query.get(name) for name in ("q", *_ROWS, *_FIXED)}
+    return {name: query.get(name) for name in link_lists.FILTERS}
 
 
 def _page(query: dict[str, Any]) -> Page:
-    filters, order = _conditions(query), query["order"]
-    paging: Any = {"limit": int(query["per"] or PER_PAGE), "number": page_number(), "after": None}
-    if query["q"] and not order and not any(query[name] for name in (*_ROWS, *_FIXED)):
-        return link_lists.search(g.user_id, query["q"], **paging)
-    return link_lists.matching(g.user_id, filters, order=order, **paging)
+    limit = int(query["per"] or PER_PAGE)
+    return link_lists.matching(
+        g.user_id, _conditions(query), order=query["order"], limit=limit, number=page_number(), after=None
+    )
 
 
 def _take_place() -> None:
