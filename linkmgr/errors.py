@@ -31,6 +31,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "encoding_unsupported": "415 The body has a Content-Encoding, which the service does not read. Send it as it is.",
     "too_large": "413 The body is too large. The limit is 64 KiB.",
     "bulk_too_large": "413 The body is too large. The limit is 2 MiB. Send fewer rows at once.",
+    "bulk_failed": "200 None of the {sent} elements could be carried out. Correct those in results.",
     "bulk_refused": "400 Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct "
     "or remove those in results.",
     # uploads and imports
@@ -258,8 +259,9 @@ def existing(row: T | None, what: str) -> T:
     return required(row, "missing", what=what)
 
 
-def as_json(code: str, message: str) -> dict[str, Any]:
-    return {"error": 1, "message": message, "code": code}
+def as_json(code: str, message: str, request_id: str, base_url: str) -> dict[str, Any]:
+    docs = f"{base_url}/api/docs/errors#error-{code}"
+    return {"error": 1, "message": message, "code": code, "request_id": request_id, "docs": docs}
 
 
 def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:

@@ -177,6 +177,17 @@ def test_requests_with_the_same_links_in_opposite_orders_do_not_deadlock(app: Fl
     assert set(at_once(20, both_orders, threads=4)) == {200}
 
 
+def test_a_request_whose_elements_all_fail_is_an_error_that_lists_them(alice: Client) -> None:
+    body = send(alice, {"url": "no"}, {"url": PAGE, "campaign": 2**40, "colour": 1})
+    assert (body["error"], body["code"], body["created"], body["failed"]) == (1, "bulk_failed", 0, 2)
+    assert body["message"] == "None of the 2 elements could be carried out. Correct those in results."
+    assert codes(body) == ["invalid", "campaign_unknown"]
+    assert len(body["warnings"]) == 1
+    for method, path in (("PUT", BULK), ("POST", f"{BULK}/delete")):
+        body = alice.call(method, path, {"ids": [2**40], "data": {"title": "x"}}).get_json()
+        assert (body["error"], body["code"], codes(body)) == (1, "bulk_failed", ["missing"])
+
+
 def test_an_atomic_request_stores_all_or_nothing(alice: Client, sql: Sql) -> None:
     good = [{"url": f"{PAGE}/{n}"} for n in range(3)]
     assert codes(send(alice, *good[:1], atomic=True)) == [""]

@@ -35,7 +35,9 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert status == expected
         assert headers["Content-Type"] == "application/json"
         assert headers["X-Content-Type-Options"] == "nosniff"
-        assert json.loads(body) == {"error": 1, "message": CATALOGUE[code][1], "code": code}
+        docs, request_id = f"{base}/api/docs/errors#error-{code}", headers["X-Request-Id"]
+        error = {"error": 1, "message": CATALOGUE[code][1], "code": code, "request_id": request_id, "docs": docs}
+        assert json.loads(body) == error
         assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "50")
         assert headers["X-RateLimit-Reset"].isdigit()
         check_quota(headers)

@@ -53,7 +53,7 @@ def test_requests_that_never_end_do_not_block_others_and_end_with_408(base: str)
                 assert head.startswith(b"HTTP/1.1 408 "), name
                 assert b"X-RateLimit-Remaining: 1000000\r\n" in head
                 message = CATALOGUE["request_timeout"][1]
-                assert json.loads(body) == {"error": 1, "message": message, "code": "request_timeout"}
+                assert json.loads(body).items() >= {"error": 1, "message": message, "code": "request_timeout"}.items()
         assert idle.recv(1) == b""
     assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 6
 

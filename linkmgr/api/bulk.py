@@ -13,7 +13,7 @@ from marshmallow import ValidationError
 
 from linkmgr.api import row_budget
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError, as_json, problems_of_code
+from linkmgr.errors import AppError, problems_of_code
 from linkmgr.fields.base import Boolean, Target
 from linkmgr.fields.bodies import New
 from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
@@ -107,7 +107,9 @@ def _results(done: str, **members: JsonSchema) -> JsonSchema:
     made = shapes.record(index=_INDEX, id=shapes.ID, **members)
     result = _FAILURE | {"properties": made["properties"] | _FAILURE["properties"], "required": ["index"]}
     result["examples"] = [shapes.example_of(made, {})]
-    return shapes.success(**{done: 1000, "failed": 0}, results=shapes.array_of(result))
+    answer = shapes.success(**{done: 1000, "failed": 0}, results=shapes.array_of(result))
+    example = {"examples": [shapes.example_of(answer, shapes.RECORDS)]}
+    return shapes.with_error(answer, "bulk_failed", "If all elements failed.") | example
 
 
 @bp.post("/urls/bulk")
@@ -286,9 +288,10 @@ def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) ->
     failed = [result for result in numbered if "code" in result]
     if atomic and failed:
         error = AppError("bulk_refused", failed=len(failed), sent=len(results))
-        return as_json(error.code, error.message) | {"results": failed}, error.status
-    numbers: Json = {done: len(results) - len(failed), "failed": len(failed)}
-    return ok(**numbers, results=numbered)
+        return web_request.error_body(error) | {"results": failed}, error.status
+    answer = ok() | {done: len(results) - len(failed), "failed": len(failed), "results": numbered}
+    is_failure = len(failed) == len(results)
+    return answer | web_request.error_body(AppError("bulk_failed", sent=len(results))) if is_failure else answer
 
 
 def _with_problems(failure: Row, members: Container[str]) -> Row:

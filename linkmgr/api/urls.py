@@ -58,7 +58,7 @@ QUERY = {
     ),
 }
 
-_LIST = shapes.success(
+_FOUND = shapes.success(
     data={
         "allOf": [
             shapes.ref("Page"),
@@ -68,12 +68,8 @@ _LIST = shapes.success(
     },
     id=shapes.ID | {"description": "With `short` only."},
     details=shapes.ref("Link"),
-    code=shapes.text(
-        "short_url_unknown", description="If no link has this `short`, with the `message`, and `error` 1."
-    ),
-    message="You have no link with this short URL.",
-) | {"required": ["error"]}
-_LIST["properties"]["error"] = shapes.number(0)
+)
+_LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {"required": ["error"]}
 _LIST["examples"] = [shapes.example_of(shapes.listing("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
 
 _SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from linkmgr.errors import CATALOGUE, FIELDS
+from linkmgr.errors import CATALOGUE, FIELDS, as_json
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
-from linkmgr.resources.shapes import ERRORS, FILE, array_of, example_of, record, ref, text, with_warnings
+from linkmgr.resources.shapes import ERRORS, FILE, TRACE, array_of, example_of, record, ref, text, with_warnings
 from linkmgr.web import idempotency, writes
 from linkmgr.web.operation import PUBLIC, Route
 
@@ -39,6 +39,7 @@ _OF_WRITES = (
     "idempotency_key_invalid", "idempotency_key_in_use", "idempotency_key_reused", "too_large", "other_secret",
 )  # fmt: skip
 _OF_CHANGES = ("etag_invalid", "changed_meanwhile")
+_REQUEST = "5d41402abc4b2a76"
 _PLACEHOLDERS = {  # of the messages in examples
     "problems": "name is required",
     "detail": "the API",
@@ -48,7 +49,7 @@ _PLACEHOLDERS = {  # of the messages in examples
     "failed": 1,
     "sent": 1000,
     "seconds": 2,
-    "id": "5d41402abc4b2a76",
+    "id": _REQUEST,
     "color": "rgb(118,118,118)",
     "background": "rgb(255,255,255)",
     "change": "foreground to rgb(118,118,118)",
@@ -104,7 +105,7 @@ _NAMES = {
 
 def _error_response(status: int, codes: list[str]) -> JsonSchema:
     reasons = "\n".join(f"- `{code}`: {sentence_of(code)}" for code in codes)
-    example = {"error": 1, "message": sentence_of(codes[0]), "code": codes[0]}
+    example = as_json(codes[0], sentence_of(codes[0]), _REQUEST, "https://go.example.org")
     return {
         "description": f"{HTTPStatus(status).phrase}.\n\n{reasons}",
         "headers": _headers(
@@ -181,11 +182,12 @@ def headers() -> JsonSchema:
 
 
 def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
-    codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown"}
+    codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown", "bulk_failed"}
     error = record(
         error=ref("Failure"),
         message={"type": "string", "description": "A sentence for people."},
         code={"type": "string", "x-known-values": sorted(codes_of_all), "description": "Stable, for programs."},
+        **TRACE,
     )
     problem = record(
         field=text("url", description="The member of the body, as a path such as `data.email`, or the parameter."),

@@ -16,7 +16,7 @@ from werkzeug.routing import BaseConverter, Map, MapAdapter
 from werkzeug.utils import cached_property
 
 from linkmgr.db.statements import MAX_BIGINT
-from linkmgr.errors import AppError
+from linkmgr.errors import AppError, as_json
 from linkmgr.settings import settings, this_app
 
 MAX_BODY = 64 * 1024  # bytes
@@ -274,6 +274,10 @@ def is_admin() -> bool:
         return True
     caller: Caller | None = getattr(current(), "caller", None)
     return bool(caller.admin or (caller.key and caller.key.is_admin)) if caller else bool(flask.g.get("admin"))
+
+
+def error_body(error: AppError) -> dict[str, Any]:
+    return as_json(error.code, error.message, current().id, settings().base_url)
 
 
 def set_log_user(user_id: int | None) -> None:

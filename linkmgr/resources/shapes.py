@@ -106,6 +106,19 @@ ERRORS = array_of(ref("Problem")) | {
 }
 
 
+TRACE: dict[str, JsonSchema] = {
+    "request_id": text("5d41402abc4b2a76", description="The id in the log, which is `X-Request-Id` too."),
+    "docs": own_url("api/docs/errors#error-invalid") | {"description": "The paragraph of the `code` in this reference."},
+}
+
+
+def with_error(schema: JsonSchema, code: str, about: str) -> JsonSchema:
+    """Return the schema of a success that can be an error with the status 200, as clients expect."""
+    coded = text(code, description=f"{about} `error` is 1 then, and these members are those of an error.")
+    error = {"error": number(0), "code": coded, "message": {"type": "string"}, **TRACE}
+    return schema | {"properties": schema["properties"] | error}
+
+
 def with_warnings(schema: JsonSchema) -> JsonSchema:
     return schema | {"properties": schema["properties"] | {"warnings": WARNINGS}} if "properties" in schema else schema
 

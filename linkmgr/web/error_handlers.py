@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from linkmgr.db import session
 from linkmgr.db.statements import SchemaTooOld
-from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, as_json, from_constraint
+from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields import bodies
 from linkmgr.request import request as web_request
 from linkmgr.web import error_pages, limiter, suggestions
@@ -48,7 +48,7 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     if not error_pages.prefers_html():
         stated = request.operation
         problems = error.problems(bodies.members_of(stated.body) if stated and stated.body else ())
-        body = as_json(error.code, error.message) | ({"errors": problems} if problems else {})
+        body = web_request.error_body(error) | ({"errors": problems} if problems else {})
         return body, error.status, headers
     headers["Cache-Control"] = "no-store"
     if error.code == "unknown_host":
@@ -107,7 +107,7 @@ def _bug(error: Exception) -> ResponseReturnValue:
     try:
         return _response(bug)
     except Exception:  # the page cannot be rendered
-        return as_json(bug.code, bug.message), bug.status
+        return web_request.error_body(bug), bug.status
 
 
 def handle(error: Exception) -> ResponseReturnValue:

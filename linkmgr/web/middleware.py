@@ -26,7 +26,7 @@ from linkmgr import keys
 from linkmgr.errors import CATALOGUE, HTTP_CODES, as_json
 from linkmgr.metrics import Metrics
 from linkmgr.request import request as web_request
-from linkmgr.settings import Settings, settings
+from linkmgr.settings import Settings, port, settings
 from linkmgr.web import limiter, security_headers
 
 # Our keys and tokens have 40 characters or more. A UUID has 36.
@@ -85,7 +85,8 @@ class RequestIdFormatter(logging.Formatter):
 def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
     """Return the response to a request that deploy/worker.py refuses, and its WSGI environment for the access log."""
     code, request_id = HTTP_CODES.get(status, "bad_request"), web_request.new_id()
-    body = orjson.dumps(as_json(code, CATALOGUE[code][1].format(id=request_id)))
+    base_url = (os.environ.get("LINKMGR_BASE_URL") or f"http://127.0.0.1:{port()}").rstrip("/")
+    body = orjson.dumps(as_json(code, CATALOGUE[code][1].format(id=request_id), request_id, base_url))
     headers = [
         ("Connection", "close"),
         ("Content-Type", "application/json"),

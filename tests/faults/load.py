@@ -54,7 +54,7 @@ def fault_of(kind: str, response: http.client.HTTPResponse, body: bytes) -> str:
 def _is_api_error(response: http.client.HTTPResponse, body: bytes) -> bool:
     with suppress(ValueError):
         error = json.loads(body)
-        members = set(error) == {"error", "message", "code"} and error["error"] == 1
+        members = set(error) == {"error", "message", "code", "request_id", "docs"} and error["error"] == 1
         return members and response.headers.get_content_type() == "application/json"
     return False
 

@@ -1,6 +1,7 @@
 """The world of the access matrix: rows of each sort of two users and an administrator, and all rows of the database."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,10 @@ def dump(raw: psycopg2.extensions.connection) -> Callable[[], Rows]:
             return found
 
     return read
+
+
+def without_request_id(answer: TestResponse) -> bytes:
+    return re.sub(rb'"request_id":"[0-9a-f]{16}"', b"", answer.data)
 
 
 def ask(client: "Client", call: Call, ids: list[int]) -> TestResponse:
