@@ -21,6 +21,7 @@ from linkmgr import create_app, keys
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.errors import CATALOGUE
 from linkmgr.repository import users
+from linkmgr.settings import RELEASE
 from linkmgr.web import callers, passwords
 from tests.support import document
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
@@ -129,6 +130,7 @@ def check(response: TestResponse) -> None:
         assert response.headers.get("Cache-Control") == "no-store"
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
+    assert response.headers["Linkmgr-Version"] == RELEASE
     check_quota(dict(response.headers))
     if response.status_code == 429 and '"rate_limited"' in response.text:
         assert response.headers["RateLimit"].endswith(f";r=0;t={response.headers['Retry-After']}")

@@ -15,7 +15,7 @@ from tests.support.pages import PASSWORD, contrast
 
 
 def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, public_pages: list[str]) -> None:
-    for path in (*public_pages, "/login", "/login/spent", "/api/docs"):
+    for path in (*public_pages, "/login", "/login/spent", "/api/docs", "/api/docs/changes"):
         assert has_brand(fetch(ours, path).text), path
     browser = ours.test_client()
     browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})

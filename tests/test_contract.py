@@ -142,10 +142,7 @@ def is_lenient(name: str, value: Any) -> bool:
 
 
 def test_every_route_of_the_api_is_documented_and_the_reverse(app: Flask) -> None:
-    served = {(route.method, route.path) for route in routes(app)} - {
-        ("GET", "/api/docs"),
-        ("GET", "/api/docs/{section}"),
-    }
+    served = {(route.method, route.path) for route in routes(app) if route.operation.id}
     assert served == {(route.method, route.path) for route in operations()}
 
 

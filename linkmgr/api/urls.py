@@ -1,5 +1,7 @@
 """/api/urls and /api/url"""
 
+from datetime import date
+
 import orjson
 from flask import Blueprint, Response
 
@@ -9,7 +11,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields import stats
 from linkmgr.fields.periods import parse_time
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import PAGING, SEARCH, Parameter, paging, values_of
+from linkmgr.fields.query import PAGING, SEARCH, Deprecation, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import link_lists, url_records, urls
@@ -45,7 +47,11 @@ QUERY = {
     "to": Parameter(
         "The links that were created before this time.", parse_time, pattern=stats.TIME, examples=["2026-11-01"]
     ),
-    "alias": Parameter("The alias of one link, as with `short`.", examples=["summer"]),
+    "alias": Parameter(
+        "The alias of one link, as with `short`.",
+        deprecated=Deprecation(date(2026, 11, 26), date(2027, 12, 1), "short"),
+        examples=["summer"],
+    ),
     "domain": Parameter(
         "The links of a branded domain, or of this service. With `alias`, the domain of the one link.",
         maxLength=MAX_URL,

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from linkmgr.errors import AppError
 from linkmgr.fields import label_filters
@@ -132,7 +133,7 @@ def _position(name: str, text: str) -> tuple[str, int]:
 # --- the queries
 
 
-def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: int) -> Parameter:
+def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: Any) -> Parameter:
     def parse(name: str, text: str) -> list[str]:
         names = list(dict.fromkeys(text.split(",")))
         if not set(names) <= set(choices):
@@ -140,8 +141,8 @@ def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: i
         return names
 
     items = {"type": "string", "enum": list(choices)}
-    array = {"type": "array", "items": items, "minItems": 1, "default": example[:1], "examples": [example]}
-    return Parameter(about, parse, is_list=True, **array, **bounds)
+    bounds |= {"items": items, "minItems": 1, "default": example[:1], "examples": [example]}
+    return Parameter(about, parse, is_list=True, type="array", **bounds)
 
 
 def _labels(example: str) -> Parameter:

@@ -6,6 +6,7 @@ The modules that build them are imported on the first request.
 import hashlib
 import json
 from functools import lru_cache
+from pathlib import Path
 
 import orjson
 from flask import Blueprint, Flask, Response, make_response, render_template, request
@@ -85,6 +86,14 @@ def _page(section: str) -> Response:
     response.headers["Content-Security-Policy"] = policy
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+@docs_bp.get("/docs/changes")
+@operation("public", "")
+def changes() -> str:
+    from linkmgr.openapi.docs_view import prose  # noqa: PLC0415
+
+    return render_template("changes.html", text=prose(Path(__file__).with_name("changes.md").read_text()))
 
 
 @docs_bp.get("/docs")

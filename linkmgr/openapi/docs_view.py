@@ -38,6 +38,8 @@ def prose(text: str) -> Markup:
         if block.startswith("- "):
             items = re.split(r"\n- ", block.removeprefix("- "))
             blocks.append(f"<ul>{''.join(f'<li>{_inline(item)}</li>' for item in items)}</ul>")
+        elif block.startswith("## "):
+            blocks.append(f"<h2>{_inline(block.removeprefix('## '))}</h2>")
         else:
             blocks.append(f"<p>{_inline(block)}</p>")
     return Markup("\n".join(blocks))  # noqa: S704 - _inline escapes

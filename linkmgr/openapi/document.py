@@ -66,7 +66,8 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
         is_array, value = parameter.json["type"] == "array", stated.example_query.get(name)
         separated = {"style": "form", "explode": False} if is_array else {}
         example = {"example": value.split(",") if is_array else value} if value else {}
-        yield _parameter("query", name, parameter.about, parameter.json, **separated, **example)
+        deprecated = {"deprecated": True} if parameter.deprecated else {}
+        yield _parameter("query", name, parameter.about, parameter.json, **separated, **example, **deprecated)
     if route.method in writes.METHODS:
         yield ref(idempotency.HEADER, "parameters")
     if is_conditional(route):

@@ -8,14 +8,13 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.fields.unknown import warn_unknown_parameters
 from linkmgr.repository import callers as stored_callers
 from linkmgr.request import request as web_request
 from linkmgr.request import scopes
 from linkmgr.request.request import Caller, Key
 from linkmgr.settings import this_app
 from linkmgr.web import callers, limiter, middleware
-from linkmgr.web.operation import PUBLIC, Operation
+from linkmgr.web.operation import PUBLIC, Operation, warn_of_parameters
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -45,7 +44,7 @@ def _check_request() -> ResponseReturnValue | None:
     limiter.enforce(request.caller.limit, window)
     authorize()
     if request.query_string and request.operation:
-        warn_unknown_parameters(request.operation.query)
+        warn_of_parameters(request.operation.query)
     return None
 
 

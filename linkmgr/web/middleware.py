@@ -26,7 +26,7 @@ from linkmgr import keys
 from linkmgr.errors import CATALOGUE, HTTP_CODES, as_json
 from linkmgr.metrics import Metrics
 from linkmgr.request import request as web_request
-from linkmgr.settings import Settings, port, settings
+from linkmgr.settings import RELEASE, Settings, port, settings
 from linkmgr.web import limiter, security_headers
 
 # Our keys and tokens have 40 characters or more. A UUID has 36.
@@ -35,15 +35,17 @@ _PLAIN = re.compile(f"(?!.*(?:{keys.PREFIX}|{keys.SCOPED_PREFIX}))[A-Za-z0-9._-]
 _PRIVATE = ("Cache-Control", "no-store")
 # The headers of responses that browsers would hide from scripts.
 _EXPOSED = (
-    "Content-Disposition", "ETag", "Idempotency-Replayed", "Link", "RateLimit", "RateLimit-Policy", "Retry-After",
-    "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Rows-Limit",
-    "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset", "X-Request-Id",
+    "Content-Disposition", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Linkmgr-Version", "RateLimit",
+    "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+    "X-RateLimit-Reset", "X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset",
+    "X-Request-Id",
 )  # fmt: skip
 _METHODS = ("DELETE", "GET", "POST", "PUT")
 _MAX_AGE = 7200  # seconds that browsers keep the response to a preflight; the maximum of Chromium
 
 # On every response of the API, errors included
 CORS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", ", ".join(_EXPOSED)))
+_VERSION = ("Linkmgr-Version", RELEASE)
 
 
 class RequestMiddleware:
@@ -61,6 +63,7 @@ class RequestMiddleware:
             headers += [("X-Request-Id", request_id), *self.headers]
             request = environ.get("werkzeug.request")  # that of another layer if Flask has not seen the request
             if isinstance(request, web_request.Request) and request.is_api:
+                headers.append(_VERSION)
                 if request.foreign_host is None:
                     headers += CORS
                 if "Cache-Control" not in dict(headers):
@@ -94,6 +97,7 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
         *limiter.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True),
+        _VERSION,
         *CORS,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
