@@ -28,6 +28,7 @@ CREATE TABLE plans (
     lifetime numeric NOT NULL DEFAULT 0,
     rate     integer CHECK (rate > 0),  -- requests per minute, in place of the setting RATE_LIMIT
     limits   json    NOT NULL,  -- the object of the specification, returned unchanged
+    version  bigint  NOT NULL DEFAULT random_version(),
     api      boolean GENERATED ALWAYS AS (coalesce(limits -> 'api' ->> 'enabled' = '1', false)) STORED  -- often read
 );
 
@@ -1365,6 +1366,7 @@ BEGIN
         ('webhooks', NULL, NULL, true,
          '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}'),
         ('api_keys', NULL, NULL, false, '{last_used,last_address}'),
+        ('plans', NULL, NULL, false, '{api}'),
         ('users', NULL, NULL, true, '{detailed_since}')
     LOOP
         EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW

@@ -161,5 +161,5 @@ def test_every_path_but_those_of_exports_is_text_in_the_module_of_its_word(app: 
     derived = {path for method, path in served - written if method == "get"}
     assert written <= served
     exports = {f"/{kind.stored.words.plural}/export{end}" for kind in EXPORTS for end in ("", ".csv")}
-    assert derived == exports | {"/openapi.json", "/docs", "/docs/<section>"}
+    assert derived == exports | {"/openapi.json", "/docs", "/docs/<section>", "/docs/changes"}
     assert len(served - written) == len(derived)

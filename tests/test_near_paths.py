@@ -82,7 +82,7 @@ def test_a_write_to_a_path_that_is_only_read_names_the_operation(
 
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
-    [("POST", "/api/plans", "GET"), ("GET", "/api/url/add", "POST"), ("PATCH", "/api/url/17/update", "PUT"),
+    [("POST", "/api/stats", "GET"), ("GET", "/api/url/add", "POST"), ("PATCH", "/api/url/17/update", "PUT"),
      ("DELETE", "/api/account", "GET, POST"), ("OPTIONS", "/api/urls", "GET")],
 )  # fmt: skip
 def test_other_methods_name_no_operation(admin: Client, method: str, path: str, allowed: str) -> None:

@@ -21,11 +21,10 @@ from tests.support.operations import examples
 # Error codes of pages and the command line, and those raised before an operation is selected.
 NOT_OF_OPERATIONS = {
     "headers_too_large", "request_timeout", "expectation_failed", "not_implemented", "redirect_loop", "unknown_host",
-    "metrics_token", "no_such_page", "method_not_allowed", "plan_name_taken", "image_missing",
+    "metrics_token", "no_such_page", "method_not_allowed", "image_missing",
     "campaign_missing", "answer_unplaced", "answers_full", "too_many_answers", "link_spent", "sign_in_failed",
     "too_many_sign_ins", "too_many_checks", "too_many_for_account", "password_wrong", "password_set_meanwhile",
-    "foreign_origin", "link_password_wrong", "administration_page", "own_login_link", "pages_limited", "demote_self",
-    "last_administrator", "administrator_suspended", "link_disabled",
+    "foreign_origin", "link_password_wrong", "administration_page", "own_login_link", "pages_limited", "link_disabled",
 }  # fmt: skip
 
 OPERATIONS_OF_DOCUMENT = [
@@ -61,10 +60,12 @@ def test_an_operation_describes_everything_that_a_client_needs(
     for status, response in operation["responses"].items():
         shared = response.get("$ref", "").rpartition("/")[2]
         headers = set((document()["components"]["responses"][shared] if shared else response)["headers"])
-        headers -= {"ETag", "Idempotency-Replayed", "Link"}
+        headers -= {"ETag", "Idempotency-Replayed", "Link", "Deprecation", "Sunset"}
         limits = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
         rows = {f"X-RateLimit-Rows-{name}" for name in ("Limit", "Remaining", "Reset")}
-        expected = limits | {"X-Request-Id"} | (rows if "/bulk" in path and status == "200" else set())
+        expected = (
+            limits | {"X-Request-Id", "Linkmgr-Version"} | (rows if "/bulk" in path and status == "200" else set())
+        )
         assert headers == expected | ({"Retry-After"} if status in ("429", "503") else set())
 
 

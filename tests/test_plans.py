@@ -24,7 +24,7 @@ def test_a_fresh_install_brings_three_plans_of_the_documented_shape(admin: Clien
     plans = admin.get("/api/plans").get_json()["data"]
     assert [(plan["name"], plan["free"]) for plan in plans] == [("Free", True), ("Pro", False), ("Business", False)]
     for plan in plans:
-        assert set(plan) == {"id", "name", "free", "prices", "limits"}
+        assert set(plan) == {"id", "name", "free", "rate", "prices", "limits"}
         limits = plan["limits"]
         assert set(limits) == {*NUMBERS, *COUNTED, *SWITCHED}
         assert all(isinstance(limits[name], int) for name in NUMBERS)
@@ -78,3 +78,48 @@ def test_when_a_plan_has_expired_the_record_shows_the_free_one(admin: Client, al
     subscribe(admin, "Pro", alice, type="monthly")
     sql("UPDATE users SET expires = now() WHERE id = %(id)s RETURNING 1", id=alice.id)
     assert admin.get(f"/api/user/{alice.id}").get_json()["data"]["planid"] == plan_ids(admin)["Free"]
+
+
+def test_a_plan_is_added_and_changed(admin: Client, alice: Client) -> None:
+    added = admin.post(
+        "/api/plan/add", {"name": "Team", "prices": {"yearly": 49.99}, "limits": {"links": 7}}
+    ).get_json()
+    plan, path = added["data"], f"/api/plan/{added['id']}"
+    assert (plan["free"], plan["rate"], plan["limits"]["links"], plan["limits"]["pixels"]["count"]) == (
+        False,
+        0,
+        7,
+        "0",
+    )
+    assert plan["prices"] == {"monthly": 0, "yearly": 49.99, "lifetime": 0}
+    assert admin.get(path).get_json()["data"] == plan
+    changes = {"rate": 77, "prices": {"monthly": 5}, "limits": {"geo": {"enabled": "0"}}}
+    changed = admin.put(f"{path}/update", changes).get_json()["data"]
+    assert changed == plan | {
+        "rate": 77,
+        "prices": plan["prices"] | {"monthly": 5},
+        "limits": plan["limits"] | changes["limits"],
+    }
+    assert admin.put(f"{path}/update", changed).get_json() == {
+        "error": 0, "message": "Plan has been updated successfully.", "data": changed
+    }  # fmt: skip
+    subscribe(admin, "Team", alice, type="lifetime")
+    assert alice.get("/api/account").headers["X-RateLimit-Limit"] == "77"
+    fixed = admin.put(f"{path}/update", {"free": True}).get_json()["warnings"]
+    assert fixed == ["The member 'free' cannot be changed and was ignored."]
+    free = admin.post("/api/plan/add", {"name": "Trial", "free": True, "prices": {}}).get_json()
+    assert free["data"]["prices"] is None
+    for method, url, body in (
+        ("POST", "/api/plan/add", {"name": "Other", "free": True, "prices": {"monthly": 1}}),
+        ("PUT", f"/api/plan/{free['id']}/update", {"prices": {"monthly": 1}}),
+        ("PUT", f"{path}/update", {"name": ""}),
+        ("PUT", f"{path}/update", {"limits": {"links": "7"}}),
+        ("PUT", f"{path}/update", {"limits": {"x": 1}}),
+        ("PUT", f"{path}/update", {"limits": [1]}),
+        ("PUT", f"{path}/update", {"prices": {"monthly": -1}}),
+        ("PUT", f"{path}/update", {"prices": {"monthly": True}}),
+        ("PUT", f"{path}/update", {"rate": 1.5}),
+    ):
+        assert admin.call(method, url, body).get_json()["code"] == "invalid", body
+    assert admin.put(f"{path}/update", {"name": "Pro"}).get_json()["code"] == "plan_name_taken"
+    assert admin.get(path).get_json()["data"] == changed

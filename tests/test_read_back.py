@@ -19,9 +19,10 @@ from tests.support.stage import Stage
 pytestmark = pytest.mark.slow
 
 PAGE = "https://example.com/page"
-TABLES = factories.TABLES | {"user": "users"}
+TABLES = factories.TABLES | {"user": "users", "plan": "plans"}
 # Members that are read under another name. Passwords are not read.
 RENAMED = {("url", "password"): "haspassword", ("user", "expiration"): "expires", ("user", "password"): None}
+RENAMED |= {("plan", name): None for name in ("prices", "limits")}  # a part of them is sent
 
 
 def _words() -> Iterator[str]:
@@ -39,7 +40,7 @@ class Editor:
     """The client of a resource's owner, or of an administrator for users."""
 
     def __init__(self, stage: Stage, sql: Sql, word: str) -> None:
-        self.client = stage.admin if word == "user" else stage.alice
+        self.client = stage.admin if word in ("user", "plan") else stage.alice
         self.sql, self.word = sql, word
 
     def add(self, members: Members) -> int:

@@ -90,6 +90,7 @@ LENGTHS = {
     "channel": {"name": 255, "description": 1000},
     "key": {"name": 255},
     "webhook": {"name": 255},
+    "plan": {"name": 50},
 }
 OF_A_LINK: dict[str, Wrong] = {
     "type": same(LINK_TYPE, "popup", "overlay-", "overlay-x", True, ["direct"], {}),
@@ -152,6 +153,7 @@ BY_WORD: dict[str, dict[str, Wrong]] = {
     "user": {"username": same(USERNAME, "ab", "x" * 101)},
 }  # fmt: skip
 ELSEWHERE = {
+    "plan": {"prices", "limits"},  # test_plans.py
     "domain": {"domain"},  # test_domains.py
     "qr": {"data"},  # test_qr.py
 }

@@ -4,6 +4,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -114,6 +115,34 @@ def test_an_administrator_is_appointed_and_dismissed(
     assert alices.get(ROOT).status_code == alice.get("/api/users").status_code == 403
     assert message(change(browser, alice, admin="1", current_password="wrong"), "current_password")
     assert alice.get("/api/users").status_code == 403
+
+
+def test_administrators_change_a_user_by_the_api(admin: Client, alice: Client, bob: Client) -> None:
+    path = f"/api/user/{alice.id}"
+    read = admin.get(path)
+
+    def put(code: str = "", **body: Any) -> dict[str, Any]:
+        answer = body.pop("client", admin).put(f"{path}/update", body).get_json()
+        assert answer.get("code", "") == code
+        return answer.get("data") or {}
+
+    assert "warnings" not in admin.put(f"{path}/update", read.get_json()["data"]).get_json()
+    stale = admin.put(f"{path}/update", {"admin": True}, headers={"If-Match": '"1-x"'})
+    assert stale.get_json()["code"] == "changed_meanwhile"
+    assert put(email="new@example.com", suspended="access")["suspended"] == "access"
+    assert alice.get("/api/account").get_json()["code"] == "account_suspended"
+    put("administrator_suspended", admin=True)
+    assert put(suspended="no", admin=True)["status"] == "admin"
+    assert alice.get("/api/users?email=new@").get_json()["data"][0]["admin"] is True
+    put("demote_self", client=alice, admin=False)
+    put(admin=False)
+    put("administrators_only", client=alice, admin=True)
+    for body in ({"suspended": "x"}, {"admin": "yes"}, {"email": "x"}):
+        put("invalid", **body)
+    put("email_taken", email="bob@example.com")
+    carol = {"username": "carol", "email": "carol@example.com", "password": "12345", "admin": True, "suspended": "all"}
+    made = admin.post("/api/user/add", carol).get_json()["data"]
+    assert (made["status"], made["suspended"]) == ("admin", "no")
 
 
 def test_a_link_to_a_disabled_link_still_redirects(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:

@@ -51,6 +51,8 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
         "status": "pro",
         "expires": "2098-01-01 00:00:00",
         "planid": planid,
+        "admin": False,
+        "suspended": "no",
     }
 
 

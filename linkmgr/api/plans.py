@@ -1,13 +1,22 @@
 """/api/plans and /api/plan, for administrators"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.problems import invalid
 from linkmgr.repository import plans
 from linkmgr.resources import shapes
-from linkmgr.resources.plans import Plan, Subscription
+from linkmgr.resources.plans import (
+    Plan,
+    PlanCreate,
+    PlanUpdate,
+    Subscription,
+    change_plan,
+    create_plan,
+    price_problem,
+)
 from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, ok
+from linkmgr.web.responses import Json, changed, created, ok, reading, record
 
 bp = Blueprint("plans", __name__)
 _ABOUT = """\
@@ -25,7 +34,45 @@ def index() -> Json:
 
     All plans in one response: `limit` and `page` are ignored.
     """
-    return ok(data=plans.all_plans())
+    return ok(data=[record(Plan, plan) for plan in plans.all_plans()])
+
+
+@bp.get("/plan/<id:plan_id>")
+@operation("admin", "plans.get", shapes.reading(Plan), has_etag=True)
+def read(plan_id: int) -> Response:
+    """Read a plan."""
+    return reading(Plan, plans.record(plan_id))
+
+
+@bp.post("/plan/add")
+@operation("admin", "plans.create", shapes.created(Plan), body=PlanCreate, errors=("plan_name_taken",), has_etag=True)
+def add(new: Row) -> Response:
+    """Add a plan."""
+    _refuse_prices(new, free=new["free"])
+    return created(Plan, plans.record(create_plan(new)["id"]))
+
+
+@bp.put("/plan/<id:plan_id>/update")
+@operation(
+    "admin",
+    "plans.update",
+    shapes.changed("Plan has been updated successfully.", Plan),
+    body=PlanUpdate,
+    errors=("plan_name_taken",),
+    row="plans",
+    has_etag=True,
+    changes_callers=True,
+)
+def update(changes: Row, plan_id: int) -> Response:
+    """Change a plan."""
+    _refuse_prices(changes, free=plans.record(plan_id)["free"])
+    change_plan(plan_id, changes)
+    return changed("Plan has been updated successfully.", Plan, plans.record(plan_id))
+
+
+def _refuse_prices(members: Row, *, free: bool) -> None:
+    if price_problem(members | {"free": free}):
+        raise invalid("prices must be 0 for a free plan")
 
 
 @bp.put("/plan/<id:plan_id>/user/<id:user_id>")

@@ -8,7 +8,7 @@ from linkmgr.fields.query import Parameter, values_of
 from linkmgr.repository import login, users
 from linkmgr.resources import shapes
 from linkmgr.resources.account import STATUSES
-from linkmgr.resources.users import User, register
+from linkmgr.resources.users import ManagedUser, User, register
 from linkmgr.web import auth
 from linkmgr.web import export as web_export
 from linkmgr.web.export import BUSY
@@ -61,6 +61,30 @@ def add(new: Row) -> Response:
     with transaction.in_transaction():
         user = users.read(register(new)["id"])
     return updated("User has been registered.", user.pop("version"), verb="set", data=user)
+
+
+@bp.put("/user/<id:user_id>/update")
+@operation(
+    "admin",
+    "users.update",
+    shapes.changed("User has been updated successfully.", User),
+    body=ManagedUser.updates(),
+    stored=lambda _, user_id: users.read(user_id),
+    example={"suspended": "access"},
+    errors=("email_taken", "demote_self", "last_administrator", "administrator_suspended", "other_secret"),
+    row="users",
+    has_etag=True,
+    changes_callers=True,
+)
+def update(changes: Row, user_id: int) -> Response:
+    """Change the e-mail address of a user, suspend the user, or appoint an administrator.
+
+    `PUT /api/plan/{plan_id}/user/{user_id}` changes the plan.
+    """
+    with transaction.in_transaction():
+        users.update(user_id, by=auth.user_id(), **changes)
+        user = users.read(user_id)
+    return updated("User has been updated successfully.", user.pop("version"), data=user)
 
 
 @bp.delete("/user/<id:user_id>/delete")

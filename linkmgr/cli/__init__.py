@@ -34,7 +34,8 @@ GROUPS = (
 @plans_group.command("list")
 def list_plans() -> None:
     """Print all plans, one JSON object per line."""
-    for plan in plans.all_plans():
+    for stored in plans.all_plans():
+        plan = {name: stored[name] for name in Plan.shown()}
         click.echo(json.dumps(plan))
 
 

@@ -7,17 +7,24 @@ from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run
 from linkmgr.errors import existing, not_found
 
 
-def all_plans() -> list[Row]:
+def all_plans(plan_id: int | None = None) -> list[Row]:
     return rows(
         """
-        SELECT id, name, free,
+        SELECT id, name, free, coalesce(rate, 0) AS rate,
                CASE WHEN free THEN NULL
-                    ELSE json_build_object('monthly', monthly, 'yearly', yearly, 'lifetime', lifetime) END AS prices,
-               limits
+                    ELSE json_build_object('monthly', trim_scale(monthly), 'yearly', trim_scale(yearly),
+                                           'lifetime', trim_scale(lifetime)) END AS prices,
+               limits, version::text
           FROM plans
+         WHERE %(plan_id)s::bigint IS NULL OR id = %(plan_id)s
          ORDER BY id
-        """
+        """,
+        plan_id=plan_id,
     )
+
+
+def record(plan_id: int) -> Row:
+    return existing(next(iter(all_plans(plan_id)), None), "plan")
 
 
 def with_users() -> list[Row]:

@@ -97,7 +97,8 @@ TABLES = (
     "domains",
 )
 _USER = "SELECT version::text FROM users WHERE id = %(row_id)s FOR NO KEY UPDATE"
-_STATEMENTS = {"users": _USER} | {
+_PLAN = "SELECT version::text FROM plans WHERE id = %(row_id)s FOR NO KEY UPDATE"
+_STATEMENTS = {"users": _USER, "plans": _PLAN} | {
     table: f"""
         SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE
     """  # noqa: S608 - the same for several tables

@@ -1,6 +1,6 @@
 """/api/account"""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, validates_schema
 
@@ -26,7 +26,7 @@ class AccountBody(Body):
 
 
 class Account(Resource):
-    body = AccountBody
+    body: ClassVar[type[Body]] = AccountBody
 
     id = row_id()
     email = member(

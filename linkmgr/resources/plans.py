@@ -1,17 +1,18 @@
 """/api/plans and /api/plan"""
 
-from typing import Any
+from typing import Any, ClassVar
 
-from marshmallow import RAISE, Schema, fields
+from marshmallow import RAISE, Schema, fields, post_load
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Choice, Expiration, Integer, Matching, Shown, Text
-from linkmgr.fields.bodies import New
+from linkmgr.fields.bodies import Body, New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import plans
 from linkmgr.resources.resource import Resource, row_id
 
 _COUNT = "[0-9]{1,9}"
+_MAX_PRICE = 999_999_999.99
 
 
 class _Limits(Schema):
@@ -35,7 +36,7 @@ class Feature(fields.Nested):
     def __init__(self, *, has_count: bool) -> None:
         super().__init__(_Counted if has_count else _Switched, error_messages={"null": "must not be null"})
         self.has_count = has_count
-        members: JsonSchema = {"enabled": {"type": "string", "enum": ["0", "1"]}}
+        members: JsonSchema = {"enabled": {"type": "string", "pattern": "^[01]$"}}
         members |= {"count": {"type": "string", "pattern": f"^{_COUNT}$"}} if has_count else {}
         self.json = {"type": "object", "properties": members, "required": list(members)}
 
@@ -94,6 +95,12 @@ def _price(label: str) -> Matching:
     return member(field, "", "9", label=label)
 
 
+class _Rate(Matching):
+    """A number of requests in a form. Records have an integer."""
+
+    json_shown: ClassVar[JsonSchema] = {"type": "integer", "minimum": 0}
+
+
 def _object(members: dict[str, JsonSchema]) -> JsonSchema:
     return {"type": "object", "properties": members, "required": list(members)}
 
@@ -118,9 +125,9 @@ class Plan(Resource, PlanLimits):
     yearly = _price("Price per year")
     lifetime = _price("Lifetime price")
     rate = member(
-        Matching("[0-9]{1,6}|1000000", "a number of requests, or 0 for the default", allow_empty=True, load_only=True),
+        _Rate("[0-9]{1,6}|1000000", "a number of requests, or 0 for the default", allow_empty=True),
         "",
-        "60",
+        60,
         label="API requests per minute",
     )
     prices = member(
@@ -146,13 +153,76 @@ def change_plan(plan_id: int, members: Row) -> None:
 
 
 def price_problem(members: Row) -> str:
-    has_price = any((members.get(name) or "").strip("0.") for name in PRICES)
+    has_price = any(str(members.get(name) or "").strip("0.") for name in PRICES)
     return "A free plan has no prices." if members["free"] and has_price else ""
 
 
 def _to_columns(members: Row) -> Row:
     numbers = {name: float(members[name] or 0) for name in (*PRICES, "rate") if members[name] is not None}
     return numbers | {"limits": {name: members[name] for name in LIMITS if members[name] is not None}}
+
+
+class _Price(fields.Field[float]):
+    default_error_messages = {"invalid": f"must be a number from 0 to {_MAX_PRICE}"}
+    json: ClassVar[JsonSchema] = {"type": "number", "minimum": 0, "maximum": _MAX_PRICE}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
+        if not (isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_PRICE):
+            raise self.make_error("invalid")
+        return round(value, 2)
+
+
+class PlanPrices(_Limits):
+    error_messages = {"unknown": "is not a price", "type": "must be an object"}
+
+    monthly, yearly, lifetime = _Price(), _Price(), _Price()
+
+
+class Members(fields.Field[Row]):
+    """An object with some of the members that a schema declares."""
+
+    def __init__(self, schema: type[Schema]) -> None:
+        super().__init__()
+        self._schema = schema()
+        members: dict[str, Any] = self._schema.fields
+        self.json: JsonSchema = {"type": "object", "properties": {name: members[name].json for name in members}}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Row:
+        loaded: Row = self._schema.load(value)
+        return loaded
+
+
+class _PlanBody(Body):
+    prices = member(
+        Members(PlanPrices), "Those that are missing keep their values, which are 0 at first.", {"monthly": 9}
+    )
+    rate = member(
+        Integer(0, 1_000_000), "API requests per minute. `0` means those of the setting `LINKMGR_RATE_LIMIT`.", 60
+    )
+    limits = member(
+        Members(PlanLimits),
+        "Those that are missing stay as they are. A new plan has every feature, and no limits.",
+        {"links": 1000, "pixels": {"enabled": "1", "count": "50"}},
+    )
+
+    @post_load
+    def complete(self, loaded: Row, **_: Any) -> Row:
+        """Return the members of the forms, which have no objects."""
+        unsent: Row = dict.fromkeys(("name", *PRICES, "rate", *LIMITS))
+        return {**unsent, **loaded.pop("prices", {}), **loaded.pop("limits", {}), **loaded}
+
+
+class PlanCreate(_PlanBody):
+    name = member(Text(50, required=True), "Unique.", "Team")
+    free = member(Boolean(load_default=False), "A free plan has no prices. It cannot be changed to another.", False)
+
+
+class PlanUpdate(_PlanBody):
+    is_update = True
+    unsent = (None,)
+    readable: ClassVar = {"id": True, "free": True}
+
+    name = member(Text(50), "Unique.", "Crew")
 
 
 class Subscription(New):

@@ -1,15 +1,26 @@
 """/api/users and /api/user"""
 
+from typing import Any, ClassVar
+
 from linkmgr import keys
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import Expiration, Id, Password, Shown
+from linkmgr.fields.base import Boolean, Choice, Expiration, Id, Password, Shown
+from linkmgr.fields.bodies import Body
 from linkmgr.fields.member import member
 from linkmgr.repository import users
 from linkmgr.resources.account import Account, Username
 from linkmgr.web import passwords
 
+SUSPENDED = {
+    "no": "No",
+    "access": "Yes, and the links, bio pages and campaigns go on answering",
+    "all": "Yes, and visitors see that the links, bio pages and campaigns are turned off",
+}
+
 
 class User(Account):
+    body: ClassVar[type[Body]] = Body
+
     username = member(Username(required=True), "Unique, ignoring case.", "carol", label="Name", fixed=True)
     password = member(
         Password(required=True, load_only=True), "The first password.", "correct horse", label="Password", fixed=True
@@ -25,6 +36,28 @@ class User(Account):
         fixed=True,
     )
     apikey = member(Shown({"type": "string"}), "", "linkmgr_...")
+    admin = member(Boolean(), "Manages the service, all users and plans.", False, label="Administrator", default=False)
+    suspended = member(Shown({"type": "string", "enum": list(SUSPENDED)}), "", "no")
+
+
+class ManagedUser(User):
+    """A user as administrators change it. A new one of the console without a password gets a sign-in link."""
+
+    password = member(
+        Password(load_only=True),
+        "At least 5 characters. Leave it empty to get a sign-in link for the user.",
+        "correct horse",
+        label="Password",
+        fixed=True,
+    )
+    suspended: Any = member(
+        Choice(tuple(SUSPENDED)),
+        "The API keys and browser sessions of a suspended user are refused. Webhooks and imports "
+        "that have begun go on.",
+        "access",
+        label="Suspended",
+        options=SUSPENDED,
+    )
 
 
 def register(members: Row, *, admin: bool = False) -> Row:
@@ -32,4 +65,5 @@ def register(members: Row, *, admin: bool = False) -> Row:
     hash, which no password matches, and sets one at the first sign-in with a link."""
     password, user_id = members.pop("password", None), users.next_id()
     password_hash = passwords.hashed(password) if password else ""
-    return users.add(user_id, **keys.new_key(user_id), **members, password_hash=password_hash, admin=admin)
+    members["admin"] = admin or bool(members.get("admin"))
+    return users.add(user_id, **keys.new_key(user_id), **members, password_hash=password_hash)

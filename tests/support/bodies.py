@@ -23,7 +23,7 @@ LEAST: dict[str, Members] = {
     "campaign": {"name": "Spring"},  # not required, but without it the name has the date
     "key": {"name": "All", "scopes": ["*"]},
     "webhook": {"name": "Hook", "events": ["*"]},
-    "plan": {"type": "monthly"},
+    "plan": {"name": "Team", "type": "monthly"},
     "user": {"username": "carol", "email": "carol@example.com", "password": "12345"},
 }
 

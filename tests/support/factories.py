@@ -42,6 +42,12 @@ def domain(sql: Sql, user_id: int) -> int:
     return row(sql, "domains", user_id=user_id, scheme="https", host=f"go{next(_numbers)}.example.com")
 
 
+def plan(sql: Sql) -> int:
+    """Add a plan with the limits of Pro."""
+    copied = "INSERT INTO plans (name, free, limits) SELECT %(name)s, free, limits FROM plans WHERE name = 'Pro'"
+    return int(sql(f"{copied} RETURNING id", name=f"Plan {next(_numbers)}")[0]["id"])
+
+
 def splash(sql: Sql, user_id: int) -> int:
     return row(sql, "splash_pages", user_id=user_id, name="Welcome")
 

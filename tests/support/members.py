@@ -13,7 +13,7 @@ from marshmallow import Schema, fields
 
 from linkmgr.fields import aliases, base, links
 from linkmgr.fields.qr import VcardData
-from linkmgr.resources import bio, domains, keys, qr
+from linkmgr.resources import bio, domains, keys, plans, qr
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
 
@@ -127,6 +127,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     base.Color: lambda field, _: same(
         st.sampled_from(["#124", "#14532D"] if field.name == "background" else ["#fff", "#FFee00"])
     ),
+    plans.Members: lambda _field, _: same(st.just({})),
     base.Matching: lambda _field, _: unique("name{}"),
     base.Text: lambda field, _: _text(field),
     base.Boolean: lambda _field, _: same(st.booleans()),
@@ -134,7 +135,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     base.Id: lambda _field, stage: same(st.just(stage.ids["plan"])),
 }
 LOGO_FILES = ("noise.png", "plain.png")
-_UNIQUE_NAMES = ("CampaignCreate", "CampaignUpdate", "ChannelCreate", "ChannelUpdate")
+_UNIQUE_NAMES = [f"{word}{change}" for word in ("Campaign", "Channel", "Plan") for change in ("Create", "Update")]
 
 
 def _member(name: str, field: fields.Field[Any], stage: Stage) -> Pairs:
@@ -145,6 +146,8 @@ def _member(name: str, field: fields.Field[Any], stage: Stage) -> Pairs:
         return same(st.just("vcard"))  # the form of `data` depends on it
     if name == "message" and "Overlay" in schema:
         return same(st.sampled_from(["https://example.com/a.png", "https://example.com/a.png\nChoice\r\nOther"]))
+    if name == "suspended":
+        return same(st.just("no"))  # as an administrator must be
     if name in LOGOS:
         return same(st.sampled_from(LOGO_FILES))
     pairs = next(make for kind, make in STRATEGIES.items() if isinstance(field, kind))(field, stage)

@@ -29,6 +29,7 @@ class World:
             "other": register("bob", via=app),
             "administrator": register("admin", admin=True, via=app),
         }
+        self.plan = factories.plan(sql)
         self.made: dict[tuple[str, str], int] = {}
 
     def id(self, what: str, actor: str) -> int:
@@ -49,7 +50,7 @@ class World:
             case "user":
                 return client.id
             case "plan":
-                return int(self.sql("SELECT id FROM plans WHERE name = 'Pro'")[0]["id"])
+                return self.plan
             case _:
                 return factories.ALL[what](self.sql, client.id)
 

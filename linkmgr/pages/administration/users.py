@@ -7,9 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Boolean, Choice, Password
 from linkmgr.fields.bodies import load, problems
-from linkmgr.fields.member import member
 from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
@@ -22,35 +20,9 @@ from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
 from linkmgr.resources.plans import Subscription
-from linkmgr.resources.users import User, register
+from linkmgr.resources.users import ManagedUser, register
 
-_SUSPENDED = {
-    "no": "No",
-    "access": "Yes, and the links, bio pages and campaigns go on answering",
-    "all": "Yes, and visitors see that the links, bio pages and campaigns are turned off",
-}
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
-
-
-class ManagedUser(User):
-    """A user as administrators see it. A new one without a password gets a sign-in link."""
-
-    password = member(
-        Password(load_only=True),
-        "At least 5 characters. Leave it empty to get a sign-in link for the user.",
-        "correct horse",
-        label="Password",
-        fixed=True,
-    )
-    admin = member(Boolean(), "Manages the service, all users and plans.", True, label="Administrator")
-    suspended = member(
-        Choice(tuple(_SUSPENDED)),
-        "The API keys and browser sessions of a suspended user are refused. Webhooks and imports "
-        "that have begun go on.",
-        "access",
-        label="Suspended",
-        options=_SUSPENDED,
-    )
 
 
 def _user_page(row_id: int, **values: Any) -> str:
@@ -92,9 +64,8 @@ class UserForm(FormWithDelete):
         return accounts.overview(row_id) | {"id": row_id}
 
     def add(self, _user_id: int, members: Row) -> Row:
-        admin = members.pop("admin")
         has_password = members["password"] is not None
-        row = register(members, admin=admin)
+        row = register(members)
         return row if has_password else row | {"secret": login.new_link(row["id"])}
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
