@@ -4,6 +4,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import BASE_URL, Client
+from tests.support import factories
+from tests.support.factories import Sql
 
 
 def test_a_campaign_is_returned_and_listed_with_its_urls(alice: Client) -> None:
@@ -50,3 +52,30 @@ def test_where_name_and_slug_are_taken_the_name_is_reported(alice: Client, bob: 
     assert answer.get_json()["code"] == "campaign_slug_taken"
     assert bob.post("/api/campaign/add", both).get_json()["code"] == "campaign_slug_taken"
     assert alice.put(f"/api/campaign/{spring}/update", both).status_code == 200
+
+
+def test_a_link_leaves_its_campaign_and_a_channel(alice: Client, bob: Client, sql: Sql) -> None:
+    campaign, other = (factories.campaign(sql, alice.id) for _ in range(2))
+    channels = [factories.channel(sql, alice.id) for _ in range(2)]
+    first, second = (alice.add("/api/url/add", {"url": f"https://example.com/{n}"}) for n in range(2))
+    path = f"/api/campaign/{campaign}/assign/{first}"
+
+    def state(link: int) -> tuple[Any, Any]:
+        details = alice.get(f"/api/url/{link}").get_json()["details"]
+        return details["campaign"], details["channel"]
+
+    for link in (first, second):
+        alice.put(f"/api/url/{link}/update", {"campaign": campaign, "channel": channels})
+    assert alice.delete(f"/api/campaign/{other}/assign/{first}").status_code == 200
+    for url in (f"/api/campaign/{2**40}/assign/{first}", f"/api/campaign/{campaign}/assign/{2**40}"):
+        assert alice.delete(url).get_json()["code"] == "missing"
+    assert bob.delete(path).get_json()["code"] == "missing"
+    assert state(first) == (campaign, channels)
+    for _ in range(2):
+        assert alice.delete(path).get_json()["message"] == "Link successfully removed from the campaign."
+        assert state(first) == (None, channels)
+    body = {"ids": [first, second], "data": {"campaign": ""}, "unassign_channel": channels[0]}
+    assert alice.put("/api/urls/bulk", body).get_json()["updated"] == 2
+    assert state(first) == state(second) == (None, channels[1:])
+    alice.put(f"/api/url/{second}/update", {"channel": []})
+    assert (state(first), state(second)) == ((None, channels[1:]), (None, []))

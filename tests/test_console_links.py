@@ -223,6 +223,12 @@ def test_selected_links_get_a_campaign_and_a_channel(
     assert alice.add("/api/url/add", {"url": "https://example.com/plain"}) != first
     select(console, "campaign", ids, campaign=0)
     assert ids_of(get(console, f"/console/links?campaign={campaign}")) == []
+    select(console, "unassign", ids[1:], channel=channel)
+    page = get(console, f"/console/links?channel={channel}")
+    assert ids_of(page) == [first]
+    assert "1 link removed from the channel." in page
+    question = select(console, "unassign", [], f"?channel={channel}", channel=channel, all="1").text
+    assert "Remove 1 link<bdi> from the channel" in question
 
 
 def test_campaigns_and_channels_of_others_are_refused(

@@ -79,7 +79,14 @@ def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -
         links
         | codes
         | bulk
-        | {"stats.query", "stats.queryCsv", "campaigns.assign", "channels.assign", "channels.unassign"}
+        | {
+            "stats.query",
+            "stats.queryCsv",
+            "campaigns.assign",
+            "campaigns.unassign",
+            "channels.assign",
+            "channels.unassign",
+        }
     )
     allowed = {
         limit: {call.operation.id for call in KEYED if limit in call.operation.restricted}

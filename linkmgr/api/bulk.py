@@ -14,7 +14,7 @@ from marshmallow import ValidationError
 from linkmgr.api import row_budget
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, problems_of_code
-from linkmgr.fields.base import Boolean, Target
+from linkmgr.fields.base import MAX_ID, Boolean, Integer, Target
 from linkmgr.fields.bodies import New
 from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
 from linkmgr.fields.links import hosts_of
@@ -65,6 +65,11 @@ class LinksUpdate(LinkIds):
         Body(Link.updates(), required=True),
         "The body of `PUT /api/url/{link_id}/update`, for each of the links. `custom` needs a single id.",
         {"campaign": 0, "expiry": "2030-12-31 23:59:59"},
+    )
+    unassign_channel = member(
+        Integer(1, MAX_ID, load_default=0),
+        "The id of a channel that the links leave. They stay in their other channels.",
+        17,
     )
 
 
@@ -151,7 +156,8 @@ def update_links(sent: Row) -> Answer:
     if changes.get("custom") and len(set(ids)) > 1:
         raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
-    results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **link_to_changes(changes))
+    members = link_to_changes(changes) | {"unassign_channel": sent["unassign_channel"]}
+    results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **members)
     return _respond("updated", results, atomic, Link.updates())
 
 

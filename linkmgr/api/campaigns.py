@@ -109,3 +109,19 @@ def assign(campaign_id: int, link_id: int) -> Json:
     """
     campaigns.assign(user_id(), campaign_id, link_id)
     return ok("Link successfully added to the campaign.")
+
+
+@bp.delete("/campaign/<id:campaign_id>/assign/<id:link_id>")
+@operation(
+    "campaigns:write",
+    "campaigns.unassign",
+    shapes.done("Link successfully removed from the campaign."),
+    restricted=("own_only", "domains"),
+)
+def unassign(campaign_id: int, link_id: int) -> Json:
+    """Remove a link from a campaign.
+
+    The link itself remains. Removing it again changes nothing.
+    """
+    campaigns.unassign(user_id(), campaign_id, link_id)
+    return ok("Link successfully removed from the campaign.")

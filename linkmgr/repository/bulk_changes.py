@@ -11,8 +11,10 @@ from linkmgr.repository.urls import to_params
 
 def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) -> list[Row]:
     """Write the same members to all links, as `urls.update` does, and return the result of each id in the same order:
-    `id` and `shorturl`, or `code` and `message`. With `atomic`, either all links are changed or none."""
+    `id` and `shorturl`, or `code` and `message`. They leave the channel `unassign_channel`. With `atomic`, either all
+    links are changed or none."""
     params = to_params({name: value for name, value in members.items() if name != "changed"})
+    params = {"unassign_channel": 0} | params
     params |= {"user_id": user_id, "atomic": atomic, "changed": members["changed"]}
     distinct = list(dict.fromkeys(ids))
     stored = in_halves(distinct, lambda some: _to_results(some, _update(some, params)), atomic)
@@ -39,7 +41,7 @@ def _update(ids: list[int], params: Row) -> Row:
                    unknown.code AS unknown
               FROM users,
                    unknown_reference(%(user_id)s, %(domain)s, %(campaign)s, %(splash_id)s, %(overlay_id)s, %(pixels)s,
-                                     %(channel)s) unknown
+                                     array_remove(%(channel)s::bigint[] || %(unassign_channel)s::bigint, 0)) unknown
              WHERE id = %(user_id)s),
         locked AS MATERIALIZED (
             SELECT l.*, coalesce(nullif(%(custom)s::text, ''), l.alias) AS new_alias,
@@ -134,7 +136,8 @@ def _update(ids: list[int], params: Row) -> Row:
             RETURNING link_id),
         channels_removed AS (
             DELETE FROM channel_items
-             WHERE user_id = %(user_id)s AND link_id IN (SELECT id FROM updated) AND %(channel)s::bigint[] = '{}'
+             WHERE user_id = %(user_id)s AND link_id IN (SELECT id FROM updated)
+               AND (%(channel)s::bigint[] = '{}' OR channel_id = %(unassign_channel)s)
             RETURNING link_id),
         channels_changed AS (
             SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed),
@@ -192,6 +195,10 @@ def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
 
 def add_to_channel(user_id: int, ids: list[int], channel: int) -> int:
     return _number(update_links(user_id, ids, atomic=False, changed=False, channel=[channel]))
+
+
+def remove_from_channel(user_id: int, ids: list[int], channel: int) -> int:
+    return _number(update_links(user_id, ids, atomic=False, changed=False, unassign_channel=channel))
 
 
 def _number(results: list[Row]) -> int:

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_one
 from linkmgr.errors import existing, not_found
 from linkmgr.repository.tables import BATCH, run_with_name
 from linkmgr.settings import settings
@@ -120,7 +120,7 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
 
     FOR KEY SHARE waits for a concurrent delete of the campaign, so that no reference to a deleted row is stored.
     """
-    result = run(
+    result = run_one(
         """
         WITH campaign AS (
             SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s FOR KEY SHARE),
@@ -136,21 +136,30 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
         campaign_id=campaign_id,
         link_id=link_id,
     )
-    assert result is not None
-    for noun in ("campaign", "link"):
-        if not result[noun]:
-            raise not_found(noun)
+    _require_both(result)
 
 
-def remove(user_id: int, campaign_id: int, link_id: int) -> None:
-    removed = run(
+def unassign(user_id: int, campaign_id: int, link_id: int) -> bool:
+    """Take a link out of a campaign. Return False if it was not in it."""
+    result = run_one(
         """
-        UPDATE links SET campaign_id = NULL
-         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND id = %(link_id)s
-        RETURNING id
+        WITH removed AS (
+            UPDATE links SET campaign_id = NULL
+             WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND id = %(link_id)s
+            RETURNING id)
+        SELECT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s) AS campaign,
+               EXISTS (SELECT FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s) AS link,
+               EXISTS (SELECT FROM removed) AS removed
         """,
         user_id=user_id,
         campaign_id=campaign_id,
         link_id=link_id,
     )
-    existing(removed, "link")
+    _require_both(result)
+    return bool(result["removed"])
+
+
+def _require_both(result: Row) -> None:
+    for noun in ("campaign", "link"):
+        if not result[noun]:
+            raise not_found(noun)

@@ -25,7 +25,7 @@ class Stage:
         self.alice, self.admin = alice, admin
         self.ids = {name: make(sql, alice.id) for name, make in factories.ALL.items()}
         self.ids["user"] = alice.id
-        self.ids["plan"] = int(sql("SELECT id FROM plans WHERE name = 'Pro'")[0]["id"])
+        self.ids["plan"] = factories.plan(sql)
         factories.answer(sql, alice.id)
         for target in ("link", "qr"):
             factories.visit(sql, self.ids[target])
@@ -53,7 +53,7 @@ class Stage:
         """Return the bodies of a call, with existing ids in place of those of the examples."""
         existing: dict[str, Any] = {"planid": self.ids["plan"]}
         if call.path.startswith("/api/urls/bulk"):
-            existing["ids"] = [self.ids["link"]]
+            existing |= {"ids": [self.ids["link"]], "unassign_channel": self.ids["channel"]}
         if call.path.startswith("/api/url/"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "channel": [self.ids["channel"]], "domain": self.domain}

@@ -6,6 +6,7 @@ from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Paging, Row
+from linkmgr.errors import not_found
 from linkmgr.pages import charts
 from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
@@ -51,6 +52,7 @@ bp.add_url_rule("/campaigns/<id:row_id>/delete", "campaign_delete", FORM.delete_
 
 @bp.post("/campaigns/<id:row_id>/remove/<id:link_id>")
 def campaign_remove(row_id: int, link_id: int) -> Response:
-    repository.remove(g.user_id, row_id, link_id)
+    if not repository.unassign(g.user_id, row_id, link_id):
+        raise not_found("link")
     flash("Link removed. It still works.", "success")
     return redirect(url_for("console.campaign", row_id=row_id), code=303)

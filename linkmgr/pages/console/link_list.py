@@ -150,6 +150,7 @@ CHANGES = {
     "delete": Change("Delete", "deleted", lambda user_id, ids, _: bulk_changes.delete_selected(user_id, ids)),
     "campaign": Change("Move", "moved", bulk_changes.set_campaign, "campaign"),
     "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel"),
+    "unassign": Change("Remove", "removed from the channel", bulk_changes.remove_from_channel, "channel"),
 }
 _ACTIONS = ("ask", "export", *CHANGES)
 _POSITION = ("below", "number", "done")  # fields that say how far a change of all is
