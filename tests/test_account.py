@@ -47,7 +47,8 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., 
     before = stored_password(sql, alice.id)
     answer = alice.put("/api/account/update", {"email": "new@example.org"})
     account = alice.get("/api/account").get_json()["data"]
-    assert answer.get_json() == {"error": 0, "message": "Account has been successfully updated.", "data": account}
+    message = "Account has been successfully updated."
+    assert answer.get_json() == {"error": 0, "message": message, "data": account, "record": account}
     assert account["email"] == "new@example.org"
     assert stored_password(sql, alice.id) == before
 

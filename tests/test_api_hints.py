@@ -9,7 +9,7 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.operations import KEYED
-from tests.support.worlds import World
+from tests.support.worlds import World, ask
 
 URL = "https://example.com/page"
 
@@ -34,6 +34,16 @@ def test_an_unknown_query_parameter_of_any_operation_is_named(world: World) -> N
         warning = f"The query parameter 'limt' is unknown and was ignored.{hint}"
         assert warning in answer.get_json().get("warnings", ()), call
     assert "warnings" not in world.clients["owner"].get("/api/pixels?limit=5").get_json()
+
+
+def test_every_single_record_is_in_record_too(world: World) -> None:
+    for call in KEYED:
+        if call.operation.has_etag:
+            assert "record" in call.operation.response["properties"], call
+            actor = world.clients["administrator" if call.operation.is_for_administrators else "owner"]
+            answer = ask(actor, call, world.ids(call, "owner")).get_json()
+            own = {name: answer[name] for name in answer["record"].keys() & answer.keys()}
+            assert answer["record"] == answer.get("details", answer.get("data", own)), call
 
 
 def test_a_link_is_found_by_its_alias(alice: Client, bob: Client, sql: Sql) -> None:

@@ -39,7 +39,7 @@ def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: 
     }
     message = "Campaign has been updated successfully."
     as_created = {"domain": "Summer", "campaign": "Summer"} | record
-    assert answer == {"error": 0, "message": message} | as_created | {"data": record}
+    assert answer == {"error": 0, "message": message} | as_created | {"data": record, "record": record}
 
 
 def test_where_name_and_slug_are_taken_the_name_is_reported(alice: Client, bob: Client) -> None:

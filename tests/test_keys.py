@@ -20,7 +20,7 @@ EVERYTHING = {"name": "All", "scopes": ["*"]}
 def test_a_new_key_is_shown_once_and_stored_as_a_digest(alice: Client, sql: Sql) -> None:
     answer = alice.post("/api/key/add", {"name": "Shop", "scopes": ["links:read", "links:read", "stats:read"]})
     added = answer.get_json()
-    assert set(added) == {"error", "id", "key", "data"}
+    assert set(added) == {"error", "id", "key", "data", "record"}
     assert re.fullmatch(keys.SCOPED_PATTERN, added["key"])
     assert answer.headers["Cache-Control"] == "no-store"
     stored = sql("SELECT digest, to_jsonb(k)::text AS text FROM api_keys k")[0]

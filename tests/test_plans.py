@@ -101,7 +101,7 @@ def test_a_plan_is_added_and_changed(admin: Client, alice: Client) -> None:
         "limits": plan["limits"] | changes["limits"],
     }
     assert admin.put(f"{path}/update", changed).get_json() == {
-        "error": 0, "message": "Plan has been updated successfully.", "data": changed
+        "error": 0, "message": "Plan has been updated successfully.", "data": changed, "record": changed
     }  # fmt: skip
     subscribe(admin, "Team", alice, type="lifetime")
     assert alice.get("/api/account").headers["X-RateLimit-Limit"] == "77"

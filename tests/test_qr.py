@@ -37,7 +37,7 @@ def stored(sql: Sql, qr_id: int) -> Any:
 @pytest.mark.parametrize("type_", TYPES)
 def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, type_: str) -> None:
     answer = alice.post("/api/qr/add", {"type": type_, "data": DATA[type_]}).get_json()
-    assert set(answer) == {"error", "id", "link", "data", "details"}
+    assert set(answer) == {"error", "id", "link", "data", "details", "record"}
     assert re.fullmatch(f"{BASE_URL}/qr/[0-9A-Za-z]{{{CODE_LENGTH}}}", answer["link"])
     [listed] = alice.get("/api/qr").get_json()["data"]["qrs"]
     date = listed["date"]
@@ -45,7 +45,8 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, typ
     assert len(date) == len("2026-11-20 12:00:00")
     read = alice.get(f"/api/qr/{answer['id']}").get_json()
     kept = stored(sql, answer["id"])
-    assert read == {"error": 0, "details": listed | kept | {"logo": ""}, "data": NOTHING}
+    record = listed | kept | {"logo": ""}
+    assert read == {"error": 0, "details": record, "data": NOTHING, "record": record}
     assert kept == {
         "type": type_,
         "data": STORED[type_],

@@ -62,8 +62,8 @@ def add(new: Row) -> Response:
 @operation(
     "campaigns:write",
     "campaigns.update",
-    shapes.success(
-        message="Campaign has been updated successfully.", **_MEMBERS, **_NAMES, data=shapes.ref("Campaign")
+    shapes.with_record(
+        Campaign, message="Campaign has been updated successfully.", **_MEMBERS, **_NAMES, data=shapes.ref("Campaign")
     ),
     body=Campaign.updates(),
     stored=campaigns.read,

@@ -59,7 +59,7 @@ def index() -> Json:
 @operation(
     "channels:read",
     "channels.get",
-    shapes.listing("items", "ChannelItem", details=shapes.ref("Channel")),
+    shapes.listing("items", "ChannelItem", details=shapes.ref("Channel"), record=shapes.ref("Channel")),
     query=PAGING,
     has_etag=True,
 )
@@ -74,7 +74,7 @@ def read(channel_id: int) -> Response:
 @operation(
     "channels:create",
     "channels.create",
-    shapes.success(**_MEMBERS),
+    shapes.with_record(Channel, **_MEMBERS),
     body=Channel.creates(),
     example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
     errors=("channel_name_taken",),
@@ -90,7 +90,7 @@ def add(new: Row) -> Response:
 @operation(
     "channels:write",
     "channels.update",
-    shapes.success(message="Channel has been updated successfully.", **_MEMBERS),
+    shapes.with_record(Channel, message="Channel has been updated successfully.", **_MEMBERS),
     body=Channel.updates(),
     stored=channels.read,
     example={"starred": False},

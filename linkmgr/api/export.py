@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.query import Parameter, query_choice, query_position
 from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
@@ -41,9 +40,7 @@ _FORMAT = Parameter(
     enum=list(FORMATS),
     default="json",
 )
-_AFTER = Parameter(
-    "Only rows behind this id: the last one of an interrupted export.", type="integer", minimum=0, maximum=MAX_ID
-)
+_AFTER = Parameter("Only rows behind this id: the last one of an interrupted export.", **shapes.CURSOR)
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 
 Columns = dict[str, Callable[[Json], Any]]

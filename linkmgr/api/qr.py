@@ -27,7 +27,7 @@ SECTION = Section(
     nouns={"qr": "QR code"},
 )
 
-_RECORD = {"details": shapes.ref("QrCode"), "data": shapes.ref("Statistics")}
+_RECORD = {"details": shapes.ref("QrCode"), "data": shapes.ref("Statistics"), "record": shapes.ref("QrCode")}
 _ERRORS = (*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unknown")
 
 

@@ -20,7 +20,7 @@ from linkmgr.resources import shapes
 from linkmgr.resources.urls import Link, change_link, create_link
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_statistics
+from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
 
 bp = Blueprint("urls", __name__)
 SECTION = Section("links", "Links", prose(__file__), lambda: shapes.records_of(Link))
@@ -74,12 +74,13 @@ _FOUND = shapes.success(
     },
     id=shapes.ID | {"description": "With `short` only."},
     details=shapes.ref("Link"),
+    record=shapes.ref("Link"),
 )
 _LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {"required": ["error"]}
 _LIST["examples"] = [shapes.example_of(shapes.listing("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
 
 _SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
-_RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics")}
+_RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}
 _ERRORS = (
     "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
     "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
@@ -108,7 +109,7 @@ def _find(short: str) -> Json:
     link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
-    record = _single(link)
+    record = with_record(_single(link))
     totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1

@@ -210,16 +210,20 @@ def listing(key: str, resource: type[Resource] | str, **others: Shape) -> JsonSc
     return success(data={"allOf": [ref("Page"), rows]}, **others)
 
 
+def with_record(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
+    return success(**members, record=_ref_of(resource))
+
+
 def reading(resource: type[Resource] | str) -> JsonSchema:
-    return success(data=_ref_of(resource))
+    return with_record(resource, data=_ref_of(resource))
 
 
 def changed(message: str, resource: type[Resource] | str) -> JsonSchema:
-    return success(message=text(message), data=_ref_of(resource))
+    return with_record(resource, message=text(message), data=_ref_of(resource))
 
 
 def created(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
-    return success(**({"id": ID} | members), data=_ref_of(resource))
+    return with_record(resource, **({"id": ID} | members), data=_ref_of(resource))
 
 
 def all_of(resource: type[Resource] | str) -> JsonSchema:

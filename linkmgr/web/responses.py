@@ -43,9 +43,14 @@ def _etag(version: str, body: bytes) -> str:
     return f"{version}-{blake2b(body, digest_size=8).hexdigest()}"
 
 
+def with_record(members: Json) -> Json:
+    """Return the members of a response with the record under one name, beside those that the specification has."""
+    return members | {"record": members.get("details", members.get("data", members))}
+
+
 def versioned(version: str, **members: Any) -> Response:
     """Return a single read with its ETag, or 304 if the client has this version of the response."""
-    body = orjson.dumps(ok(**members))
+    body = orjson.dumps(ok() | with_record(members))
     etag = _etag(version, body)
     condition = request.headers.get("If-None-Match")
     if condition and request.method != "POST" and parse_etags(condition).contains_weak(etag):
@@ -66,8 +71,9 @@ def updated(
     message: str | None, version: str, also: Json | None = None, *, verb: str = "changed", **members: Any
 ) -> Response:
     """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
+    members = with_record(members)
     if web_request.current().fixed:
-        warn_fixed((also or {}) | (members.get("details") or members.get("data") or members), verb)
+        warn_fixed((also or {}) | members["record"], verb)
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
     response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
