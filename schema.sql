@@ -988,13 +988,15 @@ CREATE TABLE webhooks (
 );
 DROP TABLE resources;
 
--- Events, noted in the transaction of the change and moved to `events`, when a row without `data` is read.
+-- Events, noted in the transaction of the change and moved to `events`, when a row without `data` is read. `data` of an
+-- update has the previous values. `actor` is null for the owner's default key.
 CREATE TABLE outbox (
     id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id   bigint      NOT NULL,
     type      text        NOT NULL,
     object_id bigint,
     data      jsonb,
+    actor     jsonb       DEFAULT nullif(current_setting('linkmgr.actor', true), '')::jsonb,
     created   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX ON outbox (user_id, id);
@@ -1016,6 +1018,7 @@ CREATE TABLE events (
     user_id  bigint      NOT NULL,
     type     text        NOT NULL,
     data     jsonb       NOT NULL,
+    extra    jsonb       NOT NULL DEFAULT '{}',  -- members beside `data`
     created  timestamptz NOT NULL,
     position bigint      NOT NULL DEFAULT 0,
     bytes    bigint      NOT NULL DEFAULT 0
@@ -1066,8 +1069,15 @@ BEGIN
          WHERE has_webhooks(user_id)
          ORDER BY id;
     ELSE
-        INSERT INTO outbox (user_id, type, object_id)
-        SELECT n.user_id, TG_ARGV[0] || '.updated', n.id
+        INSERT INTO outbox (user_id, type, object_id, data)
+        SELECT n.user_id, TG_ARGV[0] || '.updated', n.id,
+               CASE WHEN before ? 'domain_id'
+                    THEN jsonb_build_object('domain', (SELECT domain FROM domains
+                                                        WHERE id = (before ->> 'domain_id')::bigint))
+                    ELSE '{}' END
+               || (SELECT coalesce(jsonb_object_agg(key, value), '{}')
+                     FROM jsonb_each(before - '{version,password_hash}'::text[])
+                    WHERE value <> after -> key AND octet_length(value::text) < 4000)
           FROM updated n
           JOIN deleted o USING (id),
                LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) objects

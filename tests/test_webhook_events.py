@@ -18,6 +18,7 @@ from tests.support.archives import zipped
 from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.imported import Import, sale, shlink, yourls
+from tests.support.pages import signed_in
 from tests.support.receivers import Deliver, Receiver, deliveries, events, subscribe
 from tests.support.visited import Store, Visited
 
@@ -33,6 +34,7 @@ def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Del
     subscribe(alice, "", f"{kind}.*")
     row_id = alice.add(f"/api/{word}/add", LEAST[word])
     path = f"/api/{word}/{row_id}"
+    before = alice.get(path).get_json()["record"]
     deliver()
     assert alice.put(f"{path}/update", CHANGES.get(kind, {"name": "New"})).status_code == 200
     answer = alice.get(path).get_json()
@@ -43,8 +45,47 @@ def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Del
     types = [event["type"] for event in (created, changed, deleted)]
     assert types == [f"{kind}.{change}" for change in ("created", "updated", "deleted")]
     assert {event["data"]["id"] for event in (created, changed, deleted)} == {row_id}
-    assert changed["data"] == answer.get("details", answer["data"])
+    assert changed["data"] == answer["record"]
+    assert {*CHANGES.get(kind, ["name"])} <= changed["changes"].keys()
+    for name, values in changed["changes"].items():
+        assert values == [before[name], answer["record"][name]]
+        assert values[0] != values[1]
+    assert all(event["actor"] == {"user": alice.id, "key": None} for event in (created, changed, deleted))
     assert not {"user_id", "password_hash"} & deleted["data"].keys()
+
+
+def test_an_update_names_its_key_and_the_members_that_changed(
+    app: Flask, alice: Client, make_key: Callable[..., Client], sql: Sql, deliver: Deliver
+) -> None:
+    subscribe(alice, "", "link.*")
+    rows = {kind: getattr(factories, kind)(sql, alice.id) for kind in ("campaign", "pixel", "splash", "overlay")}
+    [domain] = sql("SELECT domain FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id))
+    link = alice.add("/api/url/add", {"url": URL, "custom": "first", "type": "splash", "password": "old secret"})
+    changes: dict[str, Any] = {
+        "custom": "second", "expiry": "2098-01-01 00:00:00", "campaign": rows["campaign"], "pixels": [rows["pixel"]],
+        "type": f"overlay-{rows['overlay']}", "status": "private", "password": "secret", "title": "Title",
+        "geotarget": [{"location": "peru", "link": URL}], "parameters": [{"name": "a", "value": "b"}],
+        "languagetarget": [{"language": "french", "link": URL}], "devicetarget": [{"device": "ipad", "link": URL}],
+        "deeplink": {"auto": True, "apple": URL}, "domain": domain["domain"], "url": f"{URL}/new",
+    }  # fmt: skip
+    key, path = make_key(alice, scopes=["links:write"]), f"/api/url/{link}"
+    back = {"campaign": 0, "pixels": [], "type": rows["splash"], "expiry": "", "domain": "", "status": "public"}
+    derived = {"shorturl", "longurl", "location", "device", "custom"}
+    for body in (changes, back):
+        deliver()
+        before = alice.get(path).get_json()["record"]
+        assert key.put(f"{path}/update", body).status_code == 200
+        assert alice.put(f"{path}/update", {"title": "Other"}).status_code == 200  # within the same second
+        deliver()
+        record, event = alice.get(path).get_json()["record"], events(alice)[-1]
+        expected = {name: [before[name], record[name]] for name in record if before[name] != record[name]}
+        assert event["changes"] == {name: values for name, values in expected.items() if name not in derived}
+        [scoped] = sql("SELECT id FROM api_keys")
+        assert event["actor"] == {"user": alice.id, "key": scoped["id"]}
+    assert "secret" not in str(events(alice))
+    signed_in(app).post(f"/console/links/{link}/delete", data={})
+    deliver()
+    assert events(alice)[-1]["actor"] == {"user": alice.id, "key": None}
 
 
 def test_a_refused_change_and_a_link_that_exists_have_no_event(alice: Client, deliver: Deliver) -> None:
@@ -225,6 +266,7 @@ def test_administrators_learn_of_new_and_deleted_users(admin: Client, alice: Cli
     assert admin.delete(f"/api/user/{user_id}/delete").status_code == 200
     deliver()
     assert [event["type"] for event in events(admin)] == ["user.created", "user.deleted"]
+    assert [event["actor"] for event in events(admin)] == [{"user": admin.id, "key": None}] * 2
     assert events(admin)[1]["data"] == {"id": user_id, "username": "carol", "email": "carol@example.com"}
     assert events(alice) == []
 

@@ -62,7 +62,8 @@ _RECORDS = {
         date=shapes.TIMESTAMP,
         data=_DATA,
     ),
-    "Event": shapes.record(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
+    "Event": shapes.with_actor(shapes.record(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA)),
+    "Actor": shapes.record(user=shapes.or_null(shapes.ID), key=shapes.or_null(shapes.ID)),
 }
 _CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {
     stored.words.path: stored.resource.__name__ for stored in STORED
@@ -251,5 +252,5 @@ def events() -> Json:
     hidden = None if _may_read_users() else f"{OF_USERS}%"
     rows, last = outbox.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
     for event in rows:
-        event["timestamp"] = iso(event["timestamp"])
+        event.update(event.pop("extra"), timestamp=iso(event["timestamp"]))
     return ok(data={"perpage": page["limit"], "events": rows, "next": str(last or after)})

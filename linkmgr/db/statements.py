@@ -15,10 +15,12 @@ next, because its server process is in the processor's caches. A connection prep
 because planning costs more than executing. This requires static SQL with named parameters.
 """
 
+import json
 import random
 import re
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
@@ -74,6 +76,24 @@ class Executor(Protocol):
 
 # The transaction of the current request, if it has one (transaction.py), or the connections of a restricted key.
 executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
+
+
+# Sent with writes if the default key of a user is not the actor that events name, or ""
+_acting: ContextVar[str] = ContextVar("acting", default="")
+
+
+@contextmanager
+def act_as(user_id: int, key_id: int | None) -> Iterator[None]:
+    actor = json.dumps({"user": user_id, "key": key_id})
+    _acting.set(f"SET LOCAL linkmgr.actor = '{actor}'; ")
+    try:
+        yield
+    finally:
+        _acting.set("")  # threads serve other requests in the same context
+
+
+def acting() -> str:
+    return _acting.get()
 
 
 class Database:
@@ -150,6 +170,7 @@ class Database:
         retried after a deadlock, which rolls it back. `prelude` is sent with the statement in the same transaction.
         One that fails is always undone."""
         deadlocks, fresh = 0, False
+        prelude += "" if idempotent else acting()
         while True:
             try:
                 return self._execute_once(sql, params, prelude, fresh=fresh)

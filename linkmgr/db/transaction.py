@@ -11,7 +11,7 @@ import psycopg2
 from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from linkmgr.db import session
+from linkmgr.db import session, statements
 from linkmgr.db.statements import Database, Pooled, Row, database, executor
 
 
@@ -67,7 +67,7 @@ class Transaction:
     def begin(self, on_begin: Callable[[], None] | None = None) -> None:
         self._pooled = self._database.take()
         try:
-            self._unsent = "BEGIN; " + self._database.prelude
+            self._unsent = "BEGIN; " + self._database.prelude + statements.acting()
             (on_begin or self._on_begin)()
             for call in self._also_on_begin:
                 call()

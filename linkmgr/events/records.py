@@ -5,6 +5,7 @@ change. The record of a row that no longer exists has the members that were stor
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -16,7 +17,7 @@ from flask import current_app
 from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.repository import imports, outbox
+from linkmgr.repository import imports, outbox, url_records
 from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.stored import STORED
 from linkmgr.resources.urls import LINKS
@@ -39,6 +40,22 @@ _READ: dict[str, Callable[[int, int], Row]] = {
 }
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
+# Columns whose members have other names or forms: the name, and the value of a member from that of the column
+_OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "expires": ("expiry", lambda value: value and value[:19].replace("T", " ")),
+    "locations": ("geotarget", partial(url_records.targets, "location")),
+    "devices": ("devicetarget", partial(url_records.targets, "device")),
+    "languages": ("languagetarget", partial(url_records.targets, "language")),
+    "parameters": ("parameters", lambda pairs: [{"name": name, "value": value} for name, value in pairs]),
+    "campaign_id": ("campaign", int),
+    "pixel_ids": ("pixels", list),
+    "public": ("status", lambda value: "public" if value else "private"),
+    "splash_id": ("type", str),
+    "overlay_id": ("type", "overlay-{}".format),
+    "logo_source": ("logo", str),
+    "custom": ("", bool),  # `alias` has the change
+}
+_NULLS = {"type": "splash", "pixels": [], "slug": "", "logo": ""}  # values of members whose column is NULL
 _FILTERS = ("campaign", "channel", "domain")
 
 
@@ -62,15 +79,18 @@ def move() -> bool:
 
 
 def _repeated(pending: list[Row]) -> set[int]:
-    """Return the ids of updates that follow another change of the same row. Records are read now, so they are equal."""
-    repeated, changed = set(), set()
+    """Return the ids of updates that follow another change of the same row. Records are read now, so they are equal.
+    The first update gets the previous values of all."""
+    repeated = set[int]()
+    changed: dict[tuple[int, str, int], Row] = {}
     for event in sorted(pending, key=itemgetter("id")):
         path, _, change = event["type"].partition(".")
         row = (event["user_id"], path, event["object_id"])
         if change == "updated" and row in changed:
             repeated.add(event["id"])
+            changed[row]["data"] = (event["data"] or {}) | (changed[row]["data"] or {})
         elif change in ("created", "updated"):
-            changed.add(row)
+            changed[row] = event
     return repeated
 
 
@@ -79,11 +99,35 @@ def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
     webhook subscribes to it."""
     moved = {name: event[name] for name in ("id", "user_id", "type", "created")}
     subscribed = [webhook for webhook in webhooks if _subscribes(webhook, event)]
-    parts = [
-        moved | {"data": _shortened(data), "stored": True, "webhooks": [w["id"] for w in receivers if w["has_url"]]}
-        for data, receivers in (_received(event, subscribed) if subscribed else [])
-    ]
-    return parts or [moved | {"data": {}, "stored": False, "webhooks": []}]
+    parts = []
+    for data, receivers in _received(event, subscribed) if subscribed else []:
+        extra, ids = _extra(event, data), [webhook["id"] for webhook in receivers if webhook["has_url"]]
+        shortened = _shortened(data, MAX_DATA - len(orjson.dumps(extra)))
+        parts.append(moved | {"data": shortened, "extra": extra, "stored": True, "webhooks": ids})
+    return parts or [moved | {"data": {}, "extra": {}, "stored": False, "webhooks": []}]
+
+
+def _extra(event: Row, data: Row) -> Row:
+    """Return the members of an event beside its data: who changed a row, and what."""
+    subject, _, change = event["type"].partition(".")
+    if change not in ("created", "updated", "deleted"):
+        return {}
+    owner = None if subject == "user" else event["user_id"]  # the event of a user is that of another administrator
+    extra = {"actor": event["actor"] or {"user": owner, "key": None}}
+    changes = _changes(event["data"] or {}, data) if change == "updated" else {}
+    is_small = len(orjson.dumps(changes)) <= MAX_DATA // 2
+    return extra | ({"changes": changes} if changes and is_small else {})
+
+
+def _changes(before: Row, record: Row) -> Row:
+    previous: Row = {}
+    for column, value in before.items():  # `type` comes before the ids of its pages
+        name, convert = _OF_COLUMNS.get(column, (column, lambda same: same))
+        if value is not None:
+            previous[name] = convert(value)
+        else:
+            previous.setdefault(name, settings().base_url if name == "domain" else _NULLS.get(name))
+    return {name: [value, record[name]] for name, value in previous.items() if name in record and record[name] != value}
 
 
 def _subscribes(webhook: Row, event: Row) -> bool:
@@ -171,8 +215,8 @@ def _passes(webhook: Row, rows: list[Row]) -> bool:
     )
 
 
-def _shortened(data: Any) -> Any:
-    while len(orjson.dumps(data)) > MAX_DATA:
+def _shortened(data: Any, size: int) -> Any:
+    while len(orjson.dumps(data)) > size:
         largest = max(data, key=lambda name: len(orjson.dumps(data[name])))
         data = {name: value for name, value in data.items() if name != largest} | {"truncated": True}
     return data

@@ -94,7 +94,12 @@ class Worker(Background):
 
 
 def _message(delivery: Row) -> Message:
-    body = {"type": delivery["type"], "timestamp": iso(delivery["created"]), "data": delivery["data"]}
+    body = {
+        "type": delivery["type"],
+        "timestamp": iso(delivery["created"]),
+        **delivery["extra"],
+        "data": delivery["data"],
+    }
     ciphertexts = (delivery["secret_ciphertext"], delivery["previous_ciphertext"])
     secrets = [keys.unseal(delivery["user_id"], ciphertext) for ciphertext in ciphertexts if ciphertext]
     return Message(delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets, delivery["admin"])

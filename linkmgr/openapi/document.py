@@ -17,7 +17,7 @@ from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
-from linkmgr.resources.shapes import ID, record, ref, text
+from linkmgr.resources.shapes import ID, record, ref, text, with_actor
 from linkmgr.settings import RELEASE
 from linkmgr.web import idempotency, writes
 from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose
@@ -101,7 +101,9 @@ def _payloads(events: dict[str, str]) -> JsonSchema:
     """Return the schemas of events. Named ones, because generators make classes of them."""
     time = text("2026-11-21T09:30:00Z", format="date-time")
     return {
-        _payload_name(name): record(type=text(event), timestamp=time, data=ref(name) if name else {"type": "object"})
+        _payload_name(name): with_actor(
+            record(type=text(event), timestamp=time, data=ref(name) if name else {"type": "object"})
+        )
         for event, name in events.items()
     }
 

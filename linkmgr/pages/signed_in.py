@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from flask import g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.db.statements import act_as
 from linkmgr.errors import AppError
 from linkmgr.fields.periods import parse_zone
+from linkmgr.request import request as web_request
 from linkmgr.web import limiter, sessions
 
 SIGN_OUT = "account_page.sign_out"  # what a suspended user can do
@@ -26,6 +28,8 @@ def require_session() -> Response | None:
     g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])
     g.lacks_password, g.session = current["lacks_password"], sessions.digest()
     g.by_link = current["by_link"] or g.lacks_password
+    if g.admin and request.method == "POST":
+        web_request.current().at_end.enter_context(act_as(g.user_id, None))
     return None
 
 

@@ -62,7 +62,7 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                    -- Attempts of a delivery are at most about a day apart. Without any, no week of failures passes.
                    failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now() ELSE failing_since END
              WHERE failures > 0 AND id IN (SELECT webhook_id FROM claimed))
-        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.data, w.user_id, w.url,
+        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.extra, e.data, w.user_id, w.url,
                w.secret_ciphertext, (SELECT admin FROM users WHERE users.id = w.user_id) AS admin,
                CASE WHEN previous_until > now() THEN previous_ciphertext END AS previous_ciphertext
           FROM claimed c

@@ -40,7 +40,7 @@ def pending(limit: int) -> list[Row]:
                             WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
                               FOR NO KEY UPDATE SKIP LOCKED)
             RETURNING 1)
-        SELECT id, o.user_id, type, object_id, data, created
+        SELECT id, o.user_id, type, object_id, data, actor, created
           FROM outbox_owners owners,
                LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
                          WHERE outbox.user_id = owners.user_id
@@ -90,9 +90,9 @@ def tracked_rows(user_id: int, ids: list[int]) -> list[Row]:
 
 
 def move(events: list[Row]) -> None:
-    """Move events from the outbox. Each has `id`, `user_id`, `type`, `data`, `created`, `stored`, which is False if no
-    webhook subscribes to it, and `webhooks`, the ids that it is delivered to. Events with the same `id` are parts of
-    one in the outbox.
+    """Move events from the outbox. Each has `id`, `user_id`, `type`, `data`, `extra`, `created`, `stored`, which is
+    False if no webhook subscribes to it, and `webhooks`, the ids that it is delivered to. Events with the same `id` are
+    parts of one in the outbox.
 
     One process at a time gets numbers, so that they ascend in the order of the commits. They begin with the time in
     microseconds: after a restore of a backup, no number is given again. Events that another process has moved in the
@@ -104,7 +104,7 @@ def move(events: list[Row]) -> None:
             SELECT pg_advisory_xact_lock('events'::regclass::oid::bigint)),
         batch AS MATERIALIZED (
             SELECT * FROM json_to_recordset(%(events)s) AS events (
-                   id bigint, user_id bigint, type text, data jsonb, created timestamptz, stored boolean,
+                   id bigint, user_id bigint, type text, data jsonb, extra jsonb, created timestamptz, stored boolean,
                    webhooks bigint[])
              WHERE EXISTS (SELECT FROM move_lock)),
         turn_ended AS (
@@ -118,7 +118,8 @@ def move(events: list[Row]) -> None:
              WHERE EXISTS (SELECT FROM move_lock)),
         numbered AS MATERIALIZED (
             SELECT nextval(pg_get_serial_sequence('events', 'number')) AS number, ordered.*
-              FROM (SELECT batch.*, octet_length(data::text) + %(delivery_bytes)s * cardinality(webhooks) AS size
+              FROM (SELECT batch.*, octet_length(data::text) + octet_length(extra::text)
+                           + %(delivery_bytes)s * cardinality(webhooks) AS size
                       FROM batch
                       JOIN taken USING (id)
                      WHERE stored
@@ -134,8 +135,8 @@ def move(events: list[Row]) -> None:
                                   LIMIT 1) last ON true
             WINDOW previous AS (PARTITION BY n.user_id ORDER BY number)),
         added AS (
-            INSERT INTO events (number, user_id, type, data, created, position, bytes) OVERRIDING SYSTEM VALUE
-            SELECT number, user_id, type, data, created, position, bytes FROM counted),
+            INSERT INTO events (number, user_id, type, data, extra, created, position, bytes) OVERRIDING SYSTEM VALUE
+            SELECT number, user_id, type, data, extra, created, position, bytes FROM counted),
         dropped AS (
             DELETE FROM events
              WHERE number IN (SELECT oldest.number
@@ -219,7 +220,7 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | 
     listed = rows(
         """
         WITH matching AS MATERIALIZED (
-            SELECT number, type, created, data
+            SELECT number, type, created, extra, data
               FROM (SELECT * FROM events
                      WHERE user_id = %(user_id)s AND number > %(after)s
                      ORDER BY number
@@ -235,7 +236,7 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | 
                                        ORDER BY number
                                        LIMIT %(examined)s) examined) END AS next
               FROM matching)
-        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data, next
+        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, extra, data, next
           FROM last
           LEFT JOIN matching ON true
          ORDER BY number

@@ -105,13 +105,13 @@ def _to_members(link: Row) -> Row:
         "pixels": related["pixels"],
         "channel": related["channel"],
         "shorturl": short_url(domain, link["alias"]),
-        "geotarget": _targets("location", link["locations"]),
-        "devicetarget": _targets("device", link["devices"]),
-        "languagetarget": _targets("language", link["languages"]),
+        "geotarget": targets("location", link["locations"]),
+        "devicetarget": targets("device", link["devices"]),
+        "languagetarget": targets("language", link["languages"]),
     }
 
 
-def _targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
+def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
     return [{selector: label, "link": url} for label, url in urls.items()]
 
 

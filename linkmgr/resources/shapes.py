@@ -119,6 +119,15 @@ def with_error(schema: JsonSchema, code: str, about: str) -> JsonSchema:
     return schema | {"properties": schema["properties"] | error}
 
 
+def with_actor(event: JsonSchema) -> JsonSchema:
+    actor = ref("Actor") | {
+        "description": "Who created, changed or deleted the row. `key` is null for the default key."
+    }
+    about = "By member of an updated record: its previous value and the one in `data`."
+    changes = {"type": "object", "additionalProperties": {"type": "array", "items": {}}, "description": about}
+    return event | {"properties": event["properties"] | {"actor": actor, "changes": changes}}
+
+
 def with_warnings(schema: JsonSchema) -> JsonSchema:
     return schema | {"properties": schema["properties"] | {"warnings": WARNINGS}} if "properties" in schema else schema
 

@@ -7,6 +7,7 @@ from flask import Flask, Response, after_this_request
 from flask.typing import ResponseReturnValue
 
 from linkmgr.db import restricted
+from linkmgr.db.statements import act_as
 from linkmgr.errors import AppError
 from linkmgr.repository import callers as stored_callers
 from linkmgr.request import request as web_request
@@ -75,6 +76,8 @@ def authorize() -> None:
         _use(caller.key, stated)
     if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
+    if request.method != "GET" and (caller.key or caller.admin):
+        request.at_end.enter_context(act_as(caller.id, caller.key and caller.key.id))
 
 
 def check_again() -> None:
