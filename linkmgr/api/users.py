@@ -70,7 +70,7 @@ def add(new: Row) -> Response:
     shapes.changed("User has been updated successfully.", User),
     body=ManagedUser.updates(),
     stored=lambda _, user_id: users.read(user_id),
-    example={"suspended": "access"},
+    example={"email": "dana@example.com"},
     errors=("email_taken", "demote_self", "last_administrator", "administrator_suspended", "other_secret"),
     row="users",
     has_etag=True,

@@ -104,7 +104,8 @@ def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
                yearly = coalesce(%(yearly)s, yearly),
                lifetime = coalesce(%(lifetime)s, lifetime),
                rate = nullif(coalesce(%(rate)s, rate), 0),
-               limits = (limits::jsonb || coalesce(%(limits)s::jsonb, '{}'))::json
+               limits = CASE WHEN limits::jsonb @> %(limits)s::jsonb THEN limits
+                             ELSE (limits::jsonb || coalesce(%(limits)s, '{}'))::json END
          WHERE id = %(plan_id)s
         RETURNING id
         """,

@@ -108,7 +108,7 @@ ERRORS = array_of(ref("Problem")) | {
 
 TRACE: dict[str, JsonSchema] = {
     "request_id": text("5d41402abc4b2a76", description="The id in the log, which is `X-Request-Id` too."),
-    "docs": own_url("api/docs/errors#error-invalid") | {"description": "The paragraph of the `code` in this reference."},
+    "docs": own_url("api/docs/errors#error-invalid") | {"description": "The paragraph of the `code`."},
 }
 
 
