@@ -24,8 +24,10 @@ _INSERT = re.compile(
     + r"\s*+(?:\(([^()']*)\))?+\s*+VALUES", _FLAGS)  # fmt: skip
 _CREATE = re.compile(r"\s*+CREATE\s++TABLE\s++(?:IF\s++NOT\s++EXISTS\s++)?+" + _NAME + r"\s*+\(", _FLAGS)
 _COLUMN = re.compile(r"^[^\S\n]*+(`[^`]+`|\"[^\"]+\"|\w++)\s++\w", re.MULTILINE)
-_LINKS_CREATED = re.compile(r"\n(?=CREATE TABLE [^\n(]{1,200}url\W)", re.IGNORECASE)
-_LINKS_INSERTED = re.compile(r"\n(?=(?:INSERT|REPLACE) [^\n(]{1,200}url\W)", re.IGNORECASE)
+# Patterns that begin with many letters are searched fast.
+_LINKS_CREATED = re.compile(r"\nCREATE TABLE [^\n(]{1,200}url\W")
+_LINKS_INSERTED = re.compile(r"\nINSERT INTO [^\n(]{1,200}url\W")
+_OVERLAP = 1 << 12  # characters of the pieces that are searched
 MAX_SEARCHED = 16 << 20  # characters before the table of links
 _QUOTES = '`" \t\r\n'  # around names
 _VALUE = re.compile(
@@ -77,10 +79,10 @@ def links_table(file: TextIO) -> str:
     text = ""
     for _ in range(MAX_SEARCHED // CHUNK):
         piece = file.read(CHUNK)
-        text = text[-CHUNK:] + piece
+        text = text[-_OVERLAP:] + piece
         if inserted := _LINKS_INSERTED.search(text):
             starts = [inserted, *_LINKS_CREATED.finditer(text, 0, inserted.start())]
-            return (text[starts[-1].end() :] + file.read(CHUNK))[:HEAD]
+            return (text[starts[-1].start() :] + file.read(CHUNK))[:HEAD]
         if not piece:
             break
     return ""
