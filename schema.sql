@@ -1095,9 +1095,11 @@ END $$;
 CREATE FUNCTION note_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF has_webhooks(NEW.user_id) THEN
+        -- MATERIALIZED: the row is locked before it is compared, also if it does not match.
+        WITH clock AS MATERIALIZED (SELECT announced, announced_id FROM service FOR KEY SHARE)
         INSERT INTO outbox (user_id, type, object_id)
         SELECT NEW.user_id, 'link.expired', NEW.id
-          FROM (SELECT announced, announced_id FROM service FOR KEY SHARE) clock
+          FROM clock
          WHERE (NEW.expires, NEW.id) <= (announced, announced_id)
            AND ((OLD.expires, OLD.id) > (announced, announced_id)) IS NOT FALSE;
     END IF;

@@ -1,7 +1,9 @@
 """Events of links that expire."""
 
+import contextlib
 import threading
 
+import psycopg2
 import pytest
 from flask import Flask
 from psycopg2.extensions import connection as Connection
@@ -101,6 +103,25 @@ def test_a_link_that_gets_a_past_expiry_is_announced_once(
         assert not outbox.announce_expired(100)
     deliver()
     assert announced(alice) == [link_id, link_id + 1]
+
+
+def test_a_link_that_is_stored_while_others_are_announced_is_announced_once(
+    alice: Client, sql: Sql, deliver: Deliver, app: Flask, dsn: str
+) -> None:
+    subscribe(alice, "", "link.expired")
+    turn_back(sql)
+    with contextlib.closing(psycopg2.connect(dsn)) as storing, app.app_context():
+        with storing.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO links (user_id, alias, url, expires) VALUES (%s, 'late', %s, now() - interval '1 minute')",
+                (alice.id, URL),
+            )
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        outbox.announce_expired(100)
+        storing.commit()
+        outbox.announce_expired(100)
+    deliver()
+    assert len(announced(alice)) == 1
 
 
 def test_events_are_delivered_while_expired_links_cannot_be_announced(
