@@ -19,7 +19,8 @@ def _compress(response: Response) -> Response:
     if not (response.mimetype or "").startswith(_TEXT) or (response.is_streamed and not is_file):
         return response
     response.vary.add("Accept-Encoding")
-    if not request.accept_encodings["gzip"] or "Content-Encoding" in response.headers:
+    is_final = "Content-Encoding" in response.headers or "Content-Range" in response.headers
+    if is_final or not request.accept_encodings["gzip"]:
         return response
     response.direct_passthrough = False
     content = response.get_data()
