@@ -79,7 +79,6 @@ class Batch:
         self.waiting, self.rows = self.waiting[: len(self._sent)], self.rows[: len(self._sent)]
 
     def _convert_visits(self) -> None:
-        """Convert the visits of links that this import has made. Those of other links are not repeated."""
         names = [*{row.name for row in self.rows}]
         ids = import_rows.references(self.user_id, self.details["id"], "links", names, made=True)
         for row in self.rows:

@@ -137,7 +137,6 @@ def _entry(section: Section, route: Route, nouns: dict[str, str], records: dict[
 
 
 def _links(create: Route, section_routes: list[Route]) -> JsonSchema:
-    """Return the OpenAPI links from a create to the operations whose only argument is its id."""
     has_id = "id" in create.operation.response["properties"]
     source = f"$response.body#/{'id' if has_id else 'data/id'}"
     return {

@@ -10,7 +10,6 @@ _KEPT = ("default", "x-default", "examples")
 
 
 def _places(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]:
-    """Yield each schema of a parameter or a member: a name for its enumeration, the object that has it, and its key."""
     for methods in document["paths"].values():
         for operation in methods.values():
             word = operation["operationId"].partition(".")[0]

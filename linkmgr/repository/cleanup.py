@@ -67,8 +67,6 @@ _OWNED = [
 
 
 def _batch(*statements: str, limit: int) -> Handler:
-    """Return a handler that runs one batch of the first statement that is not done, and returns True if all are."""
-
     def handle(argument: Any) -> bool:
         for statement in statements:
             [batch] = database().execute(statement, argument | {"limit": limit}, idempotent=False, prelude=BY_INDEX)

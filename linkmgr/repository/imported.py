@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, rows, run
+from linkmgr.db.statements import Row, rows, run, run_repeatable
 from linkmgr.repository.overlay import MAX_ANSWERS
 from linkmgr.repository.tables import TABLES
 
@@ -21,7 +21,7 @@ def last_id() -> int:
 
 def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
     """Return the ids of the user's channels with these names, which are made if they are missing."""
-    stored = rows(
+    named = run_repeatable(
         """
         WITH added AS (
             INSERT INTO channels (user_id, name, color)
@@ -31,15 +31,17 @@ def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
              ORDER BY name
             ON CONFLICT (user_id, name) DO UPDATE SET name = excluded.name
             RETURNING name, id)
-        SELECT name, id FROM added
-         UNION ALL
-        SELECT name, id FROM channels WHERE user_id = %(user_id)s AND name = ANY (%(names)s::text[])
+        SELECT coalesce(json_object_agg(name, id), '{}') AS ids
+          FROM (SELECT name, id FROM added
+                 UNION ALL
+                SELECT name, id FROM channels
+                 WHERE user_id = %(user_id)s AND name = ANY (%(names)s::text[])) channels
         """,
         user_id=user_id,
         names=names,
         color=DEFAULT_COLOR,
     )
-    return {row["name"]: row["id"] for row in stored}
+    return named["ids"] if named else {}
 
 
 def find_own(user_id: int, names: list[Row]) -> list[Row]:

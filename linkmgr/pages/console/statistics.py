@@ -189,7 +189,6 @@ def statistics() -> ResponseReturnValue:
 
 
 def _visits_csv(what: str, row_id: int) -> ResponseReturnValue:
-    """Download the latest visits of a link or a QR code."""
     page = visit_list.index(g.user_id, row_id, what=what, limit=MAX_LABELS, after=None, bots=[False])
     return _csv("visits", visit_list.COLUMNS, page.rows)
 
