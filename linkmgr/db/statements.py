@@ -5,7 +5,7 @@
     replica_row, replica_rows   read data that may lag, from the replica if there is one
     page           read one page of a list and its total, which may lag too
     run, run_one   write and wait for the disk; never retried once the write may be committed
-    run_undoable   likewise; if it fails, the transaction of the request can go on
+    run_repaired   likewise; executed again if what it violated has been repaired
     run_unsynced   write without waiting for the disk
 
 Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
@@ -19,10 +19,10 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
@@ -167,8 +167,7 @@ class Database:
         self, sql: str, params: Row, *, idempotent: bool, undoable: bool = True, prelude: str = ""
     ) -> list[Row]:
         """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
-        retried after a deadlock, which rolls it back. `prelude` is sent with the statement in the same transaction.
-        One that fails is always undone."""
+        retried after a deadlock. One that fails is undone. `prelude` is sent with it in the same transaction."""
         deadlocks, fresh = 0, False
         prelude += "" if idempotent else acting()
         while True:
@@ -239,9 +238,15 @@ def run(sql: str, **params: Any) -> Row | None:
     return next(iter((executor.get() or database()).execute(sql, params, idempotent=False)), None)
 
 
-def run_undoable(sql: str, **params: Any) -> Row | None:
-    """Execute a write like `run`. If it fails, only its own changes are undone, also in a transaction."""
-    return next(iter((executor.get() or database()).execute(sql, params, idempotent=False, undoable=True)), None)
+def run_repaired(sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool], **params: Any) -> Row | None:
+    """Execute a write like `run`. If it violates a constraint, undo it, and repeat it if `repair` returns True."""
+    write = partial((executor.get() or database()).execute, sql, params, idempotent=False, undoable=True)
+    try:
+        return next(iter(write()), None)
+    except psycopg2.IntegrityError as violation:
+        if not repair(violation, params):
+            raise
+        return next(iter(write()), None)
 
 
 def run_one(sql: str, **params: Any) -> Row:

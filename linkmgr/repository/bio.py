@@ -4,9 +4,9 @@ from typing import Unpack
 
 import orjson
 
-from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_repaired
 from linkmgr.errors import existing
-from linkmgr.repository.tables import BATCH, run_with_name
+from linkmgr.repository.tables import BATCH, release_name
 from linkmgr.repository.urls import with_random_alias
 from linkmgr.settings import settings
 
@@ -82,7 +82,7 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def _add(user_id: int, members: Row) -> Row:
-    added = run_with_name(
+    added = run_repaired(
         """
         INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
         VALUES (%(user_id)s, %(name)s, %(alias)s,
@@ -90,6 +90,7 @@ def _add(user_id: int, members: Row) -> Row:
                 %(bio)s, %(theme)s, %(links)s)
         RETURNING *, created AS date, version::text
         """,
+        release_name,
         **_encoded(members),
         user_id=user_id,
     )
@@ -103,7 +104,7 @@ def _encoded(members: Row) -> Row:
 
 
 def update(user_id: int, bio_id: int, members: Row) -> Row:
-    updated = run_with_name(
+    updated = run_repaired(
         """
         UPDATE bios
            SET name = coalesce(%(name)s, name),
@@ -115,6 +116,7 @@ def update(user_id: int, bio_id: int, members: Row) -> Row:
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
         RETURNING *, created AS date, version::text
         """,
+        release_name,
         **_encoded(members),
         user_id=user_id,
         bio_id=bio_id,

@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_one
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_one, run_repaired
 from linkmgr.errors import existing, not_found
-from linkmgr.repository.tables import BATCH, run_with_name
+from linkmgr.repository.tables import BATCH, release_name
 from linkmgr.settings import settings
 
 
@@ -72,12 +72,13 @@ def read(user_id: int, campaign_id: int) -> Row:
 
 
 def add(user_id: int, members: Row) -> Row:
-    added = run_with_name(
+    added = run_repaired(
         """
         INSERT INTO campaigns (user_id, name, slug, public)
         VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
         RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
         """,
+        release_name,
         **members,
         user_id=user_id,
     )
@@ -87,7 +88,7 @@ def add(user_id: int, members: Row) -> Row:
 
 def update(user_id: int, campaign_id: int, members: Row) -> Row:
     """Write the members that are not None. An empty slug removes the slug, and the rotator with it."""
-    updated = run_with_name(
+    updated = run_repaired(
         """
         UPDATE campaigns
            SET name = coalesce(%(name)s, name),
@@ -96,6 +97,7 @@ def update(user_id: int, campaign_id: int, members: Row) -> Row:
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
         RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
         """,
+        release_name,
         **members,
         user_id=user_id,
         campaign_id=campaign_id,

@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
+from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_repaired
 from linkmgr.errors import existing
-from linkmgr.repository.tables import BATCH, run_with_name
+from linkmgr.repository.tables import BATCH, release_name
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -52,7 +52,7 @@ def read(user_id: int, domain_id: int) -> Row:
 
 def add(user_id: int, members: Row) -> Row:
     """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service."""
-    added = run_with_name(
+    added = run_repaired(
         """
         INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor,
                              logo_hash, checked)
@@ -61,6 +61,7 @@ def add(user_id: int, members: Row) -> Row:
                 CASE WHEN %(is_checked)s THEN now() END)
         RETURNING *, version::text
         """,
+        release_name,
         **members,
         user_id=user_id,
     )
@@ -69,7 +70,7 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def update(user_id: int, domain_id: int, members: Row) -> Row:
-    updated = run_with_name(
+    updated = run_repaired(
         """
         UPDATE domains
            SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
@@ -82,6 +83,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         RETURNING *, version::text
         """,
+        release_name,
         **members,
         user_id=user_id,
         domain_id=domain_id,

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from psycopg2.errors import UniqueViolation
+from psycopg2 import IntegrityError
 
-from linkmgr.db.statements import Row, run, run_undoable
+from linkmgr.db.statements import Row, run
 
 BATCH = 500  # rows of an export in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
@@ -66,16 +66,10 @@ def release(constraint: str | None, **params: Any) -> bool:
     return statement is not None and run(statement, **params) is not None
 
 
-def run_with_name(sql: str, **params: Any) -> Row | None:
-    """Run a statement that stores the parameter alias, slug or domain, and return its first row. If the name belongs
-    to a deleted user, release it and run the statement again."""
-    try:
-        return run_undoable(sql, **params)
-    except UniqueViolation as error:
-        own = {"aliases": [params.get("alias")], "link_id": params.get("link_id")}
-        if not release(error.diag.constraint_name, **params | own):
-            raise
-    return run_undoable(sql, **params)
+def release_name(violation: IntegrityError, params: Row) -> bool:
+    """Release the alias, slug or domain that a statement with `params` could not store, like `release`."""
+    own = {"aliases": [params.get("alias")], "link_id": params.get("link_id")}
+    return release(violation.diag.constraint_name, **params | own)
 
 
 # --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set

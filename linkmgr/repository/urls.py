@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Row, run
+from linkmgr.db.statements import Row, run, run_repaired
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, existing, not_found
 from linkmgr.fields.aliases import new_alias
 from linkmgr.repository import link_lists, url_records
-from linkmgr.repository.tables import run_with_name
+from linkmgr.repository.tables import release_name
 from linkmgr.repository.url_records import to_record
 
 # The statements that read links, so that this module has all functions that modules of rows have
@@ -102,7 +102,7 @@ def _find_url_only(user_id: int, url: str) -> Row | None:
 
 
 def _add(user_id: int, alias: str, params: Row) -> Row:
-    added = run_with_name(
+    added = run_repaired(
         """
         WITH added AS (
             INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, metatitle, description, type,
@@ -130,6 +130,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                     THEN link_references(user_id, id) END AS related
           FROM added
         """,
+        release_name,
         **(params | {"user_id": user_id, "alias": alias}),
     )
     assert added
@@ -143,7 +144,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
     A changed link is not `url_only`: a new link with the same URL must not return it. A stored target must not be on
     the new domain of the link. It may be on a host that has become a branded domain since it was stored.
     """
-    updated = run_with_name(
+    updated = run_repaired(
         """
         WITH checked AS (
             SELECT d.id AS domain_id,
@@ -226,6 +227,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
           LEFT JOIN updated ON true
           LEFT JOIN totals t ON t.tracked_id = updated.id
         """,
+        release_name,
         **(to_params(members) | {"user_id": user_id, "link_id": link_id}),
         alias=members.get("custom"),
         changed=changed,
