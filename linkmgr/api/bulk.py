@@ -82,7 +82,7 @@ class QrCodesCreate(Bulk):
 
 
 _INDEX = shapes.number(0) | {"description": "The position of the element in the request, from 0."}
-_FAILURE = shapes.record(
+_FAILURE = shapes.object_of(
     index=_INDEX,
     error=shapes.ref("Failure"),
     code="alias_taken",
@@ -109,7 +109,7 @@ _ERRORS = ("bulk_refused", "bulk_too_large", "rows_limited", "password_busy")
 def _results(done: str, **members: JsonSchema) -> JsonSchema:
     """Return the schema of a response with the results of all elements. `done` is the name of their number, and
     `members` are those of an element that succeeds."""
-    made = shapes.record(index=_INDEX, id=shapes.ID, **members)
+    made = shapes.object_of(index=_INDEX, id=shapes.ID, **members)
     result = _FAILURE | {"properties": made["properties"] | _FAILURE["properties"], "required": ["index"]}
     result["examples"] = [shapes.example_of(made, {})]
     answer = shapes.success(**{done: 1000, "failed": 0}, results=shapes.array_of(result))

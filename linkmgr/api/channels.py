@@ -17,7 +17,7 @@ from linkmgr.web.responses import Json, listing, ok, record, updated, versioned
 
 bp = Blueprint("channels", __name__)
 
-_ITEM = shapes.record(
+_ITEM = shapes.object_of(
     type=shapes.choice(*channels.ITEMS),
     id=shapes.ID,
     title="Summer sale",

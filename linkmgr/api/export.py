@@ -24,7 +24,7 @@ from linkmgr.web.operation import Operation, Section, operation, prose
 from linkmgr.web.responses import Json
 
 bp = Blueprint("export", __name__)
-_ANSWER = shapes.record(
+_ANSWER = shapes.object_of(
     id=shapes.ID,
     overlay=shapes.ID,
     name="News",

@@ -38,7 +38,7 @@ _FORM: JsonSchema = {"schema": {"type": "object", "properties": _PARTS, "require
 _NO_URL = "url must be a URL that begins with http:// or https://."
 _COLUMNS = shapes.array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
 _RECORDS = {
-    "Import": shapes.record(
+    "Import": shapes.object_of(
         id=shapes.ID,
         state=shapes.choice(*_STATES),
         source="shlink",
@@ -58,7 +58,7 @@ _RECORDS = {
         started=shapes.or_null(shapes.TIMESTAMP),
         finished=shapes.or_null(shapes.TIMESTAMP),
     ),
-    "ImportPreview": shapes.record(
+    "ImportPreview": shapes.object_of(
         source=shapes.or_null("shlink"),
         format=shapes.choice("csv", "json", "jsonl", "sql", "zip", "service"),
         columns=_COLUMNS,
@@ -66,7 +66,7 @@ _RECORDS = {
         notes=shapes.array_of("These columns are ignored: uuid."),
         rows=shapes.array_of(shapes.ref("ImportRow")),
     ),
-    "ImportRow": shapes.record(
+    "ImportRow": shapes.object_of(
         number=shapes.number(1, 1),
         link=shapes.map_of("https://example.com/sale", "url"),
         channels=shapes.array_of("newsletter") | {"examples": [["newsletter"]]},
@@ -75,7 +75,7 @@ _RECORDS = {
         visits=0,
         problem=shapes.or_null("'Short code' must be 1 to 100 letters, digits, '_' or '-'."),
     ),
-    "ImportError": shapes.record(
+    "ImportError": shapes.object_of(
         number=shapes.number(17, 1),
         raw=shapes.map_of("https://example.com/sale", "Long URL"),
         code={"type": "string", "examples": ["import_inactive", "import_skipped", "alias_taken"]},

@@ -20,7 +20,7 @@ from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 bp = Blueprint("keys", __name__)
 
 _SECRET = shapes.text("lmk_...", pattern="^lmk_")
-_DEFAULT = shapes.record(
+_DEFAULT = shapes.object_of(
     name="default",
     prefix="linkmgr_",
     active=True,

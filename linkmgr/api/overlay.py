@@ -12,7 +12,7 @@ from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("overlay", __name__)
-_ANSWER = shapes.record(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
+_ANSWER = shapes.object_of(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
 SECTION = Section(
     "overlay",
     "CTA overlays",

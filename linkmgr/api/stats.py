@@ -33,7 +33,7 @@ _VISIT: dict[str, shapes.Shape] = {
 
 def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
     """Return the schema of an object with numbers and some of the members."""
-    numbers = shapes.record(**members, clicks=12, visitors=shapes.or_null(9))["properties"]
+    numbers = shapes.object_of(**members, clicks=12, visitors=shapes.or_null(9))["properties"]
     return {"type": "object", "properties": numbers, "examples": [example]}
 
 
@@ -48,7 +48,7 @@ _RECORDS = {
         domain={"type": ["string", "null"], "examples": ["go.example.com"]},
     ),
     "StatsTotals": _some_of({"clicks": 12}),
-    "StatsMeta": shapes.record(
+    "StatsMeta": shapes.object_of(
         metrics=shapes.array_of(shapes.choice(*queries.METRICS)),
         by=shapes.array_of(shapes.choice(*queries.BY)) | {"examples": [["time:day", "country"]]},
         ids={"type": ["array", "null"], "items": shapes.ID, "examples": [None]},
@@ -68,7 +68,7 @@ _RECORDS = {
         utc_days_before=shapes.DAY,
         visitors_null_because={"type": ["string", "null"], "examples": [None]},
     ),
-    "Visit": shapes.record(**_VISIT),
+    "Visit": shapes.object_of(**_VISIT),
 }
 SECTION = Section(
     "stats",
@@ -80,12 +80,12 @@ SECTION = Section(
 
 # The visits of links and QR codes
 VISITS = shapes.success(
-    data=shapes.record(
+    data=shapes.object_of(
         perpage=shapes.number(15, 1), visits=shapes.array_of(shapes.ref("Visit")), next="20261121T093000.123456-1"
     )
     | {"required": ["perpage", "visits"]}
 )
-VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.record(**_VISIT), {}).values()]).decode()
+VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.object_of(**_VISIT), {}).values()]).decode()
 
 
 def _owner() -> Owner:
@@ -108,7 +108,7 @@ _QUERY = operation(
     "stats:read",
     "stats.query",
     shapes.success(
-        data=shapes.record(rows=shapes.array_of(shapes.ref("StatsRow")), totals=shapes.ref("StatsTotals")),
+        data=shapes.object_of(rows=shapes.array_of(shapes.ref("StatsRow")), totals=shapes.ref("StatsTotals")),
         meta=shapes.ref("StatsMeta"),
     ),
     query=queries.QUERY,
@@ -121,10 +121,10 @@ _LIVE = operation(
     "stats:read",
     "stats.live",
     shapes.success(
-        data=shapes.record(
-            rows=shapes.array_of(shapes.record(time=shapes.TIMESTAMP, clicks=3)), totals=shapes.record(clicks=3)
+        data=shapes.object_of(
+            rows=shapes.array_of(shapes.object_of(time=shapes.TIMESTAMP, clicks=3)), totals=shapes.object_of(clicks=3)
         ),
-        meta=shapes.record(bots=shapes.choice(*queries.BOTS)),
+        meta=shapes.object_of(bots=shapes.choice(*queries.BOTS)),
     ),
     query=queries.LIVE,
     errors=("administrators_only", "missing", "too_slow"),

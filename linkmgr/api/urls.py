@@ -68,8 +68,8 @@ _FOUND = shapes.success(
     data={
         "allOf": [
             shapes.ref("Page"),
-            shapes.record(urls=shapes.array_of(shapes.ref("LinkListed"))),
-            shapes.record(**shapes.STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
+            shapes.object_of(urls=shapes.array_of(shapes.ref("LinkListed"))),
+            shapes.object_of(**shapes.STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
         ]
     },
     id=shapes.ID | {"description": "With `short` only."},

@@ -47,7 +47,7 @@ _DATA: JsonSchema = {
     "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
 }
 _RECORDS = {
-    "Delivery": shapes.record(
+    "Delivery": shapes.object_of(
         id=shapes.ID,
         message=_MESSAGE | {"description": "The `webhook-id`."},
         type=_TYPE,
@@ -62,8 +62,10 @@ _RECORDS = {
         date=shapes.TIMESTAMP,
         data=_DATA,
     ),
-    "Event": shapes.with_actor(shapes.record(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA)),
-    "Actor": shapes.record(user=shapes.or_null(shapes.ID), key=shapes.or_null(shapes.ID)),
+    "Event": shapes.with_actor(
+        shapes.object_of(id=shapes.ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA)
+    ),
+    "Actor": shapes.object_of(user=shapes.or_null(shapes.ID), key=shapes.or_null(shapes.ID)),
 }
 _CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {
     stored.words.path: stored.resource.__name__ for stored in STORED
@@ -230,7 +232,7 @@ def retry(delivery_id: int) -> Json:
     "webhooks:read",
     "webhooks.listEvents",
     shapes.success(
-        data=shapes.record(
+        data=shapes.object_of(
             perpage=shapes.number(15, 1),
             events=shapes.array_of(shapes.ref("Event")),
             next=shapes.CURSOR | {"description": "The `after` of the next call, also if there are no events."},

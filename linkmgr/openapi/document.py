@@ -17,7 +17,7 @@ from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
-from linkmgr.resources.shapes import ID, record, ref, text, with_actor
+from linkmgr.resources.shapes import ID, object_of, ref, text, with_actor
 from linkmgr.settings import RELEASE
 from linkmgr.web import idempotency, writes
 from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose
@@ -102,7 +102,7 @@ def _payloads(events: dict[str, str]) -> JsonSchema:
     time = text("2026-11-21T09:30:00Z", format="date-time")
     return {
         _payload_name(name): with_actor(
-            record(type=text(event), timestamp=time, data=ref(name) if name else {"type": "object"})
+            object_of(type=text(event), timestamp=time, data=ref(name) if name else {"type": "object"})
         )
         for event, name in events.items()
     }

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from linkmgr.errors import CATALOGUE, FIELDS, as_json
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
-from linkmgr.resources.shapes import ERRORS, FILE, TRACE, array_of, example_of, record, ref, text, with_warnings
+from linkmgr.resources.shapes import ERRORS, FILE, TRACE, array_of, example_of, object_of, ref, text, with_warnings
 from linkmgr.web import idempotency, writes
 from linkmgr.web.operation import PUBLIC, Route
 
@@ -191,13 +191,13 @@ def headers() -> JsonSchema:
 
 def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
     codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown", "bulk_failed"}
-    error = record(
+    error = object_of(
         error=ref("Failure"),
         message={"type": "string", "description": "A sentence for people."},
         code={"type": "string", "x-known-values": sorted(codes_of_all), "description": "Stable, for programs."},
         **TRACE,
     )
-    problem = record(
+    problem = object_of(
         field=text("url", description="The member of the body, as a path such as `data.email`, or the parameter."),
         code=text("required", **{"x-known-values": [*CODES, *(code for code in FIELDS if code in codes_of_all)]}),
         message="url is required.",

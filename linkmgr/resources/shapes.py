@@ -32,7 +32,7 @@ def schema_of(shape: Shape) -> JsonSchema:
             return shape
 
 
-def record(**members: Shape) -> JsonSchema:
+def object_of(**members: Shape) -> JsonSchema:
     properties = {name: schema_of(shape) for name, shape in members.items()}
     return {"type": "object", "properties": properties, "required": list(members)}
 
@@ -88,11 +88,11 @@ FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 
-STATISTICS = record(
+STATISTICS = object_of(
     clicks=12,
     uniqueClicks=9,
     **dict.fromkeys(TOPS, _COUNTS),
-    socialCount=record(facebook=1, twitter=0, instagram=3),
+    socialCount=object_of(facebook=1, twitter=0, instagram=3),
 )
 
 WARNINGS = array_of({"type": "string"}) | {
@@ -135,7 +135,7 @@ def with_warnings(schema: JsonSchema) -> JsonSchema:
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
     "Statistics": STATISTICS,
-    "Page": record(
+    "Page": object_of(
         result=number(40) | {"description": "The total number of rows."},
         perpage=number(15, 1),
         maxpage=number(3, 1),
@@ -146,7 +146,7 @@ RECORDS: dict[str, JsonSchema] = {
     | {"required": ["result", "perpage", "maxpage"]},
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
     "Failure": {"type": "integer", "enum": [1], "examples": [1]},
-    "Done": with_warnings(record(error=ref("Success"), message="Done.")),
+    "Done": with_warnings(object_of(error=ref("Success"), message="Done.")),
 }
 
 # --- records
@@ -203,7 +203,7 @@ def name_of(resource: type[Resource], place: str = "record") -> str:
 
 
 def success(**members: Shape) -> JsonSchema:
-    return record(error=ref("Success"), **members)
+    return object_of(error=ref("Success"), **members)
 
 
 def done(message: str) -> JsonSchema:
@@ -215,7 +215,7 @@ def _ref_of(rows: type[Resource] | str, place: str = "record") -> JsonSchema:
 
 
 def listing(key: str, resource: type[Resource] | str, **others: Shape) -> JsonSchema:
-    rows = record(**{key: array_of(_ref_of(resource, "list"))})
+    rows = object_of(**{key: array_of(_ref_of(resource, "list"))})
     return success(data={"allOf": [ref("Page"), rows]}, **others)
 
 
