@@ -90,6 +90,34 @@ def test_the_account_campaigns_channels_and_codes_have_the_same_page(
         assert "/console/statistics?" in get(console, f"/console/{path}/{row_id}")
 
 
+def test_campaigns_channels_and_domains_are_dimensions_that_lead_to_their_links(
+    console: FlaskClient, alice: Client, sql: Sql, store: Store, link: int
+) -> None:
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    factories.domain(sql, alice.id)
+    [host] = sql("SELECT host FROM domains")
+    branded = {"url": "https://example.com/", "domain": host["host"], "campaign": campaign, "channel": channel}
+    store([visit(alice.add("/api/url/add", branded)), visit(factories.qr(sql, alice.id), kind="scan")])
+    for dimension, label, selected in (
+        ("campaign", "Campaign ", campaign),
+        ("channel", "Channel ", channel),
+        ("domain", host["host"], host["host"]),
+    ):
+        table = dict(rows(console, f"dimension={dimension}"))
+        rest = {"127.0.0.1": "23", "No domain": "1"} if dimension == "domain" else {f"No {dimension}": "24"}
+        assert {name: clicks for name, clicks in table.items() if not name.startswith(label)} == rest
+        [clicks] = [clicks for name, clicks in table.items() if name.startswith(label)]
+        page = get(console, f"/console/statistics?dimension={dimension}")
+        url = f"/console/statistics?dimension=target&amp;period=28d&amp;by=day&amp;{dimension}={selected}"
+        assert (clicks, f'<a href="{url}">' in page) == ("1", True)
+        chosen = f"{dimension}={selected}&dimension=target"
+        assert len(rows(console, chosen)) == 1
+        times = rows(console, f"{chosen}&table=time&by=week")
+        assert ([row[1] for row in times][-1], len(times)) == ("1", 5)
+    visits = get(console, f"/console/links/{link}/visits.csv").splitlines()
+    assert (visits[0].split(",")[:2], len(visits)) == (["time", "country"], 24)
+
+
 @pytest.mark.parametrize(
     ("most", "counted"), [(stats.MAX_VISIT_DAYS, "23 clicks, 1 unique visitor in"), (27, "23 clicks in")]
 )

@@ -44,6 +44,8 @@ def test_the_api_and_all_pages_show_the_same_sums(console: FlaskClient, alice: C
         f"/qrs/{code}": "scans 4",
         f"/campaigns/{campaign}": "clicks 1,008 of which imported 1,000",
         f"/channels/{channel}": "visits 1,012 of which imported 1,000",
+        "/campaigns?order=-clicks": "8 clicks",
+        "/channels?period=7d": "12 visits",
     }
     for path, words in shown.items():
         assert words in seen(get(console, f"/console{path}")), path
