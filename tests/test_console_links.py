@@ -15,7 +15,7 @@ from linkmgr.repository import link_lists
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get, seen
+from tests.support.pages import details, get, seen
 from tests.support.visited import Store, Visited
 
 
@@ -120,6 +120,9 @@ ORDERS = {
     "visit": ["last", "visitors", "clicks", "none"],
     "date": ["none", "last", "visitors", "clicks"],
     "created": ["none", "visitors", "clicks", "last"],
+    "oldest": ["last", "none", "visitors", "clicks"],
+    "fewest": ["none", "last", "visitors", "clicks"],
+    "recent": ["clicks", "visitors", "last", "none"],
 }
 
 
@@ -131,8 +134,9 @@ def test_links_are_ordered_by_their_numbers_with_and_without_filters(
     expected = [visited[name] for name in ORDERS[order]]
     page = get(console, f"/console/links?order={order}&{filters}")
     assert ids_of(page) == expected
-    shown = {"visitor": "3 visitors", "visit": "no visits", "created": "Jan 1, 2020"}
+    shown = {"visitor": "3 visitors", "visit": "no visits"}
     assert [name for name, text in shown.items() if text in seen(page)] == [name for name in shown if name == order]
+    assert ("Jan 1, 2020" in seen(page)) == (order not in shown)
 
 
 def test_an_order_of_many_links_compares_the_newest_and_those_with_the_latest_visits(
@@ -229,6 +233,21 @@ def test_selected_links_get_a_campaign_and_a_channel(
     assert "1 link removed from the channel." in page
     question = select(console, "unassign", [], f"?channel={channel}", channel=channel, all="1").text
     assert "Remove 1 link<bdi> from the channel" in question
+
+
+def test_selected_links_get_a_status_and_an_expiry(console: FlaskClient, alice: Client, bob: Client, sql: Sql) -> None:
+    ids = [factories.link(sql, alice.id) for _ in range(2)]
+    other = factories.link(sql, bob.id)
+    console.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
+    select(console, "status", [*ids, other], status="private")
+    assert "Expire 2 links at 2031-01-01 09:00:00 JST ?" in seen(
+        select(console, "expiry", [], all="1", expiry="2031-01-01T09:00").text
+    )
+    select(console, "expiry", ids, expiry="2031-01-01T09:00")
+    page = get(console, "/console/links?status=private")
+    assert (ids_of(page), page.count("2 links changed.")) == (ids[::-1], 1)
+    assert [details(alice, link_id)["expiry"] for link_id in ids] == ["2031-01-01 00:00:00"] * 2
+    assert sql("SELECT expires, public FROM links WHERE id = %(id)s", id=other) == [{"expires": None, "public": True}]
 
 
 def test_campaigns_and_channels_of_others_are_refused(
@@ -350,6 +369,8 @@ def test_without_exports_in_the_plan_the_console_has_none_either(console: FlaskC
         ({"action": "campaign", "id": "1", "campaign": ""}, "Choose a campaign first."),
         ({"action": "channel", "id": "1", "channel": "\0"}, "Choose a channel first."),
         ({"action": "channel", "all": "1", "channel": ""}, "Choose a channel first."),
+        ({"action": "status", "id": "1", "status": "hidden"}, "Choose a status first."),
+        ({"action": "expiry", "id": "1", "expiry": "soon"}, "Choose an expiry first."),
         ({"action": "ask", "all": "1"}, "No link matches the filters."),
     ],
 )

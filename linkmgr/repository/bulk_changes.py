@@ -201,6 +201,10 @@ def remove_from_channel(user_id: int, ids: list[int], channel: int) -> int:
     return _number(update_links(user_id, ids, atomic=False, changed=False, unassign_channel=channel))
 
 
+def set_members(user_id: int, ids: list[int], **members: Any) -> int:
+    return _number(update_links(user_id, ids, atomic=False, **members))
+
+
 def _number(results: list[Row]) -> int:
     for result in results:
         if result.get("code", "missing") != "missing":

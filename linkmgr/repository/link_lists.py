@@ -130,8 +130,8 @@ def empty_pending_list() -> None:
 
 
 def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
-    """List the links that match all filters, newest first, or by `click`, `visitor`, `visit` or `created`. An order
-    compares the MAX_COMPARED newest links, and those with as many latest visits."""
+    """List the links that match all filters, newest first, or by another order of the console. An order compares the
+    MAX_COMPARED newest links, and those with as many latest visits."""
     if not order:
         return listed(user_id, filters, **paging)
     is_filtered = any(value is not None for value in filters.values())
@@ -173,6 +173,13 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                 ORDER BY CASE %(order)s
                          WHEN 'click' THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
                              + coalesce((SELECT imported_clicks FROM links l WHERE l.id = compared.id), 0)
+                         WHEN 'fewest' THEN -coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
+                             - coalesce((SELECT imported_clicks FROM links l WHERE l.id = compared.id), 0)
+                         WHEN 'recent' THEN (SELECT sum(visits)::bigint FROM tracked_rollups r
+                                              WHERE tracked_id = compared.id AND unit = 'day' AND NOT bot
+                                                AND at > now() - interval '28 days')
+                         WHEN 'oldest' THEN (SELECT -extract(epoch FROM created)::bigint FROM links l
+                                              WHERE l.id = compared.id)
                          WHEN 'visitor' THEN (SELECT visitors FROM totals WHERE tracked_id = id)
                          WHEN 'created' THEN (SELECT extract(epoch FROM created)::bigint FROM links l
                                                WHERE l.id = compared.id)

@@ -12,13 +12,15 @@ from werkzeug.wrappers import Response
 from linkmgr.api import export
 from linkmgr.db.statements import MAX_BIGINT, Page, Row
 from linkmgr.errors import AppError
+from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.query import SEARCH, page_number, query_choice, query_id, values_of
-from linkmgr.pages import charts
+from linkmgr.pages import charts, signed_in
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip, bp
 from linkmgr.repository import bulk_changes, console_queries, link_lists, plans
 from linkmgr.request import pool
+from linkmgr.resources.urls import Link, link_to_changes
 from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web import export as web_export
@@ -28,7 +30,8 @@ BATCH = 500  # links of a statement
 MAX_BATCHES = 10  # of a request that changes all links that the filters match
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
-ORDERS = {"date": "Last added first", "created": "Last created first", "click": "Most clicks first",
+ORDERS = {"date": "Last added first", "created": "Last created first", "oldest": "First created first",
+          "click": "Most clicks first", "fewest": "Fewest clicks first", "recent": "Most clicks in 28 days",
           "visitor": "Most visitors first", "visit": "Last visited first"}  # fmt: skip
 _ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
 _FIXED = {  # filters with fixed values
@@ -105,7 +108,7 @@ def _chips(query: dict[str, Any], filters: Filters) -> list[Chip]:
 
 
 def show(form: Form) -> str:
-    if any(request.args.get(name) for name in ("q", *_ROWS, *_FIXED)):
+    if any(request.args.get(name) for name in ("q", *_ROWS, *_FIXED)) or request.args.get("order") == "recent":
         _take_place()  # before any other statement
     filters = _filters()
     query = _query(filters)
@@ -141,16 +144,27 @@ def show(form: Form) -> str:
 class Change(NamedTuple):
     verb: str
     done: str
-    store: Callable[[int, list[int], int], int]
+    store: Callable[[int, list[int], Any], int]
     member: str = ""
+    where: str = ""  # says what the links get, with the chosen value
+
+
+def _set(member: str) -> Callable[[int, list[int], Any], int]:
+    return lambda user_id, ids, value: bulk_changes.set_members(
+        user_id, ids, **link_to_changes(load(Link.updates(), {member: value}))
+    )
 
 
 # By value of the button.
 CHANGES = {
     "delete": Change("Delete", "deleted", lambda user_id, ids, _: bulk_changes.delete_selected(user_id, ids)),
-    "campaign": Change("Move", "moved", bulk_changes.set_campaign, "campaign"),
-    "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel"),
-    "unassign": Change("Remove", "removed from the channel", bulk_changes.remove_from_channel, "channel"),
+    "campaign": Change("Move", "moved", bulk_changes.set_campaign, "campaign", " to the campaign {}"),
+    "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel", " to the channel {}"),
+    "unassign": Change(
+        "Remove", "removed from the channel", bulk_changes.remove_from_channel, "channel", " from the channel {}"
+    ),
+    "status": Change("Make", "changed", _set("status"), "status", " {}"),
+    "expiry": Change("Expire", "changed", _set("expiry"), "expiry", " at {}"),
 }
 _ACTIONS = ("ask", "export", *CHANGES)
 _POSITION = ("below", "number", "done")  # fields that say how far a change of all is
@@ -216,15 +230,14 @@ def _change(action: str, ids: list[int], query: Row, filters: Filters) -> Respon
     """
     name, rows = "delete" if action == "ask" else action, []
     change, chosen = CHANGES[name], _conditions(query)
-    row_id = to_number(request.form.get(change.member, "")) if change.member else 0
-    _, names = filters.get(change.member, ("", {}))
-    if not isinstance(row_id, int) or (row_id and not ids and str(row_id) not in names):
-        return _back(f"Choose a {change.member} first.")
+    value = _value(change, filters)
+    if value is None:
+        return _back(f"Choose {'an' if change.member == 'expiry' else 'a'} {change.member} first.")
     below, number, done = map(_position, _POSITION)
     if action != "ask" and (ids or below):
         batches = _batches(g.user_id, ids, chosen, below)
         for some in islice(batches, MAX_BATCHES):
-            done, below = done + change.store(g.user_id, some, row_id), some[-1]
+            done, below = done + change.store(g.user_id, some, value), some[-1]
         if not next(batches, None):
             return _back(f"{charts.count(done, 'link')} {change.done}.", "success")
     elif ids:
@@ -242,8 +255,26 @@ def _change(action: str, ids: list[int], query: Row, filters: Filters) -> Respon
         action=name,
         number=number,
         chips=_chips(query, filters) if query else [],
-        row={"id": row_id, "name": names.get(str(row_id))},
+        value=request.form.get(change.member, ""),
+        where=_where(change, value, filters),
         ids=ids,
         rows=rows,
         query=_list_query(),
     )
+
+
+def _value(change: Change, filters: Filters) -> Any:
+    """Return the value that was chosen for a change, or None. If all links are changed, it is among the `filters`."""
+    text = request.form.get(change.member, "") if change.member else "0"
+    if change.member in Link.controls() and change.member not in _ROWS:
+        value = signed_in.from_control(text)
+        return None if not text or problems(Link.updates(), {change.member: value}) else value
+    row_id, (_, names) = to_number(text), filters.get(change.member, ("", {}))
+    return row_id if isinstance(row_id, int) and (not row_id or not filters or str(row_id) in names) else None
+
+
+def _where(change: Change, value: Any, filters: Filters) -> str:
+    if change.member == "campaign" and not value:
+        return " out of their campaigns"
+    _, names = filters.get(change.member, ("", {}))
+    return change.where.format(signed_in.exact(value) if change.member == "expiry" else names.get(str(value), value))
