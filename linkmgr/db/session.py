@@ -1,6 +1,5 @@
 """Session settings, type casts and lost-connection detection."""
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -36,18 +35,16 @@ STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.item
 # A pooler does not keep session settings from one transaction to the next, so each message repeats them.
 SET_LOCAL = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in SETTINGS.items())
 
-
-def _type(name: str, oids: tuple[int, ...], convert: Callable[[Any], Any]) -> Any:
-    return psycopg2.extensions.new_type(oids, name, lambda text, _: None if text is None else convert(text))
-
-
-# Casts from PostgreSQL types to the JSON values of the specification.
-_TYPES = (
-    _type("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, lambda text: text[:19]),  # UTC: YYYY-MM-DD HH:MM:SS
-    _type("DATE", psycopg2.extensions.PYDATE.values, str),
-    _type("NUMBER", psycopg2.extensions.DECIMAL.values, float),
-    _type("BYTES", psycopg2.BINARY.values, lambda text: bytes.fromhex(text[2:])),
-    _type("JSON", (114, 3802), orjson.loads),
+# Casts from PostgreSQL types to the JSON values of the specification. A time is in UTC, as YYYY-MM-DD HH:MM:SS.
+_TYPES = tuple(
+    psycopg2.extensions.new_type(oids, name, cast)
+    for name, oids, cast in (
+        ("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, lambda text, _: text and text[:19]),
+        ("DATE", psycopg2.extensions.PYDATE.values, psycopg2.extensions.UNICODE),
+        ("NUMBER", psycopg2.extensions.DECIMAL.values, psycopg2.extensions.FLOAT),
+        ("BYTES", psycopg2.BINARY.values, lambda text, _: text and bytes.fromhex(text[2:])),
+        ("JSON", (114, 3802), lambda text, _: text and orjson.loads(text)),
+    )
 )
 
 

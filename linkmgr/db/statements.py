@@ -79,21 +79,17 @@ executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 
 # Sent with writes if the default key of a user is not the actor that events name, or ""
-_acting: ContextVar[str] = ContextVar("acting", default="")
+acting: ContextVar[str] = ContextVar("acting", default="")
 
 
 @contextmanager
 def act_as(user_id: int, key_id: int | None) -> Iterator[None]:
     actor = json.dumps({"user": user_id, "key": key_id})
-    _acting.set(f"SET LOCAL linkmgr.actor = '{actor}'; ")
+    acting.set(f"SET LOCAL linkmgr.actor = '{actor}'; ")
     try:
         yield
     finally:
-        _acting.set("")  # threads serve other requests in the same context
-
-
-def acting() -> str:
-    return _acting.get()
+        acting.set("")  # threads serve other requests in the same context
 
 
 class Database:
@@ -169,7 +165,7 @@ class Database:
         """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
         retried after a deadlock. One that fails is undone. `prelude` is sent with it in the same transaction."""
         deadlocks, fresh = 0, False
-        prelude += "" if idempotent else acting()
+        prelude += "" if idempotent else acting.get()
         while True:
             try:
                 return self._execute_once(sql, params, prelude, fresh=fresh)

@@ -67,7 +67,7 @@ class Transaction:
     def begin(self, on_begin: Callable[[], None] | None = None) -> None:
         self._pooled = self._database.take()
         try:
-            self._unsent = "BEGIN; " + self._database.prelude + statements.acting()
+            self._unsent = "BEGIN; " + self._database.prelude + statements.acting.get()
             (on_begin or self._on_begin)()
             for call in self._also_on_begin:
                 call()
