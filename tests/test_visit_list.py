@@ -115,10 +115,10 @@ def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: S
     store([Visited(path[1], NOW, browser="=cmd", referrer='a"b'), Visited(path[1], NOW - timedelta(days=1))])
     answer = alice.get(f"{path[0]}?limit=1&bots=include", headers={"Accept": "text/csv"})
     labels = ["Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "German", "click"]
-    assert list(csv.reader(io.StringIO(answer.text, newline=""))) == [
-        COLUMNS,
-        [f"{NOW:%Y-%m-%d %H:%M:%S}", *labels, "false"],
-    ]
+    columns, cells = csv.reader(io.StringIO(answer.text, newline=""))
+    assert columns == COLUMNS
+    assert cells[: len(labels) + 1] == [f"{NOW:%Y-%m-%d %H:%M:%S}", *labels]
+    assert cells[-1] == "false"
     url, relation = answer.headers["Link"].split("; ")
     assert relation == 'rel="next"'
     following = alice.get(url.strip("<>").removeprefix(BASE_URL), headers={"Accept": "text/csv"})
