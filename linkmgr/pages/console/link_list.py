@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,8 +14,10 @@ from linkmgr.api import export
 from linkmgr.db.statements import MAX_BIGINT, Page, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load, problems
+from linkmgr.fields.periods import start_of_day
 from linkmgr.fields.query import SEARCH, page_number, query_choice, query_id, values_of
 from linkmgr.pages import charts, signed_in
+from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip, bp
@@ -39,12 +42,15 @@ _FIXED = {  # filters with fixed values
     "expired": ("Expiry", {"yes": "Expired", "no": "Not expired"}),
     "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
 }
+_DAYS = {"since": ("Created since", 0), "until": ("Created until", 1)}  # labels, and days to the end of what is meant
+_FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
 _YES = "yes"
 # Words of the search that are filters, besides domain:, campaign: and channel: with a name.
 _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", _YES),
           "has:password": ("password", _YES)}  # fmt: skip
 _WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has):(?:"([^"]*)"|(\S+))')
-_NAMES = ("q", *_ROWS, *_FIXED, "order", "per")
+_FILTERS = ("q", *_ROWS, *_FIXED, *_DAYS)
+_NAMES = (*_FILTERS, "order", "per")
 _CSV = export.columns(
     "shorturl longurl title description campaign channels status expiry password clicks uniqueclicks date"
 )
@@ -63,7 +69,17 @@ def _filters() -> Filters:
 
 
 def _conditions(query: dict[str, Any]) -> Row:
-    return {name: query.get(name) for name in link_lists.FILTERS}
+    times = {
+        name: start_of_day(date.fromisoformat(query[name]) + timedelta(days=days), g.zone).isoformat()
+        for name, (_, days) in _DAYS.items()
+        if query.get(name)
+    }
+    return {name: query.get(name) for name in link_lists.FILTERS} | times
+
+
+def _day(name: str) -> str | None:
+    day = periods.parse_date(name)
+    return min(max(day, _FIRST), _LAST).isoformat() if day else None
 
 
 def _page(query: dict[str, Any]) -> Page:
@@ -82,6 +98,7 @@ def _query(filters: Filters) -> dict[str, Any]:
         values_of({"q": SEARCH})
         | {name: query_id(name) for name in _ROWS}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in _FIXED.items()}
+        | {name: _day(name) for name in _DAYS}
         | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
     )
     if query["order"] == "date":
@@ -101,14 +118,14 @@ def _query(filters: Filters) -> dict[str, Any]:
 
 def _chips(query: dict[str, Any], filters: Filters) -> list[Chip]:
     labels = {name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()}
-    labels["q"] = query["q"]
+    labels |= {name: f"{label} {query[name]}" for name, (label, _) in _DAYS.items()} | {"q": query["q"]}
     return [
         Chip(label, url_for("console.links", **(query | {name: None}))) for name, label in labels.items() if query[name]
     ]
 
 
 def show(form: Form) -> str:
-    if any(request.args.get(name) for name in ("q", *_ROWS, *_FIXED)) or request.args.get("order") == "recent":
+    if any(request.args.get(name) for name in _FILTERS) or request.args.get("order") == "recent":
         _take_place()  # before any other statement
     filters = _filters()
     query = _query(filters)
@@ -134,6 +151,7 @@ def show(form: Form) -> str:
         chips=chips,
         is_filtered=bool(chips),
         filters=filters,
+        days=_DAYS,
         base_url=settings().base_url,
     )
 

@@ -94,7 +94,7 @@ class Period(NamedTuple):
         return chart
 
 
-def _parse_date(name: str) -> date | None:
+def parse_date(name: str) -> date | None:
     text = query_text(name)
     try:
         return date.fromisoformat(text) if text else None
@@ -103,7 +103,7 @@ def _parse_date(name: str) -> date | None:
 
 
 def _custom(now: datetime) -> Period | None:
-    begin, end, today = _parse_date("from"), _parse_date("to"), now.astimezone(g.zone).date()
+    begin, end, today = parse_date("from"), parse_date("to"), now.astimezone(g.zone).date()
     if not (begin or end):
         return None
     first, last = sorted(max(_FIRST, min(day, today)) for day in (begin or end or today, end or today))
