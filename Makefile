@@ -37,8 +37,8 @@ sdk: $(VENV)/test  ## generate packages for Python and npm from the OpenAPI docu
 	@$(VENV)/bin/openapi-generator-cli batch deploy/sdk/python.yaml deploy/sdk/typescript.yaml >var/sdk/log 2>&1 || { cat var/sdk/log; exit 1; }
 	@echo "var/sdk/python and var/sdk/typescript are packages that can be published."
 
-picture: $(VENV)/test  ## draw the first image of the README again
-	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py
+picture: $(VENV)/test  ## draw the images of the README again
+	@PICTURES=.github $(VENV)/bin/python -m pytest tests/test_readme_picture.py
 
 fuzz: $(VENV)/test  ## test the running service with schemathesis for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300
