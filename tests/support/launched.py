@@ -51,7 +51,7 @@ class Service:
     def get(self, path: str, key: str = "") -> int:
         request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
                 connection.sendall(request.encode())
                 return int(connection.makefile().readline().split()[1])
         except (OSError, IndexError):
