@@ -68,7 +68,7 @@ def restore(
                 statements.run("DELETE FROM aliases WHERE owner_id IS NOT NULL")  # as in another installation
         heir = register(f"heir{next(_numbers)}")
         found = run_import(heir, content)
-        failed = heir.get(f"/api/imports/{found['id']}/errors").text if delete else ""
+        failed = heir.get(f"/api/imports/{found['id']}/errors.csv").text if delete else ""
         assert (found["state"], found["failed"] if delete else 0) == ("done", 0), (found, failed)
         return heir
 
@@ -229,7 +229,7 @@ def test_a_line_that_is_too_long_fails_alone(alice: Client, run_import: Import) 
     lines[1] = json.dumps({"id": 1, "url": f"https://example.com/{'x' * 1_000_000}", "alias": "alias-1"})
     found = run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(lines)))
     assert counts(found) == ("done", 3, 2, 0, 0, 1)
-    errors = alice.get(f"/api/imports/{found['id']}/errors").text
+    errors = alice.get(f"/api/imports/{found['id']}/errors.csv").text
     assert "url must be at most" in errors
     assert len(errors) < 140_000
 

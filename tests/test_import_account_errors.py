@@ -41,7 +41,7 @@ def failures(register: Callable[..., Client], run_jobs: Callable[[], None]) -> C
         heir = register("heir")
         answer = send(heir, content)
         run_jobs()
-        return heir, heir.get(f"/api/imports/{answer.get_json()['id']}/errors").text
+        return heir, heir.get(f"/api/imports/{answer.get_json()['id']}/errors.csv").text
 
     return run
 
@@ -51,7 +51,7 @@ def test_an_answer_that_is_too_large_fails(alice: Client, run_import: Import, sq
     answers = [{"overlay": 1, "answer": {"message": "x" * size}} for size in (10_000, 17_000)]
     found = run_import(alice, archive(overlays=[overlay], answers=answers))
     assert (found["state"], found["failed"]) == ("done", 1)
-    assert "at most 16 KiB" in alice.get(f"/api/imports/{found['id']}/errors").text
+    assert "at most 16 KiB" in alice.get(f"/api/imports/{found['id']}/errors.csv").text
     assert len(sql("SELECT FROM overlay_answers")) == 1
 
 
@@ -125,7 +125,7 @@ def test_rows_that_cannot_be_read_fail_alone(alice: Client, run_import: Import) 
     ]
     found = run_import(alice, table(*rows))
     assert (found["state"], found["made"], found["failed"]) == ("done", 1, 5)
-    text = alice.get(f"/api/imports/{found['id']}/errors").text
+    text = alice.get(f"/api/imports/{found['id']}/errors.csv").text
     errors = list(csv.DictReader(io.StringIO(text)))
     files = ", ".join(f"{name}.jsonl" for name in (*RESOURCES, "links", "qr", "logos"))
     assert [row["error"] for row in errors][:3] == [

@@ -76,5 +76,5 @@ def test_a_domain_that_exists_is_not_checked_again(alice: Client, bob: Client, r
     alice.add("/api/domain/add", {"domain": DOMAIN["domain"]})
     found = run(alice, archive(domains=[DOMAIN, DOMAIN | {"domain": "http://go.example.com"}]))
     assert (found["state"], found["skipped"], found["failed"]) == ("done", 1, 1)
-    assert alice.get(f"/api/imports/{found['id']}/errors").text.count("This domain is already in use.") == 1
+    assert alice.get(f"/api/imports/{found['id']}/errors.csv").text.count("This domain is already in use.") == 1
     assert asked == []

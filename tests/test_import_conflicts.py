@@ -179,7 +179,7 @@ def test_no_rule_changes_a_link_of_another_host(
     for _ in range(2):
         found = run_import(alice, second, query)
         assert counts(found)[2:] == (0, 0, 0, 1)
-        told = alice.get(f"/api/imports/{found['id']}/errors").text
+        told = alice.get(f"/api/imports/{found['id']}/errors.csv").text
         assert "127.0.0.1:5000/sale" in told
         assert "go.example.org/sale" in told
     assert details(alice, "sale")["longurl"] == f"{PAGE}/{'moved' if is_moved_first else 'main'}"
@@ -227,7 +227,7 @@ def test_rows_that_are_skipped_are_listed_with_the_reason(
                               "Its 1,200 clicks are not added."),
         (2, "import_skipped", "You have this row already, which is kept."),
     ]  # fmt: skip
-    assert counts(run_import(alice, alice.get(path).data))[2:] == (0, 0, 2, 0)
+    assert counts(run_import(alice, alice.get(f"{path}.csv").data))[2:] == (0, 0, 2, 0)
     monkeypatch.setattr(import_rows, "MAX_SKIPPED", 3)
     monkeypatch.setattr(job, "MAX_ROWS", 2)
     rows = [sale(f"row-{n}") for n in range(9)]

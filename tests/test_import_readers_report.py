@@ -125,7 +125,7 @@ def test_the_report_has_a_bounded_number_of_columns(alice: Client, run_import: I
     rows = [BASE | {"longUrl": "x", f"a{number}": 1, f"b{number}": 1} for number in range(600)]
     found = run_import(alice, orjson.dumps(rows))
     assert found["failed"] == 600
-    header, *lines = alice.get(f"/api/imports/{found['id']}/errors").text.splitlines()
+    header, *lines = alice.get(f"/api/imports/{found['id']}/errors.csv").text.splitlines()
     assert header.startswith("longUrl,shortCode,a0,a1")
     assert (len(header.split(",")), len(lines)) == (1001, 600)
 

@@ -123,7 +123,7 @@ def test_no_way_into_the_service_gives_an_alias_that_the_plan_denies(
         for rule in ("skip", "rename", "update"):
             found = run_import(carol, file, f"?on_conflict={rule}")
             assert counts(found) == ("done", 1, 0, 0, 0, 1)
-            assert said in carol.get(f"/api/imports/{found['id']}/errors").text
+            assert said in carol.get(f"/api/imports/{found['id']}/errors.csv").text
     assert aliases(sql, carol) == []
 
 
@@ -167,7 +167,7 @@ def test_links_that_a_page_of_the_service_hides_are_reported(
     for file in (shlink(sale("console")), archive(links=[line])):
         found = run_import(alice, file)
         assert counts(found) == ("done", 1, 0, 0, 0, 1)
-        assert "'console' is reserved" in alice.get(f"/api/imports/{found['id']}/errors").text
+        assert "'console' is reserved" in alice.get(f"/api/imports/{found['id']}/errors.csv").text
     sql("INSERT INTO links (user_id, alias, url) VALUES (%(id)s, 'console', '') RETURNING 1", id=alice.id)  # older
     result = app.test_cli_runner().invoke(args=["database", "check"])
     assert result.exit_code == 0

@@ -69,7 +69,7 @@ def test_a_link_that_is_too_large_is_refused_whichever_way_it_comes(
     for sentence, file in ways.items():
         found = run_import(alice, file)
         assert (found["state"], found["failed"]) == ("done", 1)
-        assert sentence in alice.get(f"/api/imports/{found['id']}/errors").text
+        assert sentence in alice.get(f"/api/imports/{found['id']}/errors.csv").text
     form = MultiDict([("url", "https://example.com/a")])
     for member, label in (("languagetarget", "language"), ("geotarget", "location")):
         for target in LARGE[member]:

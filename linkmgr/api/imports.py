@@ -208,8 +208,7 @@ _LIST_ERRORS = operation(
 def errors(import_id: int) -> Response:
     """Read the rows that failed or were skipped.
 
-    JSON with the header `Accept: application/json`, as clients of this document send it; otherwise the CSV. The code of
-    a skipped row is `import_skipped`. At most {import_rows.MAX_ERRORS:,} rows of an import that failed,
+    The code of a skipped row is `import_skipped`. At most {import_rows.MAX_ERRORS:,} rows of an import that failed,
     {import_rows.MAX_SKIPPED:,} that were skipped, and {mib} MiB of all imports are kept, for {import_rows.ERROR_DAYS}
     days; those of the oldest imports are deleted first.
 
@@ -218,10 +217,9 @@ def errors(import_id: int) -> Response:
     account. Visits of a link or QR code that failed are not imported; its `clicks` become `imported_clicks`.
     """
     imports.read(user_id(), import_id)
-    web_csv.vary_by_accept()
-    if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
-        return web_export.streamed(_pages(user_id(), import_id))
-    return errors_csv(user_id(), import_id)
+    if web_csv.is_preferred():
+        return errors_csv(user_id(), import_id)
+    return web_export.streamed(_pages(user_id(), import_id))
 
 
 @bp.get("/imports/<id:import_id>/errors.csv")
