@@ -56,7 +56,7 @@ def answers(base: str, requests: list[bytes], *headers: tuple[str, str]) -> list
     found = []
     for start in requests:
         status, received, body = send(base, start.replace(b"{host}", host) + lines + b"Connection: close\r\n\r\n")
-        found.append((status, received.get("Location"), re.sub(rb'nonce="[^"]+"', b"", body)))
+        found.append((status, received.get("Location"), re.sub(rb'nonce="[^"]+"|"request_id":"[^"]+"', b"", body)))
     return found
 
 
