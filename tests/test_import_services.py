@@ -205,6 +205,24 @@ def test_no_link_is_missing_if_others_are_deleted_and_added_while_pages_are_read
     assert found["message"] == (said if unsent else "")
 
 
+def test_a_link_that_is_clicked_while_pages_are_read_again_fails_once(
+    start_service: Start, alice: Client, run_jobs: Callable[[], None]
+) -> None:
+    requests: list[str] = []
+
+    def respond(path: str, query: dict[str, str], request: Any) -> Any:
+        link = shlink_link(1) | {"visitsSummary": {"total": len(requests), "nonBots": len(requests), "bots": 0}}
+        page = page_of([link | {"meta": {"validSince": "2099-01-01T00:00:00+00:00"}}], query)
+        page["pagination"]["totalItems"] += 1  # another one, which is not sent
+        return {"shortUrls": page}
+
+    requests = start_service(respond)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    run_jobs()
+    assert len(requests) == 2
+    assert import_of(alice, import_id)["failed"] == 1
+
+
 def test_links_that_yourls_sends_twice_and_that_cannot_be_read_fail_once(
     start_service: Start, alice: Client, run_jobs: Callable[[], None]
 ) -> None:

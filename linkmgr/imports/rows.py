@@ -74,8 +74,9 @@ class ImportRow(NamedTuple):
     @property
     def name(self) -> str:
         """Return the name in the source, to which other rows refer, a digest of a row that could not be read, or ""."""
-        if self.problem:  # a service may send it again
-            return blake2b(repr(self.raw).encode(errors="surrogatepass"), digest_size=16).hexdigest()
+        if self.problem:  # a service may send it again, with other numbers of clicks
+            texts = {column: text for column, text in self.raw.items() if not text.isdecimal()}
+            return blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=16).hexdigest()
         if isinstance(number := self.members.get("id"), int):
             return str(number)[:MAX_NAME]
         alias = self.members.get("custom") or self.members.get("alias")
