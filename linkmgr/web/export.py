@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import orjson
-from flask import Response, request, stream_with_context
+from flask import Response, has_request_context, request, stream_with_context
 
 from linkmgr.request import pool
 from linkmgr.web import csv
@@ -40,7 +40,8 @@ def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterabl
         for batch in batches:
             yield json_lines(batch)
         return
-    separator = orjson.dumps(ok())[:-1] + b',"data":['
+    opening = ok() if has_request_context() else {"error": 0}  # commands have no request
+    separator = orjson.dumps(opening)[:-1] + b',"data":['
     for batch in batches:
         yield separator + orjson.dumps(batch)[1:-1]
         separator = b","
