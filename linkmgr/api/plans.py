@@ -6,15 +6,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.problems import invalid
 from linkmgr.repository import plans
 from linkmgr.resources import shapes
-from linkmgr.resources.plans import (
-    Plan,
-    PlanCreate,
-    PlanUpdate,
-    Subscription,
-    change_plan,
-    create_plan,
-    price_problem,
-)
+from linkmgr.resources.plans import Plan, PlanCreate, PlanUpdate, Subscription, change_plan, create_plan, price_problem
 from linkmgr.web.operation import Section, operation
 from linkmgr.web.responses import Json, changed, created, ok, reading, record
 
