@@ -1,7 +1,8 @@
 """Clients that generators make of the document, each used by a program in tests/clients/ against the running service.
 
 All programs do the same: create links, one by one and in bulk, list them by cursor, look one up by its short URL, read
-statistics, create a webhook and QR codes, get an image and a CSV, and cause an error. Each prints what it saw."""
+statistics, create a webhook and QR codes, get an image and a CSV, cause an error, read a link, delete it, upload a file
+of links, and read its failed rows as JSON and as CSV. Each prints what it saw."""
 
 import json
 import os
@@ -26,7 +27,6 @@ GENERATOR = Path(sys.executable).with_name("openapi-generator-cli")
 NODE_MODULES = Path(sys.prefix, "clients", "node_modules")  # installed by `make clients`
 COMPILER = NODE_MODULES / ".bin" / "tsc"
 STRICT = "--strict", "--target", "es2022", "--module", "commonjs", "--moduleResolution", "node10", "--types", "node"
-
 MCP_PYTHON = Path(sys.prefix, "clients", "mcp", "bin", "python")  # installed by `make clients`
 
 Use = Callable[..., None]
@@ -63,12 +63,14 @@ def base(serve: Callable[..., str], alice: Client, store: Store) -> str:
 
 
 @pytest.fixture
-def use(base: str, alice: Client) -> Use:
-    """Run a program with the URL of the service and a key, and check what it has seen."""
+def use(base: str, alice: Client, tmp_path: Path) -> Use:
+    """Run a program with the URL of the service, a key and a file, and check what it has seen."""
+    file = tmp_path / "links.csv"
+    file.write_text("url,custom\nhttps://example.com/good,good\nftp://example.com,bad\n")
     csv = document()["paths"]["/api/urls/export.csv"]["get"]["responses"]["200"]["content"]["text/csv"]["example"]
 
     def check(*command: str | Path, folder: Path, **environment: str) -> None:
-        seen: dict[str, Any] = json.loads(run(*command, base, alice.key or "", folder=folder, **environment))
+        seen: dict[str, Any] = json.loads(run(*command, base, alice.key or "", file, folder=folder, **environment))
         assert seen == {
             "created": f"{base}/first",
             "bulk": 2,
@@ -79,6 +81,11 @@ def use(base: str, alice: Client) -> Use:
             "codes": [False, "PNG"],
             "csv": csv.strip(),
             "error": "alias_taken",
+            "read": "first",
+            "deleted": "missing",
+            "imported": [1, 1],
+            "failed": [[2, "ftp://example.com"]],
+            "rejected": "url,custom,error",
         }
 
     return check

@@ -1,8 +1,10 @@
 // Use the client that @hey-api/openapi-ts makes.
+import { openAsBlob } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import * as api from "./generated";
 import { client } from "./generated/client.gen";
 
-async function main(base: string, key: string) {
+async function main(base: string, key: string, path: string) {
   client.setConfig({ baseUrl: base, auth: () => key });
 
   const first: api.LinkCreate = { url: "https://example.com/1", custom: "first", campaign: 0, channel: [] };
@@ -33,6 +35,18 @@ async function main(base: string, key: string) {
   const csv = await api.exportLinksCsv();
   const refused = await api.linksCreate({ body: first });
 
+  const link = { path: { link_id: created.data!.id } };
+  const read = await api.linksGet(link);
+  await api.linksDelete({ ...link, throwOnError: true });
+  const missing = await api.linksGet(link);
+
+  const upload = await api.importsCreate({ body: { file: await openAsBlob(path) } });
+  const import_ = { path: { import_id: upload.data!.id! } };
+  let done: api.Import;
+  while (!(done = (await api.importsGet(import_)).data!.data).finished) await setTimeout(100);
+  const rows = (await api.importsListErrors(import_)).data!.data;
+  const rejected = await api.importsListErrorsCsv(import_);
+
   return {
     created: created.data!.shorturl,
     bulk: bulk.data!.created,
@@ -43,7 +57,12 @@ async function main(base: string, key: string) {
     codes: [image.data!.link === other.data!.link, new TextDecoder("latin1").decode(png).slice(1, 4)],
     csv: csv.data!.split("\r\n")[0],
     error: refused.error!.code,
+    read: read.data!.details.alias,
+    deleted: missing.error!.code,
+    imported: [done.made, done.failed],
+    failed: rows.map((row) => [row.number, row.raw.url]),
+    rejected: rejected.data!.split("\r\n")[0],
   };
 }
 
-main(process.argv[2], process.argv[3]).then((seen) => console.log(JSON.stringify(seen)));
+main(process.argv[2], process.argv[3], process.argv[4]).then((seen) => console.log(JSON.stringify(seen)));

@@ -1,8 +1,10 @@
 // Use openapi-fetch with the types that openapi-typescript makes.
+import { openAsBlob } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./generated";
 
-async function main(base: string, key: string) {
+async function main(base: string, key: string, path: string) {
   const client = createClient<paths, "application/json">({
     baseUrl: base,
     headers: { Authorization: `Bearer ${key}` },
@@ -37,6 +39,20 @@ async function main(base: string, key: string) {
   const csv = await client.GET("/api/urls/export.csv", { parseAs: "text" });
   const refused = await client.POST("/api/url/add", { body: first });
 
+  const link = { params: { path: { link_id: created.data!.id } } };
+  const read = await client.GET("/api/url/{link_id}", link);
+  await client.DELETE("/api/url/{link_id}/delete", link);
+  const missing = await client.GET("/api/url/{link_id}", link);
+
+  const form = new FormData();
+  form.append("file", await openAsBlob(path));
+  const upload = await client.POST("/api/imports", { body: { file: "" }, bodySerializer: () => form });
+  const import_ = { params: { path: { import_id: upload.data!.id! } } };
+  let done: components["schemas"]["Import"];
+  while (!(done = (await client.GET("/api/imports/{import_id}", import_)).data!.data).finished) await setTimeout(100);
+  const rows = (await client.GET("/api/imports/{import_id}/errors", import_)).data!.data;
+  const rejected = await client.GET("/api/imports/{import_id}/errors.csv", { ...import_, parseAs: "text" });
+
   return {
     created: created.data!.shorturl,
     bulk: bulk.data!.created,
@@ -47,7 +63,12 @@ async function main(base: string, key: string) {
     codes: [image.data!.link === other.data!.link, new TextDecoder("latin1").decode(png).slice(1, 4)],
     csv: csv.data!.split("\r\n")[0],
     error: refused.error!.code,
+    read: read.data!.details.alias,
+    deleted: missing.error!.code,
+    imported: [done.made, done.failed],
+    failed: rows.map((row) => [row.number, row.raw.url]),
+    rejected: rejected.data!.split("\r\n")[0],
   };
 }
 
-main(process.argv[2], process.argv[3]).then((seen) => console.log(JSON.stringify(seen)));
+main(process.argv[2], process.argv[3], process.argv[4]).then((seen) => console.log(JSON.stringify(seen)));

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	api "example.com/linkmgr/client"
 )
@@ -81,16 +82,48 @@ func main() {
 	_, _, err = client.LinksAPI.LinksCreate(ctx).LinkCreate(*link).Execute()
 	refused := err.(*api.GenericOpenAPIError).Model().(api.Error)
 
+	read, _, err := client.LinksAPI.LinksGet(ctx, created.Id).Execute()
+	check(err)
+	_, _, err = client.LinksAPI.LinksDelete(ctx, created.Id).Execute()
+	check(err)
+	_, _, err = client.LinksAPI.LinksGet(ctx, created.Id).Execute()
+	missing := err.(*api.GenericOpenAPIError).Model().(api.Error)
+
+	file, err := os.Open(os.Args[3])
+	check(err)
+	upload, _, err := client.ImportsAPI.ImportsCreate(ctx).File(file).Execute()
+	check(err)
+	var done api.Import
+	for done.GetFinished() == "" {
+		time.Sleep(100 * time.Millisecond)
+		state, _, err := client.ImportsAPI.ImportsGet(ctx, upload.GetId()).Execute()
+		check(err)
+		done = state.Data
+	}
+	rows, _, err := client.ImportsAPI.ImportsListErrors(ctx, upload.GetId()).Execute()
+	check(err)
+	failed := []interface{}{}
+	for _, row := range rows.Data {
+		failed = append(failed, []interface{}{row.Number, row.Raw["url"]})
+	}
+	rejected, _, err := client.ImportsAPI.ImportsListErrorsCsv(ctx, upload.GetId()).Execute()
+	check(err)
+
 	output, err := json.Marshal(map[string]interface{}{
-		"created": created.Shorturl,
-		"bulk":    bulk.Created,
-		"listed":  listed,
-		"found":   found.Details.Alias,
-		"clicks":  statistics.Data.Totals.GetClicks(),
-		"webhook": webhook.Secret[:6],
-		"codes":   []interface{}{image.Link == card.Link, string(png[1:4])},
-		"csv":     strings.Split(csv, "\r\n")[0],
-		"error":   refused.Code,
+		"created":  created.Shorturl,
+		"bulk":     bulk.Created,
+		"listed":   listed,
+		"found":    found.Details.Alias,
+		"clicks":   statistics.Data.Totals.GetClicks(),
+		"webhook":  webhook.Secret[:6],
+		"codes":    []interface{}{image.Link == card.Link, string(png[1:4])},
+		"csv":      strings.Split(csv, "\r\n")[0],
+		"error":    refused.Code,
+		"read":     read.Details.Alias,
+		"deleted":  missing.Code,
+		"imported": []int64{done.Made, done.Failed},
+		"failed":   failed,
+		"rejected": strings.Split(rejected, "\r\n")[0],
 	})
 	check(err)
 	fmt.Println(string(output))

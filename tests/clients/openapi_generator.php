@@ -15,7 +15,7 @@ spl_autoload_register(function (string $class): void {
 });
 set_error_handler(fn (int $level, string $message) => throw new ErrorException($message, 0, $level));
 
-[, $base, $key] = $argv;
+[, $base, $key, $file] = $argv;
 $http = new GuzzleHttp\Client();
 $configuration = Configuration::getDefaultConfiguration()->setHost($base)->setAccessToken($key);
 $links = new Api\LinksApi($http, $configuration);
@@ -49,6 +49,22 @@ try {
     $refused = $error->getResponseObject();
 }
 
+$read = $links->linksGet($created->getId());
+$links->linksDelete($created->getId());
+try {
+    $links->linksGet($created->getId());
+} catch (ApiException $error) {
+    $missing = $error->getResponseObject();
+}
+
+$imports = new Api\ImportsApi($http, $configuration);
+$upload = $imports->importsCreate(new SplFileObject($file))->getId();
+while (!($done = $imports->importsGet($upload)->getData())->getFinished()) {
+    usleep(100000);
+}
+$rows = $imports->importsListErrors($upload)->getData();
+$rejected = $imports->importsListErrorsCsv($upload);
+
 echo json_encode([
     'created' => $created->getShorturl(),
     'bulk' => $bulk->getCreated(),
@@ -59,4 +75,9 @@ echo json_encode([
     'codes' => [$image->getLink() === $card->getLink(), substr($png, 1, 3)],
     'csv' => strtok($csv, "\r"),
     'error' => $refused->getCode(),
+    'read' => $read->getDetails()->getAlias(),
+    'deleted' => $missing->getCode(),
+    'imported' => [$done->getMade(), $done->getFailed()],
+    'failed' => array_map(fn (Model\ImportError $row) => [$row->getNumber(), $row->getRaw()['url']], $rows),
+    'rejected' => strtok($rejected, "\r"),
 ]);

@@ -2,11 +2,12 @@
 
 import json
 import sys
+import time
 import urllib.request
 
 import linkmgr_client as api  # type: ignore[import-not-found]
 
-base, key = sys.argv[1:]
+base, key, file = sys.argv[1:]
 client = api.ApiClient(api.Configuration(host=base, access_token=key))
 links = api.LinksApi(client)
 
@@ -38,6 +39,20 @@ try:
 except api.ApiException as error:
     refused = error.data
 
+read = links.links_get(created.id)
+links.links_delete(created.id)
+try:
+    links.links_get(created.id)
+except api.ApiException as error:
+    missing = error.data
+
+imports = api.ImportsApi(client)
+upload = imports.imports_create(file=file).id
+while (done := imports.imports_get(upload).data).finished is None:
+    time.sleep(0.1)
+rows = imports.imports_list_errors(upload).data
+rejected = imports.imports_list_errors_csv(upload)
+
 print(
     json.dumps(
         {
@@ -50,6 +65,11 @@ print(
             "codes": [image.link == card.link, png[1:].decode()],
             "csv": csv.splitlines()[0],
             "error": refused.code,
+            "read": read.details.alias,
+            "deleted": missing.code,
+            "imported": [done.made, done.failed],
+            "failed": [[row.number, row.raw["url"]] for row in rows],
+            "rejected": rejected.splitlines()[0],
         }
     )
 )

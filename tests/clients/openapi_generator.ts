@@ -1,7 +1,9 @@
 // Use the client that openapi-generator makes for TypeScript.
+import { openAsBlob } from "node:fs";
+import { setTimeout } from "node:timers/promises";
 import * as api from "./generated";
 
-async function main(base: string, key: string) {
+async function main(base: string, key: string, path: string) {
   const configuration = new api.Configuration({ basePath: base, accessToken: key });
   const links = new api.LinksApi(configuration);
 
@@ -34,9 +36,21 @@ async function main(base: string, key: string) {
   const other = await codes.qrCreate({ qrCodeCreate: { type: "vcard", data: card } });
   const png = await (await fetch(image.link)).arrayBuffer();
   const csv = await new api.ExportsApi(configuration).exportLinksCsv();
-  const refused: api.ModelError = await links
-    .linksCreate({ linkCreate: first })
-    .then(() => Promise.reject(), async (error) => api.ModelErrorFromJSON(await error.response.json()));
+  const errorOf = (call: Promise<unknown>): Promise<api.ModelError> =>
+    call.then(() => Promise.reject(), async (error) => api.ModelErrorFromJSON(await error.response.json()));
+  const refused = await errorOf(links.linksCreate({ linkCreate: first }));
+
+  const linkId = created.id;
+  const read = await links.linksGet({ linkId });
+  await links.linksDelete({ linkId });
+  const missing = await errorOf(links.linksGet({ linkId }));
+
+  const imports = new api.ImportsApi(configuration);
+  const importId = (await imports.importsCreate({ file: await openAsBlob(path) })).id!;
+  let done: api.Import;
+  while (!(done = (await imports.importsGet({ importId })).data).finished) await setTimeout(100);
+  const rows = (await imports.importsListErrors({ importId })).data;
+  const rejected = await imports.importsListErrorsCsv({ importId });
 
   return {
     created: created.shorturl,
@@ -48,7 +62,12 @@ async function main(base: string, key: string) {
     codes: [image.link === other.link, new TextDecoder("latin1").decode(png).slice(1, 4)],
     csv: csv.split("\r\n")[0],
     error: refused.code,
+    read: read.details.alias,
+    deleted: missing.code,
+    imported: [done.made, done.failed],
+    failed: rows.map((row) => [row.number, row.raw.url]),
+    rejected: rejected.split("\r\n")[0],
   };
 }
 
-main(process.argv[2], process.argv[3]).then((seen) => console.log(JSON.stringify(seen)));
+main(process.argv[2], process.argv[3], process.argv[4]).then((seen) => console.log(JSON.stringify(seen)));
