@@ -141,7 +141,7 @@ def test_a_bulk_request_looks_for_no_hints_that_its_response_has_no_room_for(
 
 
 def test_an_error_has_no_warnings(alice: Client) -> None:
-    assert set(alice.post("/api/url/add", {"alias": "x"}).get_json()) == {"error", "message", "code", "errors"}
+    assert "warnings" not in alice.post("/api/url/add", {"alias": "x"}).get_json()
 
 
 # --- targets

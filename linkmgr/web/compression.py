@@ -15,7 +15,7 @@ def init_app(app: Flask) -> None:
 
 def _compress(response: Response) -> Response:
     """Compress a text that is not streamed. Its ETag becomes a weak one, because its bytes are others."""
-    if response.is_sequence and 0 < sum(map(len, response.response)) < _LEAST:
+    if response.location or (response.is_sequence and 0 < sum(map(len, response.response)) < _LEAST):
         return response
     is_file = response.direct_passthrough  # such as a style sheet
     if not (response.mimetype or "").startswith(_TEXT) or (response.is_streamed and not is_file):
