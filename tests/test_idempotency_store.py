@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 from flask import Flask
 
-from linkmgr.db import statements, transaction
+from linkmgr.db import paging, statements, transaction
 from linkmgr.repository import idempotency, purge
 from linkmgr.web import idempotency as web_idempotency
 from tests.conftest import Client
@@ -62,7 +62,7 @@ def test_a_read_after_the_first_write_of_a_request_sees_it(app: Flask, alice: Cl
                 "INSERT INTO pixels (user_id, type, name, tag) VALUES (%(id)s, 'bing', 'n', 't')", id=alice.id
             )
             seen = [statements.row(listed), statements.replica_row(listed), *statements.rows(listed)]
-            seen += statements.page(f"{listed} LIMIT %(limit)s OFFSET %(offset)s", "1", limit=1, number=1).rows
+            seen += paging.page(f"{listed} LIMIT %(limit)s OFFSET %(offset)s", "1", limit=1, number=1).rows
             assert len({row["id"] for row in seen if row}) == 1
             assert len(seen) == 4
         assert statements.row(listed) is None

@@ -6,7 +6,8 @@ import orjson
 from flask import Blueprint, Response
 
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
-from linkmgr.db.statements import Page, Row
+from linkmgr.db.paging import Page
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import stats
 from linkmgr.fields.periods import parse_time

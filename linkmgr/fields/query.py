@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from werkzeug.exceptions import NotFound
 
-from linkmgr.db.statements import MAX_SORTED, NamedPaging, Paging
+from linkmgr.db.paging import MAX_SORTED, NamedPaging, Paging
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.problems import invalid

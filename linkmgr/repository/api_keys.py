@@ -9,7 +9,8 @@ import orjson
 from flask import has_request_context
 
 from linkmgr import keys
-from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run
+from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import BATCH
 from linkmgr.request import request as web_request

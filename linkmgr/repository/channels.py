@@ -2,7 +2,8 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import NamedPaging, Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.db.paging import NamedPaging, Page, Paging, page
+from linkmgr.db.statements import Row, row, rows, run, run_one
 from linkmgr.errors import existing, not_found
 from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.tables import BATCH

@@ -2,7 +2,8 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row, rows
+from linkmgr.db.paging import Page, Paging, page
+from linkmgr.db.statements import Row, replica_rows, row, rows
 from linkmgr.errors import existing
 from linkmgr.fields.short_urls import short_url
 from linkmgr.repository import campaigns

@@ -2,7 +2,8 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import NamedPaging, Page, Row, page, row, rows, run, run_repaired
+from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.statements import Row, row, rows, run, run_repaired
 from linkmgr.errors import existing
 from linkmgr.repository.tables import BATCH, release_name
 

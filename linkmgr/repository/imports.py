@@ -4,7 +4,8 @@ from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run, run_one
+from linkmgr.db.paging import Page, Paging, page
+from linkmgr.db.statements import Row, row, run, run_one
 from linkmgr.errors import AppError, existing, not_found
 
 MAX_UNFINISHED = 3  # of a user

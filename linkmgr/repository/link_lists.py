@@ -5,7 +5,8 @@ A subquery, which reads only an index, selects the ids, so that OFFSET skips no 
 
 from typing import Any, Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_row, rows, run_unsynced
+from linkmgr.db.paging import Page, Paging, page
+from linkmgr.db.statements import Row, replica_row, rows, run_unsynced
 from linkmgr.errors import required
 from linkmgr.fields.short_urls import short_url
 from linkmgr.fields.urls import is_own_host

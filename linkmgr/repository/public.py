@@ -5,7 +5,8 @@ of deleted users are not served; background jobs delete them in batches. Those o
 raise `link_disabled`, and the branded domains of this user redirect nowhere.
 """
 
-from linkmgr.db.statements import Page, Row, page, row, rows
+from linkmgr.db.paging import Page, page
+from linkmgr.db.statements import Row, row, rows
 from linkmgr.errors import AppError, required
 from linkmgr.fields.short_urls import short_url
 from linkmgr.settings import settings

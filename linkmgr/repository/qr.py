@@ -6,7 +6,8 @@ from typing import Unpack
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import NamedPaging, Page, Row, page, replica_row, row, rows, run
+from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.statements import Row, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Unpack
 
 from linkmgr import keys
-from linkmgr.db.statements import MAX_BIGINT, Page, Paging, Row, page, row, rows, run
+from linkmgr.db.paging import Page, Paging, page
+from linkmgr.db.statements import MAX_BIGINT, Row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.account import with_avatar
 

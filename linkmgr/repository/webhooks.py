@@ -3,7 +3,8 @@
 from typing import Unpack
 
 from linkmgr import keys
-from linkmgr.db.statements import NamedPaging, Page, Paging, Row, page, row, rows, run, run_one
+from linkmgr.db.paging import NamedPaging, Page, Paging, page
+from linkmgr.db.statements import Row, row, rows, run, run_one
 from linkmgr.errors import AppError, existing
 from linkmgr.repository.tables import BATCH
 

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Protocol, Unpack
 
 from marshmallow import Schema, fields, missing
 
-from linkmgr.db.statements import Page, Paging, Row
+from linkmgr.db.paging import Page, Paging
+from linkmgr.db.statements import Row
 from linkmgr.fields.base import Id, Timestamp
 from linkmgr.fields.bodies import Body, load
 from linkmgr.fields.member import member

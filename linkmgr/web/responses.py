@@ -8,7 +8,7 @@ from flask import Response, request
 from flask.json.provider import JSONProvider
 from werkzeug.http import parse_etags
 
-from linkmgr.db.statements import Page
+from linkmgr.db.paging import Page
 from linkmgr.request import request as web_request
 
 Json = dict[str, Any]

@@ -5,7 +5,8 @@ from typing import Unpack
 from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Page, Paging, Row
+from linkmgr.db.paging import Page, Paging
+from linkmgr.db.statements import Row
 from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import GroupForm

@@ -17,7 +17,8 @@ from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 
 from linkmgr import errors
-from linkmgr.db.statements import Page, Row
+from linkmgr.db.paging import Page
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Timestamp
 from linkmgr.fields.bodies import load, problems

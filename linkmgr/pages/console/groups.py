@@ -8,7 +8,8 @@ from typing import Unpack
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
-from linkmgr.db.statements import Page, Paging, Row
+from linkmgr.db.paging import Page, Paging
+from linkmgr.db.statements import Row
 from linkmgr.fields.query import page_number, query_choice
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import periods

@@ -11,7 +11,8 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.api import export
-from linkmgr.db.statements import MAX_BIGINT, Page, Row
+from linkmgr.db.paging import Page
+from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.periods import start_of_day

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from flask import g, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.db.statements import Page, Row
+from linkmgr.db.paging import Page
+from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.dimensions import BY_NAME, OF_ROWS, TARGET, TITLES
 from linkmgr.fields.label_filters import Filter

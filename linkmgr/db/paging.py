@@ -1,0 +1,79 @@
+"""Pages of lists: one statement reads the rows of a page and the total of the list, which may lag."""
+
+from typing import Any, NamedTuple, NotRequired, TypedDict
+
+from linkmgr.db.statements import MAX_BIGINT, Row, replica_row, replica_rows
+
+MAX_SORTED = 20_000  # rows of a list by another order than the newest first
+
+
+class Paging(TypedDict):
+    """The requested page: `number`, or the rows behind the cursor `after`."""
+
+    limit: int
+    number: int
+    after: int | None
+
+
+class NamedPaging(Paging):
+    """The requested page of rows with names."""
+
+    q: NotRequired[str | None]
+    order: NotRequired[str | None]
+
+
+class Page(NamedTuple):
+    """One page of a list, with the total of the whole list.
+
+    `number` is None for a page behind a cursor. `next` is the cursor of the next page, or None on the last one.
+    """
+
+    rows: list[Row]
+    total: int
+    limit: int
+    number: int | None
+    next: int | None
+
+
+def page(
+    sql: str,
+    total: str,
+    *,
+    limit: int,
+    number: int,
+    after: int | None = None,
+    cursor: str = "id",
+    matches: str = "",
+    order: str | None = None,
+    **params: Any,
+) -> Page:
+    """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
+    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. `cursor` is the column by which the
+    query is ordered; it is removed from the rows unless it is their id. `matches` is a query that is executed once for
+    both, which read its rows from `matches`. A list that can be in another `order` compares the %(most)s newest rows,
+    and has no cursor then.
+
+    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
+    cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
+    """
+    params, offset = {"q": None, "order": order} | params, min((number - 1) * limit, 2**62)
+    is_newest_first = order in (None, "date")
+    values = params | {"limit": limit, "offset": offset, "after": MAX_BIGINT}
+    if after is not None:
+        values |= {"limit": limit + 1, "after": after}
+    values["most"] = params.get("most") or (values["limit"] + offset if is_newest_first else MAX_SORTED)
+    total_column = f"coalesce(({total}), 0) AS list_total"
+    prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
+    stored = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
+    first = next(iter(stored), None)
+    if first is None and (number > 1 or after is not None):
+        first = replica_row(f"{prefix}SELECT {total_column}", **params)
+    list_total = first["list_total"] if first else 0
+    has_next = number * limit < list_total if after is None else len(stored) > limit
+    del stored[limit:]
+    following = stored[-1][cursor] if stored and has_next and is_newest_first else None
+    for row in stored:
+        del row["list_total"]
+        if cursor != "id":
+            del row[cursor]
+    return Page(stored, list_total, limit, number if after is None else None, following)
