@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from urllib.error import HTTPError
 
@@ -31,11 +32,18 @@ def resident(pid: int) -> float:
     return int(status["VmRSS"].split()[0]) / 1024
 
 
+# Each process of the tests has ports of its own, because two services could listen on the same one (SO_REUSEPORT).
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_PORTS = cycle(range(10_000 + 2_000 * _WORKER, 12_000 + 2_000 * _WORKER))
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return the next port on which nothing listens."""
+    for port in _PORTS:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError
 
 
 def is_open(port: int) -> bool:
