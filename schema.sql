@@ -800,23 +800,24 @@ CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz
 $$;
 
 -- Return sums of visits from `since` up to `until`. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one
--- user, link or QR code by the index. Otherwise it may read the rows of all and join them afterwards.
+-- user, link or QR code by the index. Otherwise it may read the rows of all and join them afterwards. NOT MATERIALIZED,
+-- and a part of its own for sums without labels: a join would hash the labels of each row, which are large.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    SELECT stored.tracked_id, stored.at, counted.dimension, counted.label, counted.visits
-      FROM parts_of(since, until, split) p, unnest(ids) AS tracked (id),
-           LATERAL (SELECT *
-                      FROM tracked_rollups r
-                     WHERE r.tracked_id = tracked.id AND r.unit = p.unit AND bot = ANY (bots)
-                       AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
-                    OFFSET 0) stored,
-           LATERAL (SELECT '' AS dimension, '' AS label, stored.visits WHERE '' = ANY (dimensions)
-                     UNION ALL
-                    SELECT name, l.key, l.value::bigint
-                      FROM unnest(dimensions) AS names (name),
-                           jsonb_each_text(labels -> name) l
-                     WHERE dimensions <> '{""}') counted
+    WITH stored AS NOT MATERIALIZED (
+        SELECT r.*
+          FROM parts_of(since, until, split) p, unnest(ids) AS tracked (id),
+               LATERAL (SELECT *
+                          FROM tracked_rollups r
+                         WHERE r.tracked_id = tracked.id AND r.unit = p.unit AND bot = ANY (bots)
+                           AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
+                        OFFSET 0) r)
+    SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
+     UNION ALL
+    SELECT tracked_id, at, name, l.key, l.value::bigint
+      FROM stored, unnest(dimensions) AS names (name), jsonb_each_text(labels -> name) l
+     WHERE dimensions <> '{""}'
 $$;
 
 -- Return the clicks by the number of the bucket. This is a function because it is planned once a connection.

@@ -106,10 +106,11 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
                                AND bot = ANY (%(bots)s::boolean[])
                                AND visit_passes(visits, %(filters)s)
                              GROUP BY 1, 2, 3, 4) stored),
-        counts AS MATERIALIZED (
-            SELECT bucket, CASE WHEN %(joins_a)s THEN coalesce(of_a.label, '-') ELSE a END COLLATE "C" AS a,
-                   CASE WHEN %(joins_b)s THEN coalesce(of_b.label, '-') ELSE b END COLLATE "C" AS b,
-                   sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors
+        labeled AS (
+            SELECT bucket, a, b, clicks, visitor FROM visited WHERE NOT %(joins_a)s AND NOT %(joins_b)s
+             UNION ALL
+            SELECT bucket, CASE WHEN %(joins_a)s THEN coalesce(of_a.label, '-') ELSE a END COLLATE "C",
+                   CASE WHEN %(joins_b)s THEN coalesce(of_b.label, '-') ELSE b END COLLATE "C", clicks, visitor
               FROM visited
               LEFT JOIN tracked_labels(CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END,
                                        ARRAY(SELECT DISTINCT tracked FROM visited WHERE %(joins_a)s), %(a)s) of_a
@@ -117,7 +118,11 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
               LEFT JOIN tracked_labels(CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END,
                                        ARRAY(SELECT DISTINCT tracked FROM visited WHERE %(joins_b)s), %(b)s) of_b
                      ON of_b.tracked_id = tracked
-             GROUP BY 1, 2, 3),
+             WHERE %(joins_a)s OR %(joins_b)s),
+        counts AS MATERIALIZED (
+            SELECT bucket, a, b, sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors
+              FROM labeled
+             GROUP BY bucket, a, b),
         labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
         SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name
           FROM (SELECT a, b, CASE WHEN %(named)s THEN label_name(%(user_id)s, %(a)s, a) END AS name
