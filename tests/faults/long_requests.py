@@ -15,7 +15,7 @@ from linkmgr.imports import requests
 from linkmgr.web import passwords
 from tests.faults.beside import Attack
 from tests.faults.deployment import Deployment, call, settings
-from tests.faults.one_user import SECONDS, add_links, cookie, repeat
+from tests.faults.one_user import SECONDS, add_links, compile_templates, cookie, repeat
 from tests.support.foreign import answering, server
 from tests.support.raw_http import many
 
@@ -69,6 +69,7 @@ def _correct_passwords(target: Deployment) -> None:
 def _searches(target: Deployment) -> None:
     add_links(target)
     session = cookie(target)
+    compile_templates(target, "/console/links", session)
     with ThreadPoolExecutor(_CLIENTS) as clients:
         list(clients.map(lambda n: call(target, "GET", f"/console/links?q={n % 10}", Cookie=session), range(_SEARCHES)))
 
