@@ -142,8 +142,8 @@ def _stored(key: str) -> Window:
 class _Api:
     """The application for Flask-Limiter, which has no setting for the requests that its hooks run on.
 
-    Its headers are for the API only. There are no limits for its hook before requests, which would take a tenth of the
-    time of a QR image: `enforce` counts a request as soon as its caller is known.
+    Its headers are for the API only. Its hook before requests has no limits and would run for every page and image:
+    `enforce` counts a request as soon as its caller is known.
     """
 
     def __init__(self, app: Flask) -> None:
