@@ -1,5 +1,3 @@
-"""/account: the account page and its forms."""
-
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -30,8 +28,7 @@ _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def _page(*, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None) -> str:
-    """Render the page. `success` is a message above the forms for the API key, and `problems` are messages by the id of
-    the control that they are about."""
+    """`success` is a message above the forms for the API key, `problems` are messages by the id of their control."""
     account = accounts.overview(g.user_id)
     return render_template(
         "account.html",
@@ -109,10 +106,7 @@ def _change_timezone() -> str:
 
 
 def _change(form: str, store: Callable[[], str | None]) -> ResponseReturnValue:
-    """Show the message of a form on the account page, or its error beside the field.
-
-    Forms for the API key show it in the response, so that no URL in the browser history does.
-    """
+    """Forms for the API key show their message in the response, so that no URL in the browser history does."""
     messages: list[str | None] = []
     error = errors.refusal(lambda: messages.append(store()))
     if error and error.status in _REFUSED_STATUSES:

@@ -33,8 +33,6 @@ _FULL_LABELS = {"minute": "%H:%M", "hour": "%b %-d, %H:%M", "day": "%a, %b %-d",
 
 
 class Bucket(NamedTuple):
-    """The clicks of a unit of time, and of the same unit in the period before."""
-
     start: datetime
     clicks: int
     previous: int  # or the visitors, if the chart shows them

@@ -1,5 +1,3 @@
-"""/, /favicon.ico and /robots.txt."""
-
 from http import HTTPStatus
 
 from flask import Blueprint, current_app, redirect, url_for

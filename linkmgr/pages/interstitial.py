@@ -99,11 +99,8 @@ def _page(template: str, link: Row, target: str, images: Sequence[str] = (), **m
 
 
 def pixel_page(link: Row) -> Response:
-    """Render the frame that runs the pixel scripts of a link.
-
-    The policy removes the origin of this page, also when it is opened outside the frame. Its scripts can neither read
-    cookies nor access other pages of the service, and they cannot submit forms, open windows or navigate.
-    """
+    """The policy removes the origin of this page, also when it is opened outside the frame. Its scripts can neither
+    read cookies nor access other pages of the service, and they cannot submit forms, open windows or navigate."""
     pixels = pixel_tags.pixels(link["pixels"])
     # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
     title = (not link["password_hash"] and link["metatitle"]) or link["alias"]

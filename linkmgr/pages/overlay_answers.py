@@ -1,5 +1,3 @@
-"""/o/answer: answers to the forms of overlays."""
-
 from urllib.parse import urlsplit
 
 import orjson
@@ -54,11 +52,8 @@ def _serializer() -> URLSafeTimedSerializer:
 
 
 def sealed(user_id: int, overlay_id: int, target: str) -> str:
-    """Return a signed form field with the overlay and the visitor's target.
-
-    The signature ensures that the form comes from one of our pages, and that the link to the target on the next page is
-    no open redirect.
-    """
+    """Return a signed form field. The signature ensures that the form comes from one of our pages, and that the link to
+    the target on the next page is no open redirect."""
     return str(_serializer().dumps([user_id, overlay_id, target]))
 
 

@@ -1,5 +1,3 @@
-"""/qr/<code>: the image of a QR code."""
-
 import base64
 import re
 from collections.abc import Callable
@@ -89,10 +87,8 @@ def requested_size(text: str | None) -> int:
 
 
 def thumbnail(code: str, row: Row) -> str:
-    """Return a small PNG without the logo as a data URI, or "" if too many requests take long.
-
-    The browser would request all images of a list at once, most of which would be refused.
-    """
+    """Return a small PNG without the logo as a data URI, or "" if too many requests take long. The browser would
+    request all images of a list at once, most of which would be refused."""
     payload = qr_data.payload(row["type"], row["data"], f"{settings().base_url}/q/{code}")
     with suppress(AppError):
         return _data_uri(qr_image.smallest(payload, row["foreground"], row["background"]), "png")

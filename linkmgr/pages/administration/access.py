@@ -1,5 +1,3 @@
-"""The blueprint of the pages that only administrators can open."""
-
 from flask import g
 
 from linkmgr.errors import AppError

@@ -1,5 +1,3 @@
-"""Plans, for administrators: what the commands `plans` can do."""
-
 from flask import render_template
 from werkzeug.datastructures import MultiDict
 

@@ -1,5 +1,3 @@
-"""Users: find, create, sign in and delete them, and change their plans."""
-
 from typing import Any
 
 from flask import g, redirect, render_template, request, url_for

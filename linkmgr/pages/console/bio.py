@@ -1,5 +1,3 @@
-"""Bio pages: the list, the editor, and the page of one."""
-
 import re
 
 from flask import g, render_template

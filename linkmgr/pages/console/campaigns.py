@@ -1,5 +1,3 @@
-"""Campaigns: the list, the form, and the page of one campaign with its links."""
-
 from typing import Unpack
 
 from flask import flash, g, redirect, url_for

@@ -1,5 +1,3 @@
-"""Channels, and the items of one channel."""
-
 from typing import Unpack
 
 from flask import flash, g, redirect, url_for

@@ -84,7 +84,6 @@ def lines(text: str) -> str:
 
 
 def with_scheme(text: str) -> str:
-    """Return a URL that was typed without its scheme with it, and any other text as it is."""
     text = text.strip()
     return f"https://{text}" if _BARE.fullmatch(text) else text
 

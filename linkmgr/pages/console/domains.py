@@ -1,5 +1,3 @@
-"""Branded domains, the DNS records to set, and the check of them."""
-
 from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 

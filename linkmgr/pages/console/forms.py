@@ -129,7 +129,6 @@ class Form(ABC):
 
     @property
     def use(self) -> Usage | None:
-        """Return the limit of the plan, if it has one, and the rows that count."""
         return None
 
     def _render(

@@ -52,8 +52,7 @@ def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
 
 
 class Entry(NamedTuple):
-    """An entry of the navigation. It is current on all pages below its path. `icon` is the path of an SVG of 24 by
-    24."""
+    """It is current on all pages below its path. `icon` is the path of an SVG of 24 by 24."""
 
     label: str
     path: str
@@ -61,8 +60,6 @@ class Entry(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """A filter that is set, and the URL of the page without it."""
-
     label: str
     url: str
 

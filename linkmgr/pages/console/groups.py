@@ -60,7 +60,6 @@ class CountedForm(StoredForm):
         return [row | by_id[row["id"]] for row in rows]
 
     def selection(self, row: Row) -> Row:
-        """Return the parameters of statistics that select a row."""
         return {self.stored.words.path: row["id"]}
 
 

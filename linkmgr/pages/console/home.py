@@ -1,5 +1,3 @@
-"""The first page: shorten URLs, and the visits of the last 28 days."""
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial

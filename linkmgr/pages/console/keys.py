@@ -1,5 +1,3 @@
-"""API keys: the list, the form, and a new key, which is shown once."""
-
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response

@@ -67,7 +67,6 @@ class LinkForm(StoredForm):
         )
 
     def label_of(self, target: Row) -> str:
-        """Return the label of another target as its control shows it."""
         [(selector, label)] = [(name, text) for name, text in target.items() if name != "link"]
         member = next(member for member, names in _PAIRS.items() if names[0] == selector)
         return self.controls[member].options.get(str(label), str(label))

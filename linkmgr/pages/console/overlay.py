@@ -1,5 +1,3 @@
-"""Overlays, and the answers of visitors to their forms."""
-
 from flask import Response, g, render_template
 
 from linkmgr.db.statements import Row

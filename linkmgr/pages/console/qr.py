@@ -1,5 +1,3 @@
-"""QR codes: the list, the designer, and the page of one code."""
-
 import base64
 import binascii
 from contextlib import suppress

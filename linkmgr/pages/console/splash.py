@@ -1,5 +1,3 @@
-"""Splash pages."""
-
 from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm

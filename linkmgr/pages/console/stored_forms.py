@@ -1,5 +1,3 @@
-"""Forms whose rows can be deleted, and those of the rows of a user."""
-
 from abc import abstractmethod
 
 from flask import flash, g, redirect, render_template, request
@@ -42,8 +40,6 @@ class FormWithDelete(Form):
 
 
 class StoredForm(FormWithDelete):
-    """The pages of a resource with rows of its own."""
-
     def __init__(self, stored: Stored) -> None:
         self.stored = stored
         super().__init__(stored.resource, stored.words.noun)

@@ -1,5 +1,3 @@
-"""Webhooks, their deliveries, and their secrets."""
-
 from collections.abc import Callable
 from typing import Any
 
