@@ -1,5 +1,3 @@
-"""The account of the signed-in user."""
-
 from typing import Any
 
 from linkmgr.db.statements import Row, row, run

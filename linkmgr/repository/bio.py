@@ -1,5 +1,3 @@
-"""Bio pages."""
-
 from typing import Unpack
 
 import orjson

@@ -1,5 +1,3 @@
-"""Campaigns and their links."""
-
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, page
@@ -119,10 +117,8 @@ def delete(user_id: int, campaign_id: int) -> None:
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:
-    """Move a link to a campaign. A link is in one campaign at most.
-
-    FOR KEY SHARE waits for a concurrent delete of the campaign, so that no reference to a deleted row is stored.
-    """
+    """A link is in one campaign at most. FOR KEY SHARE waits for a concurrent delete of the campaign, so that no
+    reference to a deleted row is stored."""
     result = run_one(
         """
         WITH campaign AS (

@@ -1,5 +1,3 @@
-"""Channels and their items."""
-
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, Paging, page
@@ -144,10 +142,8 @@ def _to_item(item: Row) -> Row:
 
 
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
-    """Assign an item to a channel. Repeated assignment has no effect.
-
-    FOR KEY SHARE waits for a concurrent delete of either, so that no reference to a deleted row is stored.
-    """
+    """Repeated assignment has no effect. FOR KEY SHARE waits for a concurrent delete of either, so that no reference to
+    a deleted row is stored."""
     result = run(
         """
         WITH channel AS (

@@ -1,5 +1,3 @@
-"""Branded domains."""
-
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, page

@@ -1,5 +1,3 @@
-"""Imports: their state and their files."""
-
 from typing import Any, Unpack
 
 import orjson

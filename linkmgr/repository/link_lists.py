@@ -1,7 +1,4 @@
-"""Lists of links.
-
-A subquery, which reads only an index, selects the ids, so that OFFSET skips no whole rows.
-"""
+"""A subquery, which reads only an index, selects the ids, so that OFFSET skips no whole rows."""
 
 from typing import Any, Unpack
 
@@ -140,11 +137,8 @@ def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: 
 
 
 def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
-    """List links in an order besides the newest first.
-
-    No index has these orders, so they compare a bounded number of links, whose totals are looked up one by one: a join
-    would read the totals of all users.
-    """
+    """No index has these orders, so they compare a bounded number of links, whose totals are looked up one by one: a
+    join would read the totals of all users."""
     return page(
         """
         SELECT r.*

@@ -1,5 +1,3 @@
-"""CTA overlays, and the answers that visitors sent."""
-
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, Paging, page
@@ -141,10 +139,8 @@ def form(user_id: int, overlay_id: int) -> Row | None:
 
 
 def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
-    """Store an answer, which is JSON text. Raise an error if the overlay was deleted or has MAX_ANSWERS answers.
-
-    FOR KEY SHARE waits for a concurrent delete of the overlay, so that no answer to a deleted overlay is stored.
-    """
+    """`answer` is JSON text. Raise an error if the overlay was deleted or has MAX_ANSWERS answers. FOR KEY SHARE waits
+    for a concurrent delete, so that no answer to a deleted overlay is stored."""
     overlay = run(
         """
         WITH overlay AS (

@@ -1,5 +1,3 @@
-"""Plans and subscriptions."""
-
 import json
 from typing import Any
 

@@ -169,11 +169,8 @@ def _delete_expired(tracked: Row) -> int:
 
 
 def _delete_visitors(ids: list[int]) -> None:
-    """Delete visitors without visits.
-
-    Select them before the delete locks them: a new visit by such a visitor waits for one batch at most. EXCEPT reads
-    each row once, regardless of the number of its visits.
-    """
+    """Select visitors without visits before the delete locks them: a new visit by such a visitor waits for one batch at
+    most. EXCEPT reads each row once, regardless of the number of its visits."""
     while visitors := database().execute(
         """
         SELECT tracked_id, visitor FROM visitors WHERE tracked_id = ANY (%(ids)s::bigint[])

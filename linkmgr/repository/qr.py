@@ -41,7 +41,6 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 
 def read_from_replica(user_id: int, qr_id: int) -> Row:
-    """Return a QR code, perhaps without the last write."""
     return _read(replica_row, user_id, qr_id)
 
 

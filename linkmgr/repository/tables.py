@@ -12,11 +12,8 @@ Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
 
 
 def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]]:
-    """Yield the batches of all rows of a user behind an id, in the order of the ids.
-
-    A batch is a statement of its own: an export of any size keeps no transaction open. Rows that are added meanwhile
-    may be missing.
-    """
+    """A batch is a statement of its own: an export of any size keeps no transaction open. Rows that are added meanwhile
+    may be missing."""
     while stored := batch(user_id, after):
         after = stored[-1]["id"]
         yield stored
@@ -67,7 +64,6 @@ def release(constraint: str | None, **params: Any) -> bool:
 
 
 def release_name(violation: IntegrityError, params: Row) -> bool:
-    """Release the alias, slug or domain that a statement with `params` could not store, like `release`."""
     own = {"aliases": [params.get("alias")], "link_id": params.get("link_id")}
     return release(violation.diag.constraint_name, **params | own)
 

@@ -16,7 +16,6 @@ _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []
 
 
 def read_from_replica(user_id: int, link_id: int) -> Row:
-    """Return a link, perhaps without the last write."""
     return _read(replica_row, user_id, link_id)
 
 

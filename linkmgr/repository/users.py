@@ -1,5 +1,3 @@
-"""Users, for administrators."""
-
 from collections.abc import Iterator
 from typing import Any, Unpack
 
@@ -124,10 +122,8 @@ def update(user_id: int, *, by: int | None, **changes: Any) -> None:
 
 
 def delete(user_id: int, *, by: int | None) -> None:
-    """Delete a user and everything that the user owns. `by` is the calling administrator, or None for a command.
-
-    Lock all administrators, ordered by id, so that two administrators who delete each other do not both succeed.
-    """
+    """`by` is the calling administrator, or None for a command. Lock all administrators, ordered by id, so that two
+    administrators who delete each other do not both succeed."""
     if user_id == by:
         raise AppError("delete_self")
     deleted = run(

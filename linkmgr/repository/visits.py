@@ -1,5 +1,3 @@
-"""Visits and their statistics."""
-
 from linkmgr.db.statements import Row, database, row, run
 from linkmgr.fields.dimensions import DIMENSIONS, OTHER, TOPS
 

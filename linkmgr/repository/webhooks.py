@@ -160,10 +160,8 @@ def test(user_id: int, webhook_id: int) -> bool:
 
 
 def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
-    """List the deliveries of a webhook, the newest first. A webhook that does not exist has none.
-
-    The state `off` is not stored: deliveries of a webhook that is turned on again are waiting again.
-    """
+    """A webhook that does not exist has none. The state `off` is not stored: deliveries of a webhook that is turned on
+    again are waiting again."""
     return page(
         """
         WITH webhook AS (
