@@ -1,5 +1,3 @@
-"""/api/account"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

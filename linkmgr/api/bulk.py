@@ -198,7 +198,6 @@ def add_qrs(sent: Row) -> Answer:
 
 
 def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> list[Row | AppError]:
-    """Return the rows of the elements, and the errors of the invalid ones."""
     request = web_request.current()
     loaded: list[Row | AppError] = []
     for index, element in enumerate(elements):
@@ -266,7 +265,6 @@ def _load_logo(logo: str) -> bytes | AppError:
 
 
 def _prepare_code(code: Row | AppError, images: dict[str, bytes | AppError]) -> Row:
-    """Convert a QR code to the row of the repository."""
     if isinstance(code, AppError):
         raise code
     return code_to_row(code, images.get(code["logo"]))
@@ -301,6 +299,5 @@ def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) ->
 
 
 def _with_problems(failure: Row, members: Container[str]) -> Row:
-    """Return a failure with the member that it is about, if the catalogue names one."""
     problems = problems_of_code(failure["code"], failure["message"], members)
     return {"error": 1} | ({"errors": problems} if problems else {}) | failure

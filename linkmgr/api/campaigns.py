@@ -1,5 +1,3 @@
-"""/api/campaigns and /api/campaign"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

@@ -1,5 +1,3 @@
-"""/api/channels and /api/channel"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

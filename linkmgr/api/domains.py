@@ -1,5 +1,3 @@
-"""/api/domains and /api/domain"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

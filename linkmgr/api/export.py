@@ -1,5 +1,3 @@
-"""Exports: /api/urls/export and the like, and /api/account/export."""
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -47,7 +45,6 @@ Columns = dict[str, Callable[[Json], Any]]
 
 
 def columns(names: str | tuple[str, ...]) -> Columns:
-    """Return columns of a CSV that are named like the members."""
     split = names.split() if isinstance(names, str) else names
     return {name: lambda row, name=name: row[name] for name in split}  # type: ignore[misc]
 
@@ -65,8 +62,6 @@ _LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _AM
 
 
 class Export(NamedTuple):
-    """An export of a resource."""
-
     stored: Stored
     columns: Columns
 
@@ -83,7 +78,6 @@ VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
 def _names(columns: Columns) -> str:
-    """Return the first line of a CSV."""
     return csv.lines([[*columns]]).decode()
 
 

@@ -1,5 +1,3 @@
-"""/api/imports"""
-
 from collections.abc import Generator, Iterator
 from typing import Any
 

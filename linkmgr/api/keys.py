@@ -1,5 +1,3 @@
-"""/api/keys and /api/key"""
-
 from flask import Blueprint, Response
 
 from linkmgr import keys

@@ -1,5 +1,3 @@
-"""/api/pixels and /api/pixel"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

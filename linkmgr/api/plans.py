@@ -1,5 +1,3 @@
-"""/api/plans and /api/plan, for administrators"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

@@ -1,5 +1,3 @@
-"""/api/qr"""
-
 from flask import Blueprint, Response
 
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits

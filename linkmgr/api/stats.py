@@ -1,5 +1,3 @@
-"""/api/stats, and the visits of links and QR codes"""
-
 from typing import Any
 
 from flask import Blueprint, Response, request

@@ -1,5 +1,3 @@
-"""/api/urls and /api/url"""
-
 from datetime import date
 
 import orjson

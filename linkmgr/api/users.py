@@ -1,5 +1,3 @@
-"""/api/users and /api/user, for administrators"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db import transaction

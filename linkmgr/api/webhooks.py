@@ -1,5 +1,3 @@
-"""/api/webhooks, /api/webhook, /api/delivery and /api/events"""
-
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row

@@ -1,5 +1,3 @@
-"""Groups of commands that use the database."""
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps

@@ -1,5 +1,3 @@
-"""flask --app app keys ..."""
-
 from typing import Any
 
 import click

@@ -1,5 +1,3 @@
-"""flask --app app links ..."""
-
 import sys
 import time
 from contextlib import ExitStack

@@ -1,5 +1,3 @@
-"""flask --app app users ..."""
-
 import sys
 
 import click

@@ -1,5 +1,3 @@
-"""flask --app app webhooks ..."""
-
 import threading
 from time import monotonic, sleep
 

@@ -1,5 +1,3 @@
-"""Background threads of a serving process."""
-
 import atexit
 import random
 import threading

@@ -16,8 +16,6 @@ class Paging(TypedDict):
 
 
 class NamedPaging(Paging):
-    """The requested page of rows with names."""
-
     q: NotRequired[str | None]
     order: NotRequired[str | None]
 

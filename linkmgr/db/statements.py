@@ -5,7 +5,7 @@
     replica_row, replica_rows   read data that may lag, from the replica if there is one
     run, run_one   write and wait for the disk; never retried once the write may be committed
     run_repaired   likewise; executed again if what it violated has been repaired
-    run_unsynced   write without waiting for the disk
+    run_unsynced   write without waiting for the disk; a crash may lose it
 
 Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
 
@@ -223,12 +223,10 @@ def replica_row(sql: str, **params: Any) -> Row | None:
 
 
 def run_repeatable(sql: str, **params: Any) -> Row | None:
-    """Execute a write that may be executed twice, such as one that counts, and return its first row or None."""
     return next(iter((executor.get() or database()).execute(sql, params, idempotent=True)), None)
 
 
 def run(sql: str, **params: Any) -> Row | None:
-    """Execute a write, wait until it is on disk, and return its first row or None."""
     return next(iter((executor.get() or database()).execute(sql, params, idempotent=False)), None)
 
 
@@ -244,11 +242,9 @@ def run_repaired(sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool
 
 
 def run_one(sql: str, **params: Any) -> Row:
-    """Execute a write that returns a row, wait until it is on disk, and return the row."""
     [written] = (executor.get() or database()).execute(sql, params, idempotent=False)
     return written
 
 
 def run_unsynced(sql: str, **params: Any) -> Row | None:
-    """Execute a write without waiting for the disk, and return its first row or None. A crash may lose the write."""
     return next(iter(database().execute(sql, params, idempotent=False, prelude=UNSYNCED)), None)

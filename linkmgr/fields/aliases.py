@@ -1,5 +1,3 @@
-"""Aliases: custom ones, and generated ones."""
-
 import math
 import os
 import re

@@ -1,7 +1,4 @@
-"""Field types: parse and validate one value.
-
-A validation message completes a sentence that begins with the name of the member.
-"""
+"""Field types. A validation message completes a sentence that begins with the name of the member."""
 
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,4 @@
-"""JSON bodies of requests, loaded by schemas.
-
-A validation message completes a sentence that begins with the name of the member.
-"""
+"""JSON bodies of requests, loaded by schemas."""
 
 from collections.abc import Callable, Collection
 from contextlib import suppress

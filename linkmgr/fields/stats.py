@@ -63,7 +63,6 @@ class Query:
 
     @property
     def first(self) -> datetime:
-        """Return the start of what is counted."""
         return self.before[0] if self.before else self.since
 
     @property

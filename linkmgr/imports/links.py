@@ -1,5 +1,3 @@
-"""Check a batch of imported links, and store it."""
-
 import re
 import secrets
 from collections.abc import Container, Mapping

@@ -37,7 +37,6 @@ def init_app(app: Flask) -> None:
 
 @lru_cache(1)
 def _document(app: Flask) -> bytes:
-    """Return the document as JSON. It is built on the first request, so that it does not delay the start."""
     from linkmgr.openapi.document import build  # noqa: PLC0415
 
     return orjson.dumps(build(app, settings().base_url))

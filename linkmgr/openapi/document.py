@@ -1,5 +1,3 @@
-"""Builder of the OpenAPI document."""
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,3 @@
-"""The format of PDF files."""
-
 import zlib
 
 from PIL import Image

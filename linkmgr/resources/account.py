@@ -1,5 +1,3 @@
-"""/api/account"""
-
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, validates_schema

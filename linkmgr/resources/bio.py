@@ -1,5 +1,3 @@
-"""/api/bio"""
-
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields

@@ -1,5 +1,3 @@
-"""/api/campaigns and /api/campaign"""
-
 import secrets
 from typing import ClassVar
 

@@ -1,5 +1,3 @@
-"""/api/channels and /api/channel"""
-
 from linkmgr.fields.base import Boolean, Color, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import channels

@@ -1,5 +1,3 @@
-"""/api/domains and /api/domain"""
-
 from typing import ClassVar
 
 from marshmallow import ValidationError

@@ -1,5 +1,3 @@
-"""/api/keys and /api/key"""
-
 import ipaddress
 from datetime import UTC, datetime
 from typing import Any, ClassVar

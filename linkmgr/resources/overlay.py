@@ -1,5 +1,3 @@
-"""/api/overlay"""
-
 from typing import Any
 
 from marshmallow import ValidationError, validates_schema

@@ -1,5 +1,3 @@
-"""/api/pixels and /api/pixel"""
-
 from linkmgr.fields.base import Choice, Matching, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import pixels

@@ -1,5 +1,3 @@
-"""/api/plans and /api/plan"""
-
 from typing import Any, ClassVar
 
 from marshmallow import RAISE, Schema, fields, post_load

@@ -1,5 +1,3 @@
-"""/api/qr"""
-
 from typing import Any, ClassVar
 
 from marshmallow import fields

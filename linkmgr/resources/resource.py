@@ -32,8 +32,6 @@ def created(shown: str = "record list export") -> Timestamp:
 
 
 class Resource(Schema):
-    """The members of a word."""
-
     body: ClassVar[type[Body]] = Body  # of its creates and updates
     # In responses to writes, so that a client may send them back. True if an update cannot change them.
     also_shown: ClassVar[dict[str, bool]] = {}

@@ -1,5 +1,3 @@
-"""/api/splash"""
-
 from linkmgr.fields.base import Integer, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import splash

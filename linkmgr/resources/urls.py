@@ -1,5 +1,3 @@
-"""/api/urls and /api/url"""
-
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, post_load, validates_schema

@@ -1,5 +1,3 @@
-"""/api/users and /api/user"""
-
 from typing import Any, ClassVar
 
 from linkmgr import keys

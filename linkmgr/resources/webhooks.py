@@ -1,5 +1,3 @@
-"""/api/webhooks and /api/webhook"""
-
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar

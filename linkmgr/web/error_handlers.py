@@ -1,7 +1,5 @@
-"""Error handlers.
-
-Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for browsers.
-"""
+"""Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for
+browsers."""
 
 from http import HTTPStatus
 from typing import cast

@@ -1,5 +1,3 @@
-"""Security headers."""
-
 import ipaddress
 import secrets
 from contextlib import suppress

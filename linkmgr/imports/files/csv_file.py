@@ -1,5 +1,3 @@
-"""Entries of a CSV file."""
-
 import csv
 import re
 from collections.abc import Iterator
