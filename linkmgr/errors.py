@@ -1,8 +1,5 @@
-"""The errors of the application: AppError, and its catalogue of codes, each with its HTTP status and its message.
-
-Clients compare codes, so codes are stable. An error that the database detects has the name of its constraint as its
-code (schema.sql).
-"""
+"""Clients compare codes, so codes are stable. An error that the database detects has the name of its constraint as its
+code (schema.sql)."""
 
 from collections.abc import Callable, Container
 from typing import Any, TypeVar

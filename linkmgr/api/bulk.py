@@ -1,8 +1,5 @@
-"""/api/urls/bulk and /api/qr/bulk: many rows in one request.
-
-An element that fails does not stop the others, unless `atomic` is true. Requests to other servers and new passwords are
-limited, because each takes longer than storing hundreds of rows.
-"""
+"""An element that fails does not stop the others, unless `atomic` is true. Requests to other servers and new passwords
+are limited, because each takes longer than storing hundreds of rows."""
 
 from collections.abc import Callable, Container, Iterable
 from typing import Any

@@ -31,11 +31,8 @@ def parse() -> dict[str, Any]:
 
 
 def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the members of the body of an update.
-
-    An invalid member is ignored if it is stored like that already: an alias may have become reserved since, or an
-    overlay may have another type. `read` returns the stored record. Valid bodies do not need it.
-    """
+    """Ignore an invalid member that is stored like that already: an alias may have become reserved since, or an overlay
+    may have another type. `read` returns the stored record. Valid bodies do not need it."""
     sent = parse()
     try:
         return load(schema, sent)

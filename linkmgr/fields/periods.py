@@ -1,7 +1,4 @@
-"""Time ranges of statistics, and the hours, days, weeks and months of a time zone.
-
-All calculations with time zones are here, so that one time zone database decides. SQL compares UTC times only.
-"""
+"""All calculations with time zones are here, so that one time zone database decides. SQL compares UTC times only."""
 
 import re
 from collections.abc import Iterable, Iterator

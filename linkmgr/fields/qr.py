@@ -1,8 +1,5 @@
-"""Data of QR codes by type, and the text that an image encodes.
-
-The stored form is a string for text, link and phone, and for the other types an object with all members, "" for those
-that were not sent.
-"""
+"""The stored form is a string for text, link and phone, and for the other types an object with all members, "" for
+those that were not sent."""
 
 import re
 import secrets
@@ -233,11 +230,8 @@ def new_code() -> str:
 
 
 def payload(code_type: str, data: Any, scan_url: str) -> str:
-    """Return the text that the image encodes.
-
-    It is the URL that counts scans, so that updates reach printed codes. Wi-Fi data is encoded directly, because a
-    phone that needs the password of a network may be offline.
-    """
+    """Return the URL that counts scans, so that updates reach printed codes. Wi-Fi data is encoded directly, because a
+    phone that needs the password of a network may be offline."""
     if code_type != "wifi":
         return scan_url
     ssid, password = (re.sub(r'([\\;,:"])', r"\\\1", data[member]) for member in ("ssid", "password"))

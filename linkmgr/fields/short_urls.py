@@ -25,11 +25,8 @@ def short_url(domain: str | None, alias: str) -> str:
 
 
 def parse_short_url(text: str) -> ShortUrl | None:
-    """Return the parts of a short URL, or None if no link can have it.
-
-    The scheme does not matter, and may be missing, on our own host also the host. Letter case matters only in the
-    alias.
-    """
+    """Return None if no link can have it. The scheme does not matter, and may be missing, on our own host also the
+    host. Letter case matters only in the alias."""
     text = text.removesuffix("/")
     if _ALIAS.fullmatch(text):
         return ShortUrl(text)

@@ -1,7 +1,4 @@
-"""Strict JSON parser for bodies.
-
-It rejects JSON that parsers interpret differently and strings that PostgreSQL cannot store.
-"""
+"""A parser that rejects JSON that parsers interpret differently, and strings that PostgreSQL cannot store."""
 
 import json
 import re

@@ -70,11 +70,8 @@ def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
 
 
 def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapping[str, str] | None = None) -> Sent:
-    """Return the link of a row, which has failed if it cannot be stored.
-
-    The domain of the source is kept if it is one of `hosts`, the branded domains of the user. Otherwise the link moves
-    to our own host.
-    """
+    """A link that cannot be stored has failed. The domain of the source is kept if it is one of `hosts`, the branded
+    domains of the user. Otherwise the link moves to our own host."""
     if row.problem:
         return Sent(outcome=Outcome("failed", None, row.code, row.problem))
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:

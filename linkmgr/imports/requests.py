@@ -106,10 +106,8 @@ def _require_known(file: File) -> None:
 
 
 def preview(user_id: int, origin: File | Service) -> Row:
-    """Return what was recognized, and the first rows as they would be stored. Nothing is stored.
-
-    At most 64 KiB of a file, or the first page of a service, are read: the work of a request is bounded.
-    """
+    """Return what was recognized, and the first rows as they would be stored: of at most 64 KiB of a file, or of the
+    first page of a service, so that the work of a request is bounded."""
     try:
         rows = _first_rows(user_id, origin)
     except ReadError as error:

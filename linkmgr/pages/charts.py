@@ -1,8 +1,5 @@
-"""Charts as SVG: lines with area, bars and sparklines.
-
-The templates draw what this module computes. A plot is stretched to the width of the page, so its labels are not part
-of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT.
-"""
+"""The templates draw what this module computes. A plot is stretched to the width of the page, so its labels are not
+part of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT."""
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta

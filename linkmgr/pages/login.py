@@ -33,10 +33,8 @@ def _cache_dummy_hash(_state: object) -> None:
 
 
 def _authenticate(email: str, password: str) -> int | None:
-    """Return the id of the user with this e-mail address and password, or None, and remember the browser.
-
-    Unknown and known e-mail addresses take the same steps, so that timing does not reveal accounts.
-    """
+    """Return the user id, or None, and remember the browser. Unknown and known e-mail addresses take the same steps, so
+    that timing does not reveal accounts."""
     account = login.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
     limit = attempts.by_browser(user_id, password_hash) or attempts.by_account(account["bucket"])

@@ -30,10 +30,8 @@ def is_on_our_hosts(url: str, *, branded: bool) -> bool:
 
 
 def refuse(url: str, *, branded: bool = True) -> None:
-    """Raise redirect_loop if the redirects from the URL form a loop or exceed MAX_HOPS.
-
-    `branded=False` means that the URL is not on a branded domain, which saves a query.
-    """
+    """Raise redirect_loop if the redirects form a loop or exceed MAX_HOPS. `branded=False` means that the URL is not on
+    a branded domain, which saves a query."""
     if not is_on_our_hosts(url, branded=branded):
         return
     request = current()

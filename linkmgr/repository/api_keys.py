@@ -1,7 +1,4 @@
-"""Scoped keys: API keys that users make for their programs.
-
-A key can neither make nor change a key that allows more than itself (`grantable` of request/scopes.py).
-"""
+"""A key can neither make nor change a key that allows more than itself (`grantable` of request/scopes.py)."""
 
 from typing import Unpack
 

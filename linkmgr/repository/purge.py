@@ -1,9 +1,6 @@
-"""The purge of expired visits, of visitors without visits, and of other expired rows.
-
-The number of rows does not affect how long locks are held: rows are selected without locks and deleted in batches of
+"""The number of rows does not affect how long locks are held: rows are selected without locks and deleted in batches of
 one transaction each. Partitions are dropped one at a time, with a short lock timeout. Each process also deletes other
-expired rows in the background.
-"""
+expired rows in the background."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -9,10 +9,8 @@ _COUNT = """
 
 
 def count(bucket: str, *, window: int, by: int = 1) -> Row:
-    """Add `by` to a counter. Return its `count` and the `seconds` until its window ends.
-
-    `by=0` adds nothing but still locks the row, so that concurrent requests are counted one after another.
-    """
+    """Return the `count` and the `seconds` until its window ends. `by=0` adds nothing but still locks the row, so that
+    concurrent requests are counted one after another."""
     counter = run(_COUNT, bucket=bucket, by=by, window=window, limit=None)
     assert counter is not None
     return counter

@@ -185,10 +185,8 @@ class IdConverter(BaseConverter):
 
 
 class _Sessions(SecureCookieSessionInterface):
-    """Skip the API, requests without a cookie, and responses that do not use the session.
-
-    Flask's own class derives the signing keys for each request and the cookie's attributes for each response.
-    """
+    """Skip the API, requests without a cookie, and responses that do not use the session: Flask's own class derives the
+    signing keys for each request and the cookie's attributes for each response."""
 
     none = NullSession()
 
@@ -251,10 +249,8 @@ def network() -> str:
 
 
 def network_of(address: str) -> str:
-    """Return the network that requests, failures and visitors are counted by: an IPv4 address or an IPv6 /64.
-
-    An IPv6 client can send from any address of its /64, and most change theirs each day.
-    """
+    """Return an IPv4 address as it is, or the /64 of an IPv6 address: a client can send from any address of its /64,
+    and most change theirs each day."""
     if ":" in address:
         with suppress(ValueError):
             return str(ipaddress.IPv6Network(f"{address}/64", strict=False))

@@ -1,7 +1,5 @@
-"""JSON Schemas of records and responses, each with an example.
-
-The tests validate every response against them (tests/conftest.py), so they cannot become outdated.
-"""
+"""JSON Schemas with examples. The tests validate every response against them (tests/conftest.py), so they cannot become
+outdated."""
 
 from typing import Any
 

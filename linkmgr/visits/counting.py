@@ -1,7 +1,5 @@
-"""Decide which requests are visits, and count them.
-
-IP addresses are not stored. An error here does not affect the visitor.
-"""
+"""Decide which requests are visits, and count them. IP addresses are not stored. An error does not affect the
+visitor."""
 
 import re
 import time

@@ -1,8 +1,5 @@
-"""Countries and cities of IP addresses.
-
-They are read from the .mmdb file in the setting GEOIP_DATABASE. Without one, iptocc has the country to which the
-regional internet registries assigned the address. Private and loopback addresses have none.
-"""
+"""Countries and cities are read from the .mmdb file in the setting GEOIP_DATABASE. Without one, iptocc has the country
+to which the regional internet registries assigned the address. Private and loopback addresses have none."""
 
 from typing import Any, NamedTuple
 

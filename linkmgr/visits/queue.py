@@ -134,11 +134,8 @@ class VisitQueue(Background):
         return number
 
     def _store(self, source: Spool, lines: list[bytes]) -> None:
-        """Store some of the next lines of a file.
-
-        Divide a batch with a visit that cannot be stored, until only that visit is lost. A batch that exceeds its
-        timeout, because its links have many labels, is divided likewise, and the next ones stay as small.
-        """
+        """Divide a batch with a visit that cannot be stored, until only that visit is lost. A batch that exceeds its
+        timeout, because its links have many labels, is divided likewise, and the next ones stay as small."""
         batch = f"[{b','.join(lines).decode(errors='replace')}]"
         try:
             if self._store_batch(source, lines, batch):

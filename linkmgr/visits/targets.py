@@ -1,8 +1,5 @@
-"""The target URL of a visitor.
-
-The targets of a link are keyed by lower-case names. The functions yield names that match a visitor, the most specific
-first.
-"""
+"""The targets of a link are keyed by lower-case names. The functions yield names that match a visitor, the most
+specific first."""
 
 import re
 from collections.abc import Iterable, Iterator

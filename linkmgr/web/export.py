@@ -1,8 +1,5 @@
-"""Streamed downloads: CSV, JSON, JSON lines, or a zip of JSON lines.
-
-Each request occupies a thread until its client has everything, so it takes a place of the pool. The worker closes
-connections that read more slowly than 20 KiB/s.
-"""
+"""Each request occupies a thread until its client has everything, so it takes a place of the pool. The worker closes
+connections that read more slowly than 20 KiB/s."""
 
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator

@@ -90,10 +90,7 @@ def hint(method: str, path: str) -> str:
 
 
 def method_hint(method: str, path: str) -> str:
-    """Return the sentences that name the write of the list or the record that a path reads, or nothing.
-
-    A POST to a record means its update.
-    """
+    """Name the write of the list or the record that a path reads, or return "". A POST to a record means its update."""
     words = _words(path)
     method = "PUT" if method == "PATCH" or (method == "POST" and _ID in words) else method
     routes = [route for route in _routes(method, words) if route.method == method]

@@ -1,8 +1,6 @@
-"""Uploaded files, which are streamed to the disk.
-
-deploy/worker.py calls the application when a small body has arrived. A larger one is read here, by a thread that waits
-for the client, so their number and duration are limited. A proxy that buffers requests keeps slow clients away.
-"""
+"""deploy/worker.py calls the application when a small body has arrived. A larger one is streamed to the disk here, by a
+thread that waits for the client, so their number and duration are limited. A proxy that buffers requests keeps slow
+clients away."""
 
 import errno
 import hashlib

@@ -73,10 +73,8 @@ def _whole_lines(head: Head) -> str:
 
 
 def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None = None) -> Iterator[ImportRow | None]:
-    """Read the rows of a file, and None after each piece of it. `mapping` replaces columns of the source.
-
-    The stream must support read(n) and seek(n). Raise ReadError for a file that cannot be read any further.
-    """
+    """Yield None after each piece of the file. `mapping` replaces columns of the source. The stream must support
+    read(n) and seek(n). Raise ReadError for a file that cannot be read any further."""
     stream.seek(0)
     form, mapping = recognize(stream.read(text.HEAD)), mapping or {}
     form = form._replace(source=BY_NAME.get(source, form.source))
