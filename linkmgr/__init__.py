@@ -13,6 +13,7 @@ from linkmgr.web import (
     auth,
     compression,
     error_handlers,
+    members,
     middleware,
     operation,
     responses,
@@ -49,6 +50,7 @@ def create_app(**overrides: str) -> Flask:
         openapi.init_app(app)
         pages.init_app(app)
         operation.init_app(app)  # needs all routes
+        members.init_app(app, api.records())  # needs the scopes of the operations
         writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes

@@ -22,6 +22,7 @@ from linkmgr.api import (
     users,
     webhooks,
 )
+from linkmgr.fields.member import JsonSchema
 
 MODULES = (
     account,
@@ -43,6 +44,11 @@ MODULES = (
     plans,
     users,
 )
+
+
+def records() -> dict[str, JsonSchema]:
+    """Return the schemas of the records of all sections by name."""
+    return {name: record for module in MODULES for name, record in module.SECTION.records().items()}
 
 
 def init_app(app: Flask) -> None:

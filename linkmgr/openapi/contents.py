@@ -3,8 +3,6 @@
 from flask import Flask
 
 from linkmgr import api
-from linkmgr.fields.member import JsonSchema
-from linkmgr.resources import shapes
 from linkmgr.web.operation import Route, Section, routes
 
 _DOCUMENT = Section(
@@ -21,7 +19,3 @@ def contents(app: Flask) -> Contents:
         (section, [route for route in all_routes if route.operation.id.partition(".")[0] == section.word])
         for section in sections
     ]
-
-
-def records_of(contents: Contents) -> dict[str, JsonSchema]:
-    return shapes.RECORDS | {name: record for section, _ in contents for name, record in section.records().items()}

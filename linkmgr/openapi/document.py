@@ -4,20 +4,22 @@ from typing import Any
 
 from flask import Flask
 
+from linkmgr import api
 from linkmgr.fields.dimensions import OTHER
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
+from linkmgr.fields.query import Parameter
 from linkmgr.openapi import enumerations, responses
-from linkmgr.openapi.contents import Contents, records_of
+from linkmgr.openapi.contents import Contents
 from linkmgr.openapi.contents import contents as contents_of
 from linkmgr.openapi.responses import is_cacheable, is_conditional
 from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
 from linkmgr.repository.visits import MAX_LABELS
 from linkmgr.request.pool import MANY_ROWS
-from linkmgr.resources.shapes import ID, object_of, ref, text, with_actor
+from linkmgr.resources.shapes import ID, RECORDS, object_of, ref, text, with_actor
 from linkmgr.settings import RELEASE
-from linkmgr.web import idempotency, writes
+from linkmgr.web import idempotency, members, writes
 from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose
 from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 
@@ -38,9 +40,20 @@ _UUID = text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_L
 _UNCHANGED = "The ETag that you have read. If the record has changed since, nothing is changed."
 _ETAG = text('"4711-5d41402abc4b2a76"')
 _MAX_NUMBER = 2**53  # that every JSON parser reads exactly
-_HEADERS: tuple[JsonSchema, ...] = (
+
+
+def _in_query(name: str, parameter: Parameter, value: str | None = None) -> JsonSchema:
+    is_array = parameter.json["type"] == "array"
+    separated = {"style": "form", "explode": False} if is_array else {}
+    example = {"example": value.split(",") if is_array else value} if value else {}
+    deprecated = {"deprecated": True} if parameter.deprecated else {}
+    return _parameter("query", name, parameter.about, parameter.json, **separated, **example, **deprecated)
+
+
+_SHARED: tuple[JsonSchema, ...] = (
     _parameter("header", idempotency.HEADER, _REPEATABLE, _UUID),
     _parameter("header", writes.HEADER, _UNCHANGED, _ETAG),
+    _in_query(members.NAME, members.FIELDS),
 )
 
 
@@ -61,11 +74,8 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
             noun = name.removesuffix("_id")
             yield _parameter("path", name, f"The id of the {nouns.get(noun, noun)}.", ID, required=True)
     for name, parameter in stated.query.items():
-        is_array, value = parameter.json["type"] == "array", stated.example_query.get(name)
-        separated = {"style": "form", "explode": False} if is_array else {}
-        example = {"example": value.split(",") if is_array else value} if value else {}
-        deprecated = {"deprecated": True} if parameter.deprecated else {}
-        yield _parameter("query", name, parameter.about, parameter.json, **separated, **example, **deprecated)
+        shared = parameter is members.FIELDS
+        yield ref(name, "parameters") if shared else _in_query(name, parameter, stated.example_query.get(name))
     if route.method in writes.METHODS:
         yield ref(idempotency.HEADER, "parameters")
     if is_conditional(route):
@@ -169,7 +179,7 @@ def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[st
 
 def build(app: Flask, base_url: str) -> JsonSchema:
     contents = contents_of(app)
-    records = records_of(contents)
+    records = RECORDS | api.records()
     events = {event: name for section, _ in contents for event, name in section.events.items()}
     about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
     subject = INTRODUCTION.partition("\n\n")[0]
@@ -186,7 +196,7 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             "components": {
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": about}},
                 "headers": responses.headers(),
-                "parameters": {header["name"]: header for header in _HEADERS},
+                "parameters": {shared["name"]: shared for shared in _SHARED},
                 "responses": responses.shared(),
                 "schemas": _schemas(contents, records, events),
             },

@@ -14,7 +14,7 @@ from linkmgr.request import request as web_request
 from linkmgr.request import scopes
 from linkmgr.request.request import Caller, Key
 from linkmgr.settings import this_app
-from linkmgr.web import callers, limiter, middleware
+from linkmgr.web import callers, limiter, members, middleware
 from linkmgr.web.operation import PUBLIC, Operation, warn_of_parameters
 
 
@@ -46,6 +46,8 @@ def _check_request() -> ResponseReturnValue | None:
     authorize()
     if request.query_string and request.operation:
         warn_of_parameters(request.operation.query)
+        if members.NAME in request.args:
+            members.select(request.operation)
     return None
 
 

@@ -10,6 +10,7 @@ import orjson
 from flask import Response, has_request_context, request, stream_with_context
 
 from linkmgr.request import pool
+from linkmgr.request import request as web_request
 from linkmgr.web import csv
 from linkmgr.web.responses import ok
 
@@ -28,16 +29,20 @@ def preferred() -> str:
 
 
 def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]]) -> Generator[bytes]:
+    dropped = web_request.current().dropped if has_request_context() else ()  # commands have no request
     if form == "csv":
+        columns = {name: value for name, value in columns.items() if name not in dropped}
         yield csv.lines([[*columns]])
         for batch in batches:
             yield csv.lines([value(row) for value in columns.values()] for row in batch)
         return
+    if dropped:
+        batches = ([{name: row[name] for name in row if name not in dropped} for row in batch] for batch in batches)
     if form == "jsonl":
         for batch in batches:
             yield json_lines(batch)
         return
-    opening = ok() if has_request_context() else {"error": 0}  # commands have no request
+    opening = ok() if has_request_context() else {"error": 0}
     separator = orjson.dumps(opening)[:-1] + b',"data":['
     for batch in batches:
         yield separator + orjson.dumps(batch)[1:-1]
