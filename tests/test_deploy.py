@@ -88,31 +88,6 @@ def test_a_script_is_executable_and_prints_its_usage(script: Path) -> None:
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
 
 
-def test_a_certificate_is_installed_in_a_fresh_clone_and_again_if_it_is_missing(tmp_path: Path) -> None:
-    certbot = tmp_path / "certbot"
-    certbot.write_text("""#!/bin/sh
-        lineage=$LINEAGES/go.example.org
-        [ ! -e "$lineage" ] || exit 0 # certbot keeps a certificate and runs no hook
-        mkdir -p "$lineage"
-        echo certificate >"$lineage/fullchain.pem"
-        echo key >"$lineage/privkey.pem"
-        for hook; do :; done # the last argument
-        command -v "${hook%% *}" >/dev/null || exit 1 # certbot accepts only a hook whose first word is a program
-        RENEWED_LINEAGE=$lineage RENEWED_DOMAINS=go.example.org sh -c "$hook"
-        """)
-    certbot.chmod(0o755)
-    folder = tmp_path / "a clone/certificates"
-    own = {"CERTIFICATES": str(folder), "NGINX_GROUP": str(os.getgid()), "LINEAGES": str(tmp_path / "live")}
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"} | own
-    folder.parent.mkdir()
-    for _ in range(2):
-        subprocess.run([DEPLOY / "certificate", "go.example.org"], env=environment, check=True)
-        assert [file.name for file in folder.iterdir()] == ["go.example.org.pem"]
-        assert (folder / "go.example.org.pem").read_text() == "certificate\nkey\n"
-        assert (folder.stat().st_mode & 0o777, (folder / "go.example.org.pem").stat().st_mode & 0o777) == (0o750, 0o640)
-        (folder / "go.example.org.pem").unlink()
-
-
 def test_every_setting_that_is_named_exists() -> None:
     names = {f"LINKMGR_{field.name.upper()}" for field in fields(Settings)}
     for path in TEXTS:

@@ -1,6 +1,7 @@
 """The service behind nginx with the configuration in deploy/nginx."""
 
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -16,8 +17,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.web import middleware
-from tests.conftest import BASE_URL, MANY, Client, check, structured_list
-from tests.support import nginx
+from tests.conftest import BASE_URL, MANY, ROOT, Client, check, structured_list
+from tests.support import acme, nginx
 from tests.support.factories import Sql
 from tests.support.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.support.servers import free_port, serving
@@ -220,14 +221,32 @@ def test_a_branded_domain_is_served_by_both_schemes_with_its_own_certificate(fro
         assert front.ask("/metrics", BRANDED, tls=tls).status_code == 404
 
 
-def test_a_new_certificate_is_used_at_once(front: Nginx, alice: Client) -> None:
+def test_a_certificate_is_issued_and_renewed_by_an_acme_server_and_used_at_once(
+    front: Nginx, alice: Client, tmp_path: Path
+) -> None:
     later = "later.example.net"
     alice.add("/api/domain/add", {"domain": f"https://{later}", "redirectroot": "https://example.com/"})
     with socket.create_connection(("127.0.0.1", front.https)) as plain, pytest.raises(ssl.SSLError, match="alert"):
         ssl.create_default_context().wrap_socket(plain, server_hostname=later)
-    nginx.certify(front.folder, later)
-    assert front.ask("/", later).status_code == 302
-    assert [path.name for path in (front.folder / "linkmgr/certificates").glob("*later*")] == [f"{later}.pem"]
+    (tmp_path / "a clone").symlink_to(front.folder / "linkmgr")
+    installed = tmp_path / "a clone/certificates" / f"{later}.pem"
+    own = {"CERTIFICATES": str(installed.parent), "NGINX_GROUP": str(os.getgid())}
+    own |= {"CHALLENGES": str(front.folder / "challenges"), "LINEAGES": str(tmp_path / "config/live")}
+    with acme.authority(tmp_path, front.http) as certbot:
+
+        def run(*command: str, **environment: str) -> str:
+            subprocess.run(command, env=certbot | environment, check=True, umask=0o027)
+            assert front.ask("/", later).status_code == 302
+            return installed.read_text()
+
+        script = str(ROOT / "deploy/certificate")
+        issued = run(script, later, **own)
+        renewed = run("certbot", "renew", "--force-renewal", "--no-random-sleep-on-renew")
+        installed.unlink()
+        again = run(script, later, **own)
+    assert issued != renewed == again
+    assert (installed.parent.stat().st_mode & 0o777, installed.stat().st_mode & 0o777) == (0o750, 0o640)
+    assert [path.name for path in installed.parent.glob("*later*")] == [installed.name]
 
 
 def test_our_own_host_is_served_over_https_only_except_for_challenges(front: Nginx) -> None:
