@@ -19,9 +19,9 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -69,7 +69,9 @@ class Executor(Protocol):
     @property
     def may_lag(self) -> bool: ...  # True if a replica may execute its reads
 
-    def execute(self, sql: str, params: Row, *, idempotent: bool, undoable: bool = False) -> list[Row]: ...
+    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]: ...
+
+    def undoable(self) -> AbstractContextManager[None]: ...
 
 
 # The transaction of the current request, if it has one (transaction.py), or the connections of a restricted key.
@@ -157,11 +159,9 @@ class Database:
         finally:
             self.give_back(pooled)
 
-    def execute(
-        self, sql: str, params: Row, *, idempotent: bool, undoable: bool = True, prelude: str = ""
-    ) -> list[Row]:
+    def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
         """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
-        retried after a deadlock. One that fails is undone. `prelude` is sent with it in the same transaction."""
+        retried after a deadlock. `prelude` is sent with it in the same transaction."""
         deadlocks, fresh = 0, False
         prelude += "" if idempotent else acting.get()
         while True:
@@ -186,6 +186,9 @@ class Database:
                 if fresh or not idempotent:
                     raise session.normalize_error(error) from error
                 fresh = True
+
+    def undoable(self) -> AbstractContextManager[None]:
+        return nullcontext()  # a statement that fails is undone
 
     def read(self, sql: str, params: Row) -> list[Row]:
         return self.execute(sql, params, idempotent=True)
@@ -230,15 +233,25 @@ def run(sql: str, **params: Any) -> Row | None:
     return next(iter((executor.get() or database()).execute(sql, params, idempotent=False)), None)
 
 
+def undoable() -> AbstractContextManager[None]:
+    """Undo what the block writes if it fails, so that the transaction of the request, if there is one, can go on.
+    Use it where another try follows a failed statement."""
+    return (executor.get() or database()).undoable()
+
+
 def run_repaired(sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool], **params: Any) -> Row | None:
     """Execute a write like `run`. If it violates a constraint, undo it, and repeat it if `repair` returns True."""
-    write = partial((executor.get() or database()).execute, sql, params, idempotent=False, undoable=True)
+
+    def write() -> Row | None:
+        with undoable():
+            return run(sql, **params)
+
     try:
-        return next(iter(write()), None)
+        return write()
     except psycopg2.IntegrityError as violation:
         if not repair(violation, params):
             raise
-        return next(iter(write()), None)
+        return write()
 
 
 def run_one(sql: str, **params: Any) -> Row:

@@ -5,7 +5,7 @@ Nothing in it is retried: a failure undoes all of it.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 import psycopg2
 from psycopg2 import errors as pg
@@ -39,12 +39,8 @@ class Transaction:
         else:
             self._also_on_begin.append(call)
 
-    def execute(self, sql: str, params: Row, *, idempotent: bool, undoable: bool = False) -> list[Row]:
-        """Execute a statement. After one fails that is not `undoable`, no other can be executed until `undo` or the end
-        of the method `undoable`."""
-        if undoable:
-            with self.undoable():
-                return self._send(sql, params)
+    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
+        """Execute a statement. After one fails, no other can be executed until `undo` or the end of `undoable`."""
         if self._pooled is None:
             if idempotent:
                 return self._database.read(sql, params)
@@ -123,13 +119,6 @@ def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
     finally:
         executor.reset(token)
         transaction.close()
-
-
-def undoable() -> AbstractContextManager[None]:
-    """Undo what the block writes if it fails, so that the transaction of the request, if there is one, can go on.
-    Use it where another try follows a failed statement."""
-    current = executor.get()
-    return current.undoable() if isinstance(current, Transaction) else nullcontext()
 
 
 def on_begin(call: Callable[[], None]) -> None:

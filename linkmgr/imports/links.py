@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 
 import psycopg2
 
-from linkmgr.db.statements import MAX_BIGINT, Row
-from linkmgr.db.transaction import undoable
+from linkmgr.db.statements import MAX_BIGINT, Row, undoable
 from linkmgr.errors import AppError, as_app_error
 from linkmgr.fields.aliases import MAX_ALIAS
 from linkmgr.fields.bodies import load

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, run
-from linkmgr.db.transaction import undoable
+from linkmgr.db.statements import Row, run, undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields.aliases import new_alias
 from linkmgr.fields.short_urls import short_url

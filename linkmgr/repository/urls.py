@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Row, run, run_repaired
-from linkmgr.db.transaction import undoable
+from linkmgr.db.statements import Row, run, run_repaired, undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, existing, not_found
 from linkmgr.fields.aliases import new_alias
 from linkmgr.repository import link_lists, url_records

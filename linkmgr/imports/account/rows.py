@@ -9,8 +9,7 @@ import psycopg2
 from psycopg2.errors import UniqueViolation
 
 from linkmgr.db import jobs
-from linkmgr.db.statements import Row
-from linkmgr.db.transaction import undoable
+from linkmgr.db.statements import Row, undoable
 from linkmgr.errors import AppError, from_constraint
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.bodies import load
