@@ -1,7 +1,6 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.problems import invalid
 from linkmgr.repository import plans
 from linkmgr.resources import shapes
 from linkmgr.resources.plans import Plan, PlanCreate, PlanUpdate, Subscription, change_plan, create_plan, price_problem
@@ -38,7 +37,8 @@ def read(plan_id: int) -> Response:
 @operation("admin", "plans.create", shapes.created(Plan), body=PlanCreate, errors=("plan_name_taken",), has_etag=True)
 def add(new: Row) -> Response:
     """Add a plan."""
-    _refuse_prices(new, free=new["free"])
+    if price_problem(new):
+        raise plans.free_plan_with_prices()
     return created(Plan, plans.record(create_plan(new)["id"]))
 
 
@@ -55,14 +55,8 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, plan_id: int) -> Response:
     """Change a plan."""
-    _refuse_prices(changes, free=plans.record(plan_id)["free"])
     change_plan(plan_id, changes)
     return changed("Plan has been updated successfully.", Plan, plans.record(plan_id))
-
-
-def _refuse_prices(members: Row, *, free: bool) -> None:
-    if price_problem(members | {"free": free}):
-        raise invalid("prices must be 0 for a free plan")
 
 
 @bp.put("/plan/<id:plan_id>/user/<id:user_id>")

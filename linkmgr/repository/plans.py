@@ -2,7 +2,8 @@ import json
 from typing import Any
 
 from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run
-from linkmgr.errors import existing, not_found
+from linkmgr.errors import AppError, existing, not_found
+from linkmgr.fields.problems import invalid
 
 
 def all_plans(plan_id: int | None = None) -> list[Row]:
@@ -104,14 +105,20 @@ def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
                rate = nullif(coalesce(%(rate)s, rate), 0),
                limits = CASE WHEN limits::jsonb @> %(limits)s::jsonb THEN limits
                              ELSE (limits::jsonb || coalesce(%(limits)s, '{}'))::json END
-         WHERE id = %(plan_id)s
+         WHERE id = %(plan_id)s AND NOT (free AND greatest(%(monthly)s, %(yearly)s, %(lifetime)s, 0.0) > 0)
         RETURNING id
         """,
         **dict.fromkeys(("name", "monthly", "yearly", "lifetime", "rate")) | changes,
         plan_id=plan_id,
         limits=None if limits is None else json.dumps(limits),
     )
-    existing(edited, "plan")
+    if edited is None:
+        record(plan_id)
+        raise free_plan_with_prices()
+
+
+def free_plan_with_prices() -> AppError:
+    return invalid("prices must be 0 for a free plan")
 
 
 def note_retention(after: int, limit: int) -> int | None:
