@@ -201,6 +201,13 @@ def test_a_malformed_link_of_a_service_is_a_problem_and_reading_goes_on(start_se
     ]
 
 
+def test_a_service_that_does_not_number_its_links_or_pages_is_a_clear_failure(start_service: Start) -> None:
+    start_service(lambda *_: {"total": "51", "data": [{}]})
+    assert "has no 'total'" in failure("kutt").message
+    start_service(lambda *_: {"shortUrls": {"data": [{}], "pagination": {"pagesCount": "2"}}})
+    assert "has no 'pagesCount'" in failure("shlink").message
+
+
 def test_a_yourls_that_ignores_the_start_of_a_page_ends(start_service: Start) -> None:
     links = {f"link_{number}": {"shorturl": "a", "url": "https://example.com"} for number in range(50)}
     requests = start_service(lambda *_: {"links": links, "stats": {"total_links": "100"}})

@@ -24,9 +24,9 @@ class _Kutt(Service):
         skip, progress = cursor or (0, {})
         members = self.call(f"/api/v2/links?limit={LINKS}&skip={skip}")
         links, total = find_list(members, "data"), members.get("total")
-        rows = self.rows(links, read)
         if not isinstance(total, int):
-            return Page(rows, None)
+            raise unexpected("total")
+        rows = self.rows(links, read)
         current, following = Pass(**progress).add(new=len(rows), sent=len(links), total=total), skip + len(links)
         if links and following < total:
             return Page(rows, [following, current])

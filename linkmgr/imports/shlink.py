@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from linkmgr.imports.rows import ImportRow, RawVisit, Unreadable
-from linkmgr.imports.service import LINKS, NotFound, Page, Pass, Service, base_url, find, find_list
+from linkmgr.imports.service import LINKS, NotFound, Page, Pass, Service, base_url, find, find_list, unexpected
 from linkmgr.imports.values import visit
 
 _VISITS = 200  # of a page
@@ -65,8 +65,9 @@ class Shlink(Service):
         members = self.call(path)
         elements, pages = find_list(members, member, "data"), find(members, member, "pagination", "pagesCount")
         total = find(members, member, "pagination", "totalItems")
-        more = bool(elements) and isinstance(pages, int) and number < pages
-        return elements, more, total if isinstance(total, int) else 0
+        if not isinstance(pages, int):
+            raise unexpected("pagesCount")
+        return elements, bool(elements) and number < pages, total if isinstance(total, int) else 0
 
 
 def _page(rows: list[ImportRow], place: _Cursor) -> Page:
