@@ -117,6 +117,18 @@ def test_a_token_of_bitly_goes_to_bitly_only(start_service: Start) -> None:
     assert len(requests) == 2
 
 
+@pytest.mark.usefixtures("plain_bitly")
+def test_a_failure_behind_a_link_with_two_short_urls_names_the_row_that_is_shown(start_service: Start) -> None:
+    links = [
+        {"link": "https://bit.ly/a", "custom_bitlinks": ["https://bit.ly/b"], "long_url": "https://example.com"},
+        {},
+    ]
+    start_service(
+        lambda path, *_: {"groups": [{"guid": "B"}]} if path.endswith("/groups") else {"links": links}, host=BITLY
+    )
+    assert [(row.number, (row.problem or "")[:5]) for row in read("bitly", "")] == [(1, ""), (2, ""), (3, "Row 3")]
+
+
 # --- services that fail or refuse
 
 

@@ -320,6 +320,6 @@ def test_each_short_url_of_bitly_becomes_a_link() -> None:
     assert names == [(1, "go.example.org", "SummerB"), (2, "go.example.org", "SummerB2"),
                      (3, "go.example.org", "3AbCdEf"), (4, None, None)]  # fmt: skip
     assert {row.members["url"] for row in rows[:3]} == {"https://example.com/bitly2"}
-    assert (rows[3].problem or "").startswith("Row 2 is deleted")
+    assert (rows[3].problem or "").startswith("Row 4 is deleted")
     reported = [{row.raw[name] for name in ("id", "link", "custom_bitlinks")} for row in rows[:3]]
     assert reported == [{f"https://go.example.org/{alias}"} for alias in ("SummerB", "SummerB2", "3AbCdEf")]

@@ -44,14 +44,19 @@ class ImportRow(NamedTuple):
     clicks: int | None = None  # total of the source, including those clicks that follow as raw visits
     visits: list[RawVisit] = []
     raw: dict[str, str] = {}  # columns of the source, without passwords
-    problem: str | None = None  # a sentence, if the row could not be read
+    unreadable: str | None = None  # the end of a sentence that begins with the place, if the row could not be read
     code: str = "invalid"  # of the problem
     file: str = "links"  # or visits, or another file of an account
     is_mended: bool = False  # a line whose ids are those of the account
+    place: str = ""  # where to find the row if it has no columns, such as "Line 3 of links.jsonl"
+
+    @property
+    def problem(self) -> str | None:
+        return self.unreadable and f"{self.place or f'Row {self.number}'} {self.unreadable}"
 
     @property
     def is_visits(self) -> bool:
-        return self.file == "visits" and not self.problem
+        return self.file == "visits" and not self.unreadable
 
     @property
     def host(self) -> str:
@@ -74,7 +79,7 @@ class ImportRow(NamedTuple):
     @property
     def name(self) -> str:
         """Return the name in the source, to which other rows refer, a digest of a row that could not be read, or ""."""
-        if self.problem:  # a service may send it again, with other numbers of clicks
+        if self.unreadable:  # a service may send it again, with other numbers of clicks
             texts = {column: text for column, text in self.raw.items() if not text.isdecimal()}
             return blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=16).hexdigest()
         if isinstance(number := self.members.get("id"), int):

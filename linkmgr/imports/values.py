@@ -76,7 +76,7 @@ class Converter:
         """Return a link, and one for each other short URL that the source has for it. Their clicks are those of the
         first. The report of each names its own short URL only."""
         row = self.row(number, entry)
-        if row.problem or not self._short_urls:
+        if row.unreadable or not self._short_urls:
             return [row]
         own = {name: row.members.get(name) for name in ("domain", "custom")}
         others = [members for members in self._names(entry.values) if members != own][:_MAX_NAMES]
@@ -121,7 +121,7 @@ class Converter:
             return self._convert(row, Cells(texts, has_words_for_null=not self._is_own))
         except Unreadable as problem:
             raw = {name: text.replace("\0", "\ufffd") for name, text in row.raw.items()}
-            return row._replace(problem=f"Row {number} {problem}", raw=raw, code=problem.code)
+            return row._replace(unreadable=str(problem), raw=raw, code=problem.code)
 
     def _convert(self, row: ImportRow, values: Cells) -> ImportRow:
         texts = {member: self._value(member, values) for member in self._columns}
@@ -252,5 +252,5 @@ def visit_row(number: int, entry: Entry) -> ImportRow:
     try:
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
-        return ImportRow(number, raw=cells.report(cells.columns(values)), problem=f"Row {number} {problem}")
+        return ImportRow(number, raw=cells.report(cells.columns(values)), unreadable=str(problem))
     return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], file="visits")

@@ -117,18 +117,18 @@ def _row(line: str, number: int, file: str, where: str) -> ImportRow:
     try:
         return ImportRow(number, strict_json.parse(line.encode() or b"[]"), file=file)
     except (strict_json.NotJson, AppError):
-        problem = f"{where} is not a valid JSON object."
-        return ImportRow(number, raw=_raw(f"{file}.jsonl", line.strip()), problem=problem, file=file)
+        raw = _raw(f"{file}.jsonl", line.strip())
+        return ImportRow(number, raw=raw, unreadable="is not a valid JSON object.", place=where, file=file)
 
 
 def _mended(number: int, entry: text.Entry) -> ImportRow:
     values = {normalize(name): value for name, value in entry.values.items()}
     name, line = values.get("file", ""), values.get("line", "")
-    file, problem = name.strip().removesuffix(".jsonl"), entry.problem and f"Row {number} {entry.problem}"
+    file, problem = name.strip().removesuffix(".jsonl"), entry.problem
     if file not in _MENDED:
-        problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
+        problem = f"must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
     if problem:
-        return ImportRow(number, raw=_raw(name, line), problem=problem)
+        return ImportRow(number, raw=_raw(name, line), unreadable=problem)
     return _row(line, number, file, f"The line of row {number}")._replace(is_mended=True)
 
 

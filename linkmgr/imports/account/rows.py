@@ -57,7 +57,7 @@ class Lines(Batch):
         """Check a domain that the user does not have yet. Its host may be slow."""
         self._check: bool | AppError | None = False  # false if checks are off
         row = self.rows[0]
-        if row.file != "domains" or row.problem:
+        if row.file != "domains" or row.unreadable:
             return
         try:
             if links.own_hosts(self.user_id, [row]):
@@ -73,7 +73,7 @@ class Lines(Batch):
     def store(self) -> None:
         if not try_lock(self.user_id, _LOCK):  # so that no other import of an account makes the same row
             raise jobs.Later(LOCKED_SECONDS)
-        file, good = self.rows[0].file, [row for row in self.rows if not row.problem]
+        file, good = self.rows[0].file, [row for row in self.rows if not row.unreadable]
         special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits}
         self.outcomes += [(row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem]
         if good:

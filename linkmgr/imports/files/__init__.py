@@ -87,20 +87,19 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
         raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
     target = (form.mapping | dict(mapping)).get("url", "url")
     converter = Converter(form.source, columns, target, is_csv=form.format == "csv")
-    number = count = 0
+    number = 0
     try:
         with text.open_text(stream) as file:
             for entry in _READERS[form.format](file):
-                count += entry is not None
                 if entry is None:
                     yield None
                     continue
                 is_link = form.format != "sql" or not is_visit(entry.values)
-                for row in converter.rows(count, entry) if is_link else [visit_row(count, entry)]:
+                for row in converter.rows(number + 1, entry) if is_link else [visit_row(number + 1, entry)]:
                     number += 1
                     yield row if row.number == number else row._replace(number=number)
     except Unreadable as problem:
-        raise ReadError(f"Row {count + 1} {problem}") from None
+        raise ReadError(f"Row {number + 1} {problem}") from None
     if form.format == "sql" and not number:
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 
