@@ -61,6 +61,7 @@ CREATE TABLE users (
     key_created    timestamptz NOT NULL DEFAULT now(),
     key_off        boolean     NOT NULL DEFAULT false,
     timezone       text        NOT NULL DEFAULT 'UTC',  -- of the console
+    domain         text,  -- of new links in the console, or NULL for our own host
     detailed_since timestamptz,  -- before it the purge has deleted visits
     suspended      text        NOT NULL DEFAULT 'no' CHECK (suspended IN ('no', 'access', 'all')),
     version        bigint NOT NULL DEFAULT random_version(),
@@ -255,8 +256,11 @@ CREATE TABLE domains (
     logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
     checked      timestamptz,  -- the last check that the host points to the service
     problem      text    NOT NULL DEFAULT '',  -- that it found
+    UNIQUE (user_id, domain),
     FOREIGN KEY (user_id, logo_hash) REFERENCES logos
 );
+ALTER TABLE users ADD CONSTRAINT domain_unknown FOREIGN KEY (id, domain) REFERENCES domains (user_id, domain)
+    ON DELETE SET NULL (domain);
 CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 
 -- Those of a deleted user remain in the table until a job deletes them.

@@ -6,7 +6,7 @@ from flask import Flask
 from linkmgr.db import statements
 from linkmgr.repository import login
 from linkmgr.web import passwords
-from tests.conftest import Client
+from tests.conftest import BASE_URL, Client
 from tests.support.pages import PASSWORD
 
 
@@ -67,3 +67,20 @@ def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, a
         assert (session["user_id"], session["admin"], session["by_link"]) == (alice.id, False, False)
         alice.put("/api/account/update", {"password": "another one"})
         assert login.find_session(b"digest") is None
+
+
+def test_the_default_domain_is_one_of_the_account_and_changes_no_link_of_the_api(alice: Client, bob: Client) -> None:
+    domain = {"domain": "https://go.example.com"}
+    row_id = alice.add("/api/domain/add", domain)
+    assert alice.get("/api/account").get_json()["data"]["domain"] is None
+    changed = alice.put("/api/account/update", {"domain": "go.example.com"}).get_json()
+    assert changed["data"] == alice.get("/api/account").get_json()["data"]
+    assert changed["data"]["domain"] == domain["domain"]
+    link = alice.post("/api/url/add", {"url": "https://example.com"}).get_json()
+    assert link["shorturl"].startswith(f"{BASE_URL}/")
+    assert bob.put("/api/account/update", domain).get_json()["code"] == "domain_unknown"
+
+    assert alice.put("/api/account/update", {"domain": ""}).get_json()["data"]["domain"] is None
+    alice.put("/api/account/update", domain)
+    assert alice.delete(f"/api/domain/{row_id}/delete").status_code == 200
+    assert alice.get("/api/account").get_json()["data"]["domain"] is None

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.conftest import Client
+from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.pages import fields, get, message, signed_in, words
@@ -127,3 +127,33 @@ def test_deleting_a_domain_asks_for_its_name_and_names_its_links(console: FlaskC
     alice.delete(f"/api/url/{link}/delete")
     assert console.post(f"{path}/delete", data={"typed": "go.example.com"}).status_code == 303
     assert sql("SELECT 1 FROM domains") == []
+
+
+def test_forms_for_new_links_begin_with_the_default_domain_unless_it_points_elsewhere(
+    console: FlaskClient, alice: Client, sql: Sql
+) -> None:
+    def begin_with(domain: str) -> None:
+        assert fields(get(console, "/console/links/new"))["domain"] == [domain or BASE_URL]
+        chosen = f'<option value="{domain}" selected>'
+        assert chosen in get(console, "/console").split('name="domain"')[1].split("</select>")[0]
+
+    alice.add("/api/domain/add", DOMAIN)
+    begin_with("")
+    assert ">Make default</button>" in get(console, "/console/domains")
+    answer = console.post("/console/domains/default", data=DOMAIN, follow_redirects=True)
+    assert "Forms for new links now begin with go.example.com." in answer.text
+    assert "Remove as default" in answer.text
+    begin_with(DOMAIN["domain"])
+    made = console.post("/console", data={"urls": "example.com/a"}).text
+    assert 'href="https://go.example.com/' in made
+    made = console.post("/console", data={"urls": "example.com/b", "domain": ""}).text
+    assert f'href="{BASE_URL}/' in made
+    assert '<option value="" selected>' in made  # as it was chosen
+    assert "domain must be one of your branded domains." in words(
+        console.post("/console", data={"urls": "example.com", "domain": "x"}).text
+    )
+
+    sql("UPDATE domains SET checked = now(), problem = 'It points elsewhere.' RETURNING 1")
+    begin_with("")
+    for path in ("/console", "/console/links/new"):
+        assert "</bdi> does not point here, so new links are on 127.0.0.1:5000." in words(get(console, path))

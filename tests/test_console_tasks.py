@@ -97,6 +97,20 @@ def test_three_urls_at_once(person: Person, alice: Client) -> None:
     assert alice.get("/api/urls").get_json()["data"]["result"] == 3
 
 
+def test_three_links_on_the_default_domain_take_a_paste_and_enter_each(person: Person, alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": "https://go.example.com"})
+    alice.put("/api/account/update", {"domain": "https://go.example.com"})
+    person.browser.driver.refresh()
+    for number in range(3):
+        person.browser.wait_for_focus("urls")
+        person.press(f"https://example.com/{number}")
+        person.press(Keys.ENTER)
+        person.browser.wait_for_text(f"example.com/{number}")
+    assert person.steps == 6
+    links = alice.get("/api/urls").get_json()["data"]["urls"]
+    assert [link["shorturl"].startswith("https://go.example.com/") for link in links] == [True] * 3
+
+
 def test_a_link_with_alias_password_expiry_and_device_target(person: Person, alice: Client) -> None:
     person.click("New link with options", "/console/links/new")
     person.browser.wait_for_focus("url")

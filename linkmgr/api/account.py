@@ -41,17 +41,17 @@ def read_by_post() -> Response:
     "account.update",
     shapes.changed("Account has been successfully updated.", Account),
     body=Account.updates(),
-    errors=("email_taken", "password_busy"),
+    errors=("email_taken", "password_busy", "domain_unknown"),
     row="users",
     has_etag=True,
     changes_callers=True,
 )
 def update(changes: Row) -> Response:
-    """Change the e-mail address or the password.
+    """Change the e-mail address, the password or the default domain.
 
-    Send `email`, `password` or both.
+    Send at least one of them.
     """
-    password = changes["password"]
+    password = changes.pop("password")
     password_hash = None if password is None else passwords.hashed(password)
-    account = accounts.update(user_id(), email=changes["email"], password_hash=password_hash)
+    account = accounts.update(user_id(), password_hash=password_hash, **changes)
     return updated("Account has been successfully updated.", account.pop("version"), data=account)

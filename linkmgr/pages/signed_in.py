@@ -26,6 +26,8 @@ def require_session() -> Response | None:
         raise AppError("account_suspended")
     g.account = current  # with the limits of the plan and what is used of them
     g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])
+    # A domain that does not point here is no default.
+    g.domain = "" if current["domain_problem"] else current["domain"] or ""
     g.lacks_password, g.session = current["lacks_password"], sessions.digest()
     g.by_link = current["by_link"] or g.lacks_password
     if g.admin and request.method == "POST":

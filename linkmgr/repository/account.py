@@ -5,6 +5,8 @@ from linkmgr.errors import existing, required
 from linkmgr.request.request import avatar_of
 from linkmgr.settings import settings
 
+MAX_DOMAINS = 200  # in the box of Home
+
 
 def with_avatar(user: Row) -> Row:
     first = {name: user.pop(name) for name in ("id", "email", "username")}
@@ -16,6 +18,8 @@ def overview(user_id: int) -> Row:
         """
         SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
                admin, suspended, plan, rate, limits, key_ciphertext, key_created, key_off, timezone,
+               ARRAY(SELECT domain FROM domains WHERE user_id = accounts.id
+                      ORDER BY domain = accounts.domain DESC NULLS LAST, id LIMIT %(most)s) AS domains,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
                (SELECT coalesce(json_object_agg(name, total), '{}')
                   FROM (SELECT CASE counted WHEN 'visits ' || to_char(now(), 'YYYY-MM') THEN 'clicks'
@@ -28,6 +32,7 @@ def overview(user_id: int) -> Row:
         """,
         user_id=user_id,
         lifetime=settings().key_lifetime_days,
+        most=MAX_DOMAINS,
     )
     return existing(account, "user")
 
@@ -38,8 +43,8 @@ def password_hash(user_id: int) -> str:
 
 
 def update(user_id: int, **changes: Any) -> Row:
-    """Change `email`, `password_hash` and `timezone`, and return the account. A new password ends all browser sessions
-    except `session` and deletes the sign-in links.
+    """Change `email`, `password_hash`, `timezone` and `domain`, a host or "" for our own, and return the account. A new
+    password ends all browser sessions except `session` and deletes the sign-in links.
 
     `by_link` sets a password without the current one: a session can do so if it is by a link of the last hour or if
     the account has no password, and only the first of several concurrent requests does.
@@ -65,16 +70,19 @@ def update(user_id: int, **changes: Any) -> Row:
             UPDATE users
                SET email = coalesce(%(email)s, email),
                    password_hash = coalesce(%(password_hash)s, password_hash),
-                   timezone = coalesce(%(timezone)s, timezone)
+                   timezone = coalesce(%(timezone)s, timezone),
+                   domain = CASE WHEN %(domain)s::text IS NULL THEN domain
+                                 ELSE (SELECT d.domain FROM domains d
+                                        WHERE d.id = require_domain(%(user_id)s, %(domain)s)) END
              WHERE id IN (SELECT id FROM allowed)
-            RETURNING id, email, version::text)
+            RETURNING id, email, domain, version::text)
         -- The view has the row before the update.
-        SELECT a.id, updated.email, username, status, expires, registered, updated.version
+        SELECT a.id, updated.email, username, status, expires, registered, updated.domain, updated.version
           FROM updated
           JOIN accounts a ON a.id = updated.id
         """,
         user_id=user_id,
-        **dict.fromkeys(("email", "password_hash", "timezone", "session")) | {"by_link": False} | changes,
+        **dict.fromkeys(("email", "password_hash", "timezone", "domain", "session")) | {"by_link": False} | changes,
     )
     # Otherwise the user was deleted during the request.
     changed = required(account, "password_set_meanwhile" if changes.get("by_link") else "key_unknown")

@@ -79,6 +79,8 @@ def find_session(session: bytes) -> Row | None:
         """
         WITH session AS (
             SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
+                   domain, (SELECT problem FROM domains d
+                             WHERE d.user_id = accounts.id AND d.domain = accounts.domain) AS domain_problem,
                    by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
                    (SELECT full_since FROM usage_parts
                      WHERE usage_parts.user_id = accounts.id AND counted = 'visits ' || to_char(now(), 'YYYY-MM')

@@ -5,6 +5,7 @@ from marshmallow import ValidationError, validates_schema
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Email, Matching, Password, Shown, Timestamp
 from linkmgr.fields.bodies import Body
+from linkmgr.fields.links import OwnDomain
 from linkmgr.fields.member import member
 from linkmgr.resources.resource import Resource, row_id
 
@@ -20,12 +21,10 @@ class AccountBody(Body):
     @validates_schema
     def check_not_empty(self, data: Row, **_: object) -> None:
         if not data:
-            raise ValidationError("Send email, password or both")
+            raise ValidationError("Send email, password or domain")
 
 
-class Account(Resource):
-    body: ClassVar[type[Body]] = AccountBody
-
+class Person(Resource):
     id = row_id()
     email = member(
         Email(required=True),
@@ -42,4 +41,15 @@ class Account(Resource):
         Password(load_only=True),
         "The new password. It ends the user's browser sessions and cancels unused sign-in links.",
         "correct horse battery",
+    )
+
+
+class Account(Person):
+    body: ClassVar[type[Body]] = AccountBody
+
+    domain = member(
+        OwnDomain(allow_empty=True, allow_none=True),
+        'The domain of new links in forms of the console, or `null` for this service. `""` in an update sets this '
+        "service. An operation of the API that creates a link uses it only if it is sent as `domain`.",
+        "https://go.example.com",
     )

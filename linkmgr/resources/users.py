@@ -1,12 +1,11 @@
-from typing import Any, ClassVar
+from typing import Any
 
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Choice, Expiration, Id, Password, Shown
-from linkmgr.fields.bodies import Body
 from linkmgr.fields.member import member
 from linkmgr.repository import users
-from linkmgr.resources.account import Account, Username
+from linkmgr.resources.account import Person, Username
 from linkmgr.web import passwords
 
 SUSPENDED = {
@@ -16,9 +15,7 @@ SUSPENDED = {
 }
 
 
-class User(Account):
-    body: ClassVar[type[Body]] = Body
-
+class User(Person):
     username = member(Username(required=True), "Unique, ignoring case.", "carol", label="Name", fixed=True)
     password = member(
         Password(required=True, load_only=True), "The first password.", "correct horse", label="Password", fixed=True

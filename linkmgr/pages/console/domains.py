@@ -1,12 +1,15 @@
-from flask import flash, g, redirect, url_for
+from flask import flash, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.bodies import load
 from linkmgr.outbound import domain_check
 from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import CountedForm
+from linkmgr.repository import account as accounts
 from linkmgr.repository import console_queries
+from linkmgr.resources.account import Account
 from linkmgr.resources.domains import DOMAINS, check_domain
 from linkmgr.settings import settings
 
@@ -49,6 +52,15 @@ bp.add_url_rule("/domains", "domains", FORM.show_list)
 bp.add_url_rule("/domains/new", "domain_new", FORM.new_page, methods=BOTH)
 bp.add_url_rule("/domains/<id:row_id>/edit", "domain_edit", FORM.edit_page, methods=BOTH)
 bp.add_url_rule("/domains/<id:row_id>/delete", "domain_delete", FORM.delete_page, methods=BOTH)
+
+
+@bp.post("/domains/default")
+def domain_default() -> Response:
+    """Store the domain of new links, or "" for that of this service."""
+    sent = load(Account.updates(), {"domain": request.form.get("domain", "")})
+    domain = accounts.update(g.user_id, domain=sent["domain"])["domain"] or settings().base_url
+    flash(f"Forms for new links now begin with {domain.partition('://')[2]}.", "success")
+    return redirect(FORM.url(""), code=303)
 
 
 @bp.post("/domains/<id:row_id>/check")

@@ -17,6 +17,7 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_numbers
 from linkmgr.resources.urls import Link, create_link
+from linkmgr.settings import settings
 
 DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
@@ -26,19 +27,19 @@ _MAX_COMPARED = 50_000  # clicks with those before, or links times days, among w
 _NEAR = 0.8  # of a limit
 
 
-def _shorten(line: str, links: list[Row]) -> None:
-    url = with_scheme(line)
-    if messages := problems(Link.creates(), {"url": url}):
-        raise AppError("invalid", problems=f"The URL {messages['url']}")
-    links.append(create_link(g.user_id, load(Link.creates(), {"url": url})) | {"url": url})
+def _shorten(domain: str, links: list[Row], line: str) -> None:
+    body = {"url": with_scheme(line), "domain": domain}
+    for name, problem in problems(Link.creates(), body).items():
+        raise AppError("invalid", problems=f"The {'URL' if name == 'url' else name} {problem}")
+    links.append(create_link(g.user_id, load(Link.creates(), body)) | body)
 
 
-def _shorten_all(text: str) -> tuple[list[Row], list[tuple[str, str]]]:
+def _shorten_all(text: str, domain: str) -> tuple[list[Row], list[tuple[str, str]]]:
     links: list[Row] = []
     refused = []
     lines = list(dict.fromkeys(line.strip() for line in text.replace("\0", "").splitlines() if line.strip()))
     for line in lines[:MAX_LINES]:
-        if error := errors.refusal(partial(_shorten, line, links)):
+        if error := errors.refusal(partial(_shorten, domain, links, line)):
             refused.append((line, error.message))
     refused += [(line, f"Send at most {MAX_LINES} lines at a time.") for line in lines[MAX_LINES:]]
     return links, refused
@@ -61,7 +62,7 @@ def _labeled(row: Row) -> Row:
     return {"label": "A deleted link or QR code", "url": ""} | periods.named_row(row["label"], row["named"])
 
 
-def _page(links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) -> str:
+def _page(domain: str, links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) -> str:
     account = accounts.overview(g.user_id)
     usage = [] if account["admin"] else plan_use.usage(account)
     return render_template(
@@ -74,6 +75,9 @@ def _page(links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) ->
         },
         links_used=account["used"].get("links", 0),
         links=links,
+        domain=domain,
+        domains=account["domains"],
+        base_url=settings().base_url,
         refused=refused,
         **_numbers(account["used"].get("links", 0) + account["used"].get("qrs", 0)),
     )
@@ -81,10 +85,11 @@ def _page(links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) ->
 
 @bp.get("")
 def home() -> str:
-    return _page()
+    return _page(g.domain)
 
 
 @bp.post("")
 def home_shorten() -> ResponseReturnValue:
-    links, refused = _shorten_all(request.form.get("urls", ""))
-    return _page(links, refused), 400 if refused and not links else 200
+    domain = request.form.get("domain", g.domain)
+    links, refused = _shorten_all(request.form.get("urls", ""), domain)
+    return _page(domain, links, refused), 400 if refused and not links else 200

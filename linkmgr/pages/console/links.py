@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from flask import Response, g, render_template
+from flask import Response, g, render_template, request
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
@@ -10,6 +10,7 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_list, periods
+from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
@@ -51,6 +52,10 @@ class LinkForm(StoredForm):
 
     def show_list(self) -> str:
         return link_list.show(self)
+
+    def from_form(self, form: FormData) -> Row:
+        is_new = request.method == "GET" and "domain" not in form
+        return super().from_form(form) | ({"domain": g.domain} if is_new else {})
 
     def page(self, row_id: int) -> str:
         record = url_records.read_named(g.user_id, row_id)
