@@ -191,6 +191,7 @@ CREATE TABLE jobs (
 CREATE INDEX ON jobs (due, id);
 
 -- Jobs delete large sets of dependent rows, or clear their references, in batches: a job for at most 1000 deleted rows.
+-- A link that enters or leaves the bin keeps its dependent rows.
 CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_TABLE_NAME = 'users' THEN
@@ -198,7 +199,9 @@ BEGIN
     ELSE
         INSERT INTO jobs (task, argument)
         SELECT TG_TABLE_NAME || '_deleted', jsonb_build_object('user_id', user_id, 'ids', jsonb_agg(id))
-          FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS batch FROM deleted) numbered
+          FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS batch
+                  FROM deleted
+                 WHERE TG_TABLE_NAME NOT IN ('links', 'binned_links') OR owner_of_link(id) IS NULL) numbered
          GROUP BY user_id, batch;
     END IF;
     RETURN NULL;
@@ -417,6 +420,23 @@ CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;  -- the
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists of keys with `own_only`
 CREATE INDEX ON links (user_id, id) INCLUDE (imported_clicks) WHERE imported_clicks IS NOT NULL;  -- order by clicks
 CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in which expired links are announced
+
+-- Deleted links that can be restored: another table, so that no statement that reads links sees them. Their aliases,
+-- visits and totals remain.
+CREATE TABLE binned_links (
+    LIKE links,
+    channel_ids bigint[]    NOT NULL,
+    binned      timestamptz NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
+);
+CREATE INDEX ON binned_links (user_id, binned, id);
+CREATE INDEX ON binned_links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion of domains
+CREATE INDEX ON binned_links (binned);  -- the purge
+
+-- Return the owner of a link, also of one in the bin, or NULL.
+CREATE FUNCTION owner_of_link(link bigint) RETURNS bigint LANGUAGE sql STABLE
+RETURN coalesce((SELECT user_id FROM links WHERE id = link), (SELECT user_id FROM binned_links WHERE id = link));
 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
@@ -1343,7 +1363,9 @@ DECLARE
     new_domain bigint := coalesce(NEW.domain_id, 0);
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
+        DELETE FROM aliases
+         WHERE alias = OLD.alias AND domain_id = old_domain
+           AND (TG_TABLE_NAME <> 'links' OR owner_of_link(OLD.id) IS NULL);  -- an alias stays with a link in the bin
     ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
         UPDATE aliases SET alias = NEW.alias, domain_id = new_domain
          WHERE alias = OLD.alias AND domain_id = old_domain;
@@ -1371,6 +1393,7 @@ DECLARE
 BEGIN
     FOR name, prefix, feature, has_rows, ignored IN VALUES
         ('links', 'link', 'links', true, '{}'),
+        ('binned_links', NULL, '', true, '{}'),
         ('bios', 'bio', '', false, '{}'),
         ('qrs', 'qr', '', true, '{}'),
         ('campaigns', 'campaign', 'bundle', true, '{}'),
@@ -1424,6 +1447,7 @@ CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH
     EXECUTE FUNCTION require_features();
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
     EXECUTE FUNCTION change_alias();
+CREATE TRIGGER change_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION change_alias();
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 -- Restricted keys: those with `domains` or `own_only`. The search path of their connections begins with the schema
@@ -1457,6 +1481,7 @@ BEGIN
         EXECUTE format(
             'CREATE VIEW links AS SELECT t.* FROM public.links t WHERE %1$s WITH CHECK OPTION;
              ALTER VIEW links ALTER key_id SET DEFAULT %3$s;
+             CREATE VIEW binned_links AS SELECT t.* FROM public.binned_links t WHERE %1$s;
              CREATE VIEW qrs AS SELECT t.* FROM public.qrs t WHERE %2$s WITH CHECK OPTION;
              ALTER VIEW qrs ALTER key_id SET DEFAULT %3$s', links, codes, key);
         -- Without CHECK OPTION: the statement that stores a link stores its items, and does not see the link yet.
@@ -1466,6 +1491,7 @@ BEGIN
             OR EXISTS (SELECT FROM qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id);
         CREATE VIEW usage AS
         SELECT user_id, 'links' AS counted, count(*) AS total FROM links GROUP BY user_id
+         UNION ALL SELECT user_id, 'binned_links', count(*) FROM binned_links GROUP BY user_id
          UNION ALL SELECT user_id, 'qrs', count(*) FROM qrs GROUP BY user_id;
         EXECUTE views;
     END LOOP;

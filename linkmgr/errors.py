@@ -110,7 +110,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "alias_reserved": (400, "custom alias",
         "The service has a page at this alias on its own host. Choose another one."),
     "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),
-    "domain_in_use": "400 This domain has links. Delete them or move them to another domain first.",
+    "domain_in_use": "400 This domain has links, perhaps in the bin. Delete them or move them to another domain first.",
     "domain_unknown": (400, "domain", "domain must be one of your branded domains."),
     "link_branded": (400, "url data",
         "A link cannot redirect to a branded domain, because this can cause a redirect loop."),

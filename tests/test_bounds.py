@@ -27,6 +27,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
         "CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)",
     ),
     "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
+    "binned_links": ("a row for each deleted link, 30 days", f"{REPOSITORY}/binned.py", "DAYS = 30"),
     "channel_items": (f"{PARENT}, at most once a channel", SCHEMA, "UNIQUE NULLS NOT DISTINCT (channel_id"),
     "deliveries": (
         "1000 bytes of its event each",
@@ -82,6 +83,7 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "aliases": ("100 characters each", "linkmgr/fields/aliases.py", "MAX_ALIAS = 100"),
     "api_keys": BODY,
     "bios": ("64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (octet_length(links"),
+    "binned_links": ("as links", SCHEMA, "CREATE TABLE binned_links (\n    LIKE links,"),
     "channel_items": FIXED,
     "deliveries": ("1000 characters of the response each", "linkmgr/outbound/sender.py", "MAX_KEPT = 1000"),
     "events": ("256 MiB", f"{REPOSITORY}/outbox.py", "MAX_BYTES = 256 << 20"),

@@ -37,7 +37,7 @@ def test_every_table_that_restricted_keys_use_in_part_has_a_view(sql: Sql) -> No
           FROM information_schema.views WHERE table_schema LIKE 'restricted%%' GROUP BY 1 ORDER BY 1
         """
     )
-    names = ["channel_items", "link_details", "link_records", "links", "qrs", "tracked_rows", "usage"]
+    names = ["binned_links", "channel_items", "link_details", "link_records", "links", "qrs", "tracked_rows", "usage"]
     assert views == [{"schema": f"restricted_{limit}", "names": names} for limit in ("domains", "own")]
     others = sql(
         """
@@ -73,7 +73,7 @@ def test_every_resource_is_a_word_of_scopes() -> None:
 def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -> None:
     """The statements of an operation that is added here see the rows of the key only, or it refuses the others."""
     bulk, changes = {"bulk.addLinks", "bulk.updateLinks", "bulk.deleteLinks"}, {"create", "update", "delete"}
-    links = {f"links.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv", *changes)}
+    links = {f"links.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv", "restore", *changes)}
     codes = {f"qr.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv")}
     both = (
         links

@@ -65,6 +65,7 @@ class Tenant:
     channels: Records = field(default_factory=dict)
     qrs: Records = field(default_factory=dict)
     links: Records = field(default_factory=dict)  # with the campaigns that they are in
+    binned: dict[int, tuple[Any, list[int]]] = field(default_factory=dict)  # links with their channels
     items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by channel, the last assigned first
     known: dict[tuple[str, int], Any] = field(default_factory=dict)  # the records according to the events
     after: str = "0"  # the position in the events
@@ -204,18 +205,48 @@ class TwoTenants(RuleBasedStateMachine):
     def delete(self, thing: Thing, intrudes: bool) -> None:
         tenant = self.actor(thing, intrudes)
         answer = tenant.client.delete(f"/api/{path_of(thing.kind)}/{thing.id}/delete")
-        if not self.expect(answer, owned=thing.id in tenant.of(thing.kind)):
+        is_binned = thing.kind == "links" and thing.id in tenant.binned
+        if not self.expect(answer, owned=is_binned or thing.id in tenant.of(thing.kind)):
             return
-        del tenant.of(thing.kind)[thing.id]
+        if is_binned:
+            del tenant.binned[thing.id]
+        else:
+            del tenant.of(thing.kind)[thing.id]
         if thing.kind == "channels":
             del tenant.items[thing.id]
         if thing.kind in ("links", "qrs"):
-            for items in tenant.items.values():
-                items[:] = [item for item in items if item != (path_of_item(thing.kind), thing.id)]
+            self.take_off(tenant, (path_of_item(thing.kind), thing.id))
         self.run_jobs()
         for link in tenant.links.values():
             if thing.kind == "campaigns" and link["campaign_id"] == thing.id:
                 link["campaign_id"] = None
+
+    def take_off(self, tenant: Tenant, item: tuple[str, int]) -> list[int]:
+        """Take an item off its channels, and return their ids."""
+        channels = [channel_id for channel_id, items in tenant.items.items() if item in items]
+        for channel_id in channels:
+            tenant.items[channel_id].remove(item)
+        return channels
+
+    @rule(link=links, intrudes=intrusions)
+    def bin_link(self, link: Thing, intrudes: bool) -> None:
+        tenant = self.actor(link, intrudes)
+        answer = tenant.client.delete(f"/api/url/{link.id}/delete?bin=1")
+        if self.expect(answer, owned=link.id in tenant.links):
+            tenant.binned[link.id] = tenant.links.pop(link.id), self.take_off(tenant, ("links", link.id))
+            self.run_jobs()
+
+    @rule(link=links, intrudes=intrusions)
+    def restore_link(self, link: Thing, intrudes: bool) -> None:
+        tenant = self.actor(link, intrudes)
+        answer = tenant.client.post(f"/api/url/{link.id}/restore")
+        if self.expect(answer, owned=link.id in tenant.binned):
+            tenant.links[link.id], channels = tenant.binned.pop(link.id)
+            if tenant.links[link.id]["campaign_id"] not in tenant.campaigns:
+                tenant.links[link.id]["campaign_id"] = None
+            for channel_id in channels:
+                if channel_id in tenant.items:
+                    tenant.items[channel_id].insert(0, ("links", link.id))
 
     # --- invariants: after each step for the kind that it changed, and at the end for all
 

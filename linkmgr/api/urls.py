@@ -6,14 +6,14 @@ from flask import Blueprint, Response
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.paging import Page
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError
+from linkmgr.errors import AppError, not_found
 from linkmgr.fields import stats
 from linkmgr.fields.periods import parse_time
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import PAGING, SEARCH, Deprecation, Parameter, paging, values_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import link_lists, url_records, urls
+from linkmgr.repository import binned, link_lists, url_records, urls
 from linkmgr.request import pool, scopes
 from linkmgr.resources import shapes
 from linkmgr.resources.urls import Link, change_link, create_link
@@ -22,7 +22,7 @@ from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
 
 bp = Blueprint("urls", __name__)
-SECTION = Section("links", "Links", prose(__file__), lambda: shapes.records_of(Link))
+SECTION = Section("links", "Links", prose(__file__, days=binned.DAYS), lambda: shapes.records_of(Link))
 
 QUERY = {
     "order": Parameter(
@@ -46,6 +46,12 @@ QUERY = {
     "to": Parameter(
         "The links that were created before this time.", parse_time, pattern=stats.TIME, examples=["2026-11-01"]
     ),
+    "bin": Parameter(
+        f"`1` lists the links in the bin, which were deleted in the last {binned.DAYS} days, the last deleted first, "
+        "without `next` and `after`. The other filters do not apply.",
+        enum=["0", "1"],
+        default="0",
+    ),
     "alias": Parameter(
         "The alias of one link, as with `short`.",
         deprecated=Deprecation(date(2026, 11, 26), date(2027, 12, 1), "short"),
@@ -63,6 +69,14 @@ QUERY = {
     ),
 }
 
+_TO_BIN = {
+    "bin": Parameter(
+        f"`1` moves the link to the bin: for {binned.DAYS} days `POST /api/url/{{link_id}}/restore` "
+        "brings it back, and its alias stays reserved.",
+        enum=["0", "1"],
+        default="0",
+    )
+}
 _FOUND = shapes.success(
     data={
         "allOf": [
@@ -154,6 +168,8 @@ def index() -> Json:
     alias, domain = sent["alias"], (sent["domain"] or "").removesuffix("/")
     if alias:
         return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
+    if sent["bin"] == "1":
+        return listing("urls", binned.index(user_id(), **paging()), Link)
     return listing("urls", _list_links(sent), Link)
 
 
@@ -217,13 +233,41 @@ def update(changes: Row, link_id: int) -> Response:
     "links:write",
     "links.delete",
     shapes.done("Link has been deleted successfully."),
+    query=_TO_BIN,
     row="links",
     restricted=("own_only", "domains"),
 )
 def delete(link_id: int) -> Json:
-    """Delete a link."""
-    urls.delete(user_id(), link_id)
+    """Delete a link.
+
+    This is final, also for a link in the bin, unless `bin` is `1`.
+    """
+    if values_of(_TO_BIN)["bin"] == "0":
+        urls.delete(user_id(), link_id)
+    elif not binned.put(user_id(), [link_id]):
+        raise not_found("link")
     return ok("Link has been deleted successfully.")
+
+
+@bp.post("/url/<id:link_id>/restore")
+@operation(
+    "links:write",
+    "links.restore",
+    shapes.success(message="Link has been restored successfully.", **_SHORT, **_RECORD),
+    errors=("plan_limit", "plan_feature"),
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def restore(link_id: int) -> Response:
+    """Restore a link from the bin.
+
+    It has its id, alias, statistics and channels as before, without rows that were deleted meanwhile, such as its
+    campaign. A new link of the same URL does not return it.
+    """
+    if not binned.restore(user_id(), [link_id]):
+        raise not_found("link")
+    link = urls.read(user_id(), link_id)
+    return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))
 
 
 _VISITS = operation(

@@ -169,8 +169,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                                  THEN 'too_large'
                             WHEN in_use AND NOT generated AND
                                  (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
-                                         (SELECT user_id FROM public.links WHERE id = a.link_id),
-                                         (SELECT user_id FROM bios WHERE id = a.bio_id))
+                                         owner_of_link(a.link_id), (SELECT user_id FROM bios WHERE id = a.bio_id))
                                    WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
                                  THEN 'alias_taken' END) AS refusal
               FROM sent, plan,

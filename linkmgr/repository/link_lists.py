@@ -14,7 +14,7 @@ FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password"
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
-def _listed(links: Page) -> Page:
+def listed_rows(links: Page) -> Page:
     for link in links.rows:
         host = link["host"]
         link.update(shorturl=short_url(host, link["alias"]), domain=host or settings().base_url)
@@ -44,7 +44,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
         user_id=user_id,
         **paging,
     )
-    return _listed(links)
+    return listed_rows(links)
 
 
 def listed(user_id: int, filters: Row, *, order: str = "date", sort: str = "desc", **paging: Unpack[Paging]) -> Page:
@@ -55,8 +55,8 @@ def listed(user_id: int, filters: Row, *, order: str = "date", sort: str = "desc
     if is_newest_first and not sent:
         return index(user_id, **paging)
     if is_newest_first and sent == {"q"}:
-        return _listed(_found(user_id, filters["q"], **paging))
-    links = _listed(_filtered(user_id, filters, order=order, direction=-1 if sort == "asc" else 1, **paging))
+        return listed_rows(_found(user_id, filters["q"], **paging))
+    links = listed_rows(_filtered(user_id, filters, order=order, direction=-1 if sort == "asc" else 1, **paging))
     return links if is_newest_first else links._replace(next=None)
 
 
@@ -133,7 +133,7 @@ def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: 
     if not order:
         return listed(user_id, filters, **paging)
     is_filtered = any(value is not None for value in filters.values())
-    return _listed(_ordered(user_id, filters, order=order, is_filtered=is_filtered, **paging))
+    return listed_rows(_ordered(user_id, filters, order=order, is_filtered=is_filtered, **paging))
 
 
 def _ordered(user_id: int, filters: Row, **params: Any) -> Page:

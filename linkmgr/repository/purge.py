@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import Row, database, run_unsynced
-from linkmgr.repository import cleanup, import_rows, imports, outbox, plans
+from linkmgr.repository import binned, cleanup, import_rows, imports, outbox, plans
 from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
 MAX_ROWS = 5000
@@ -119,7 +119,8 @@ def _tracked_batches() -> Iterator[Row]:
             SELECT max(tracked_id) AS last, array_agg(tracked_id) AS ids, array_agg(days) AS days,
                    array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
               FROM (SELECT tracked_id, (limits ->> 'retention')::int AS days
-                      FROM (SELECT tracked_id, (SELECT user_id FROM tracked_rows WHERE id = tracked_id) AS user_id
+                      FROM (SELECT tracked_id, coalesce((SELECT user_id FROM tracked_rows WHERE id = tracked_id),
+                                                  owner_of_link(tracked_id)) AS user_id
                               FROM totals
                              WHERE tracked_id > %(after)s
                              ORDER BY tracked_id
@@ -215,6 +216,7 @@ _ROUND_SECONDS = 600  # between two rounds of a process
 _EXPIRING = (
     _deletion("rate_windows", "until", "1 hour"),
     _deletion("idempotency_keys", "created", "24 hours"),
+    _deletion("binned_links", "binned", f"{binned.DAYS} days"),
     _deletion("events", "created", f"{outbox.DAYS_KEPT} days"),
     *(
         _deletion(table, "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'")

@@ -37,11 +37,15 @@ _RELEASES = {
             DELETE FROM public.links
              WHERE id IN (SELECT link_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
             RETURNING 1),
+        binned_deleted AS (
+            DELETE FROM public.binned_links
+             WHERE id IN (SELECT link_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+            RETURNING 1),
         bios_deleted AS (
             DELETE FROM public.bios
              WHERE id IN (SELECT bio_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
             RETURNING 1)
-        SELECT 1 FROM links_deleted UNION ALL SELECT 1 FROM bios_deleted
+        SELECT 1 FROM links_deleted UNION ALL SELECT 1 FROM binned_deleted UNION ALL SELECT 1 FROM bios_deleted
     """,
     "campaign_slug_taken": """
         UPDATE public.campaigns SET slug = NULL
@@ -74,6 +78,7 @@ def release_name(violation: IntegrityError, params: Row) -> bool:
 # links first, domains last.
 TABLES = (
     "links",
+    "binned_links",
     "bios",
     "campaigns",
     "channels",

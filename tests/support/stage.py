@@ -40,13 +40,15 @@ class Stage:
         }  # fmt: skip
         lists = targets | {"pixels": [self.ids["pixel"]], "parameters": [{"name": "ref", "value": "api"}]}
         assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
+        self.binned = factories.link(sql, alice.id)
+        assert alice.delete(f"/api/url/{self.binned}/delete?bin=1").status_code == 200
         self.domain = sql("SELECT host FROM domains WHERE id = %(id)s", id=self.ids["domain"])[0]["host"]
 
     def caller(self, call: Call) -> "Client":
         return self.admin if call.operation.is_for_administrators else self.alice
 
     def path(self, call: Call, **instead: int) -> str:
-        ids = self.ids | instead
+        ids = self.ids | ({"link": self.binned} if call.path.endswith("/restore") else {}) | instead
         return re.sub(r"{(\w+)_id}", lambda found: str(ids[found[1]]), call.path)
 
     def bodies(self, call: Call) -> list[dict[str, Any] | None]:

@@ -1,0 +1,131 @@
+"""The bin: deleted links, which can be restored for DAYS.
+
+Links move between two tables. The triggers of both leave the alias and the visits of a link that the other one has.
+"""
+
+from typing import Unpack
+
+from linkmgr.db.paging import Page, Paging, page
+from linkmgr.db.statements import rows, run
+from linkmgr.repository.link_lists import listed_rows
+
+DAYS = 30
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    """List the links in the bin, the last deleted first."""
+    links = page(
+        """
+        SELECT b.id, b.alias, d.domain AS host, b.url AS longurl, b.title, b.description,
+               coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, b.imported_clicks,
+               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.binned
+          FROM binned_links b
+          LEFT JOIN domains d ON d.id = b.domain_id
+          LEFT JOIN totals t ON t.tracked_id = b.id
+         WHERE b.user_id = %(user_id)s
+           AND b.id = ANY (ARRAY(SELECT id FROM binned_links
+                                  WHERE user_id = %(user_id)s AND id < %(after)s
+                                  ORDER BY binned DESC, id DESC
+                                  LIMIT %(limit)s OFFSET %(offset)s))
+         ORDER BY binned DESC, b.id DESC
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'binned_links'",
+        user_id=user_id,
+        **paging,
+    )
+    return listed_rows(links)._replace(next=None)
+
+
+def newest(user_id: int, limit: int) -> list[int]:
+    links = rows(
+        """
+        SELECT id FROM binned_links WHERE user_id = %(user_id)s ORDER BY binned DESC, id DESC LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        limit=limit,
+    )
+    return [link["id"] for link in links]
+
+
+def put(user_id: int, ids: list[int]) -> int:
+    """Delete links, keep them in the bin, and return their number."""
+    return _number(
+        """
+        WITH deleted AS (
+            DELETE FROM links
+             WHERE user_id = %(user_id)s
+               AND id = ANY (ARRAY(SELECT id FROM links
+                                    WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                                    ORDER BY id FOR UPDATE))
+            RETURNING *),
+        binned AS (
+            INSERT INTO binned_links
+            SELECT b.*
+              FROM deleted d,
+                   jsonb_populate_record(NULL::binned_links, to_jsonb(d) || jsonb_build_object(
+                       'binned', now(),
+                       'channel_ids', ARRAY(SELECT channel_id FROM channel_items i
+                                             WHERE i.user_id = d.user_id AND i.link_id = d.id))) b
+            RETURNING id)
+        SELECT count(*) AS number FROM binned
+        """,
+        user_id,
+        ids,
+    )
+
+
+def restore(user_id: int, ids: list[int]) -> int:
+    """Bring links back, without campaigns and other rows that were deleted meanwhile, and return their number. A new
+    link of the same URL alone may have taken the place of one that was `url_only`."""
+    return _number(
+        """
+        WITH taken AS (
+            DELETE FROM binned_links
+             WHERE user_id = %(user_id)s
+               AND id = ANY (ARRAY(SELECT id FROM binned_links
+                                    WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                                    ORDER BY id FOR UPDATE))
+            RETURNING *),
+        restored AS (
+            INSERT INTO links
+            SELECT l.*
+              FROM taken b
+              LEFT JOIN campaigns c ON c.user_id = b.user_id AND c.id = b.campaign_id
+              LEFT JOIN splash_pages s ON s.user_id = b.user_id AND s.id = b.splash_id
+              LEFT JOIN overlays o ON o.user_id = b.user_id AND o.id = b.overlay_id,
+                   jsonb_populate_record(NULL::links, to_jsonb(b) || jsonb_build_object(
+                       'version', random_version(), 'url_only', false,
+                       'campaign_id', c.id, 'splash_id', s.id, 'overlay_id', o.id,
+                       'type', CASE WHEN (b.splash_id, b.overlay_id) IS NOT DISTINCT FROM (s.id, o.id) THEN b.type
+                                    ELSE 'direct' END,
+                       'pixel_ids', (SELECT array_agg(id) FROM pixels p
+                                      WHERE p.user_id = b.user_id AND p.id = ANY (b.pixel_ids)))) l
+            RETURNING id),
+        channels_added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT b.user_id, c.id, b.id
+              FROM taken b
+              JOIN channels c ON c.user_id = b.user_id AND c.id = ANY (b.channel_ids))
+        SELECT count(*) AS number FROM restored
+        """,
+        user_id,
+        ids,
+    )
+
+
+def delete(user_id: int, ids: list[int]) -> int:
+    return _number(
+        """
+        WITH deleted AS (
+            DELETE FROM binned_links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) RETURNING id)
+        SELECT count(*) AS number FROM deleted
+        """,
+        user_id,
+        ids,
+    )
+
+
+def _number(statement: str, user_id: int, ids: list[int]) -> int:
+    moved = run(statement, user_id=user_id, ids=ids)
+    assert moved
+    return int(moved["number"])

@@ -1,0 +1,199 @@
+"""The bin: links that are deleted, and can be restored for 30 days."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+
+from linkmgr.repository import purge
+from tests.conftest import BASE_URL, Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.keyring import Make, branded, code
+from tests.support.races import at_once
+from tests.support.receivers import Deliver
+
+Jobs = Callable[[], None]
+
+
+def to_bin(client: Client, link_id: int) -> None:
+    assert code(client.delete(f"/api/url/{link_id}/delete?bin=1")) == (200, "")
+
+
+def restore(client: Client, link_id: int) -> tuple[int, str]:
+    return code(client.post(f"/api/url/{link_id}/restore"))
+
+
+def in_bin(client: Client) -> list[int]:
+    data = client.get("/api/urls?bin=1").get_json()["data"]
+    assert data["result"] == len(data["urls"])
+    return [link["id"] for link in data["urls"]]
+
+
+def full(client: Client, sql: Sql) -> tuple[dict[str, Any], dict[str, int]]:
+    """Add a link with members of every kind and two visits, and return its record and the rows that it refers to."""
+    rows = {kind: factories.ALL[kind](sql, client.id) for kind in ("campaign", "channel", "pixel", "splash")}
+    link = client.add(
+        "/api/url/add",
+        {"url": "https://example.com/page", "custom": "summer", "domain": branded(sql, client)[1], "password": "secret",
+         "expiry": "2030-12-31 23:59:59", "geotarget": [{"location": "Germany", "link": "https://example.de/"}],
+         "parameters": [{"name": "utm_source", "value": "a"}], "metatitle": "Sale", "type": str(rows["splash"]),
+         "campaign": rows["campaign"], "channel": [rows["channel"]], "pixels": [rows["pixel"]]},
+    )  # fmt: skip
+    for _ in range(2):
+        factories.visit(sql, link)
+    return client.get(f"/api/url/{link}").get_json(), rows
+
+
+def seen(client: Client, link: dict[str, Any], channel: int) -> list[Any]:
+    """Return what the API and visitors see of a link: single, in lists, counts and statistics, and at its short URL."""
+    host, _, alias = link["details"]["shorturl"].split("://")[1].partition("/")
+    paths = (f"url/{link['id']}", "urls", f"urls?short={link['details']['shorturl']}", f"channel/{channel}",
+             "urls?q=summer", f"stats?by=target&ids={link['id']}", "stats?by=target&period=all")  # fmt: skip
+    answers = [client.get(f"/api/{path}").get_json() | {"request_id": ""} for path in paths]
+    page = client.http.get(f"/{alias}", headers={"Host": host})
+    return [*answers, (page.status_code, re.sub(r'nonce="[^"]+"|[0-9a-f]{32}', "", page.text))]
+
+
+def test_a_link_in_the_bin_is_like_a_deleted_one_and_comes_back_as_it_was(
+    alice: Client, bob: Client, sql: Sql, run_jobs: Jobs
+) -> None:
+    link, rows = full(alice, sql)
+    link_id, before = link["id"], seen(alice, link, rows["channel"])
+    assert alice.delete(f"/api/url/{link_id}/delete?bin=2").status_code == 400
+    to_bin(alice, link_id)
+    run_jobs()
+    gone = seen(alice, link, rows["channel"])
+    assert code(alice.delete(f"/api/url/{link_id}/delete?bin=1")) == (404, "missing")
+    assert (in_bin(alice), in_bin(bob)) == ([link_id], [])
+    again = {"url": "https://example.com/", "custom": "summer", "domain": link["details"]["domain"]}
+    assert code(alice.post("/api/url/add", again)) == (400, "alias_taken")
+    bulk = alice.post("/api/urls/bulk", {"urls": [again]}).get_json()
+    assert bulk["results"][0]["code"] == "alias_taken"
+    [domain] = alice.get("/api/domains").get_json()["data"]["domains"]
+    assert code(alice.delete(f"/api/domain/{domain['id']}/delete")) == (400, "domain_in_use")
+    assert restore(bob, link_id) == (404, "missing")
+
+    restored = alice.post(f"/api/url/{link_id}/restore")
+    assert restored.get_json()["details"] == link["details"]
+    assert restored.headers["ETag"] == alice.get(f"/api/url/{link_id}").headers["ETag"]
+    assert seen(alice, link, rows["channel"]) == before
+    assert (restore(alice, link_id), in_bin(alice)) == ((404, "missing"), [])
+
+    alice.delete(f"/api/url/{link_id}/delete")
+    run_jobs()
+    assert seen(alice, link, rows["channel"]) == gone
+
+
+def test_a_link_comes_back_without_what_was_deleted_meanwhile(alice: Client, sql: Sql, run_jobs: Jobs) -> None:
+    link, rows = full(alice, sql)
+    to_bin(alice, link["id"])
+    for kind, row_id in rows.items():
+        assert alice.delete(f"/api/{kind}/{row_id}/delete").status_code == 200
+    run_jobs()
+    details = alice.post(f"/api/url/{link['id']}/restore").get_json()["details"]
+    changed = {name for name in details if details[name] != link["details"][name]}
+    assert changed <= {"campaign", "channel", "pixels", "type"}
+    assert details["type"] == "direct"
+    assert (details["campaign"], details["pixels"]) == (None, [])
+
+
+def test_a_new_link_of_the_same_url_and_a_restored_one_are_two(alice: Client) -> None:
+    first = alice.add("/api/url/add", {"url": "https://example.com/page"})
+    to_bin(alice, first)
+    second = alice.add("/api/url/add", {"url": "https://example.com/page"})
+    assert restore(alice, first) == (200, "")
+    assert alice.add("/api/url/add", {"url": "https://example.com/page"}) == second != first
+
+
+def test_links_in_the_bin_leave_room_and_a_restore_needs_it(on_plan: Callable[..., Client], sql: Sql) -> None:
+    carol = on_plan(links=1)
+    first = factories.link(sql, carol.id)
+    to_bin(carol, first)
+    second = factories.link(sql, carol.id)
+    refused = carol.post(f"/api/url/{first}/restore")
+    assert (code(refused), "limit of 1 links" in refused.text) == ((400, "plan_limit"), True)
+    assert in_bin(carol) == [first]
+    assert code(carol.delete(f"/api/url/{second}/delete")) == (200, "")
+    assert restore(carol, first) == (200, "")
+
+
+def test_of_restores_at_once_one_wins_and_no_link_is_lost_or_doubled(app: Flask, alice: Client, sql: Sql) -> None:
+    link = factories.link(sql, alice.id)
+    paths = {"POST": f"/api/url/{link}/restore", "DELETE": f"/api/url/{link}/delete?bin=1"}
+
+    def statuses(*methods: str) -> list[int]:
+        headers = {"Authorization": f"Bearer {alice.key}"}
+        calls = [(method, paths[method]) for method in methods * 4]
+        send = app.test_client().open
+        return at_once(len(calls), lambda n: send(calls[n][1], method=calls[n][0], headers=headers).status_code)
+
+    for _ in range(5):
+        alice.delete(paths["DELETE"])
+        assert sorted(statuses("POST")) == [200, 404, 404, 404]
+        assert sorted(statuses("DELETE")) == [200, 404, 404, 404]
+        assert set(statuses("POST", "DELETE")) <= {200, 404}
+        assert (in_bin(alice) == [link]) == (alice.get(f"/api/url/{link}").status_code == 404)
+        assert sql("SELECT count(*) AS n FROM aliases WHERE link_id = %(id)s", id=link) == [{"n": 1}]
+
+
+def test_after_30_days_or_a_final_delete_nothing_is_left(app: Flask, alice: Client, sql: Sql, run_jobs: Jobs) -> None:
+    old, final = full(alice, sql)[0]["id"], factories.link(sql, alice.id)
+    for link in (old, final):
+        to_bin(alice, link)
+    sql("UPDATE binned_links SET binned = now() - interval '29 days 23 hours' WHERE id = %(id)s RETURNING 1", id=old)
+    with app.app_context():
+        purge.purge()
+        assert in_bin(alice) == [final, old]
+        assert sql("SELECT count(*) AS n FROM visits") == [{"n": 2}]
+        assert alice.delete(f"/api/url/{final}/delete").status_code == 200
+        sql("UPDATE binned_links SET binned = now() - interval '30 days 1 hour' RETURNING 1")
+        purge.purge()
+    run_jobs()
+    left = sql(
+        "SELECT (SELECT count(*) FROM visits) + (SELECT count(*) FROM aliases) + count(*) AS n FROM binned_links"
+    )
+    assert left == [{"n": 0}]
+    assert in_bin(alice) == []
+    assert [restore(alice, link) for link in (old, final)] == [(404, "missing")] * 2
+
+
+def test_the_aliases_of_a_deleted_user_are_free_also_those_in_the_bin(
+    admin: Client, alice: Client, bob: Client, run_jobs: Jobs
+) -> None:
+    for alias in ("one", "two"):
+        to_bin(alice, alice.add("/api/url/add", {"url": "https://example.com/", "custom": alias}))
+    assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 200
+    bob.add("/api/url/add", {"url": "https://example.com/", "custom": "one"})
+    run_jobs()
+    bob.add("/api/url/add", {"url": "https://example.com/", "custom": "two"})
+
+
+def test_a_restricted_key_bins_and_restores_its_links_only(alice: Client, sql: Sql, make_restricted: Make) -> None:
+    domain_id, domain = branded(sql, alice)
+    other = factories.link(sql, alice.id)
+    to_bin(alice, other)
+    for limits in ({"own_only": True}, {"domains": [domain_id]}):
+        key = make_restricted(alice, **limits)
+        own = key.add("/api/url/add", {"url": f"https://example.com/{len(limits)}", "domain": domain})
+        to_bin(key, own)
+        assert in_bin(key) == [own]
+        assert restore(key, other) == (404, "missing")
+        assert code(key.delete(f"/api/url/{other}/delete")) == (404, "missing")
+        assert restore(key, own) == (200, "")
+        assert in_bin(key) == []
+    assert in_bin(alice) == [other]
+
+
+def test_receivers_learn_that_a_link_is_deleted_and_created_again(alice: Client, deliver: Deliver) -> None:
+    alice.add("/api/webhooks", {"name": "Hook", "events": ["*"]})
+    link = alice.add("/api/url/add", {"url": "https://example.com/", "custom": "summer"})
+    to_bin(alice, link)
+    deliver()
+    restore(alice, link)
+    deliver()
+    events = alice.get("/api/events").get_json()["data"]["events"]
+    assert [event["type"] for event in events if event["type"] != "link.created"] == ["link.deleted"]
+    assert events[-1]["type"] == "link.created"
+    assert events[-1]["data"]["shorturl"] == f"{BASE_URL}/summer"
