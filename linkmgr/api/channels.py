@@ -24,7 +24,7 @@ _ITEM = shapes.object_of(
     date=shapes.DAY,
 )
 _MEMBERS = shapes.members(Channel)
-_PATH = {"type": Parameter("The type of the item.", type="string", enum=list(channels.ITEMS))}
+_PATH = {"type": Parameter("The type of the item.", title="ChannelItemType", type="string", enum=list(channels.ITEMS))}
 
 
 def _records() -> dict[str, JsonSchema]:

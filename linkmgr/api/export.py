@@ -17,7 +17,7 @@ from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web import export as web_export
 from linkmgr.web.auth import user_id
-from linkmgr.web.export import BUSY, FORMATS
+from linkmgr.web.export import BUSY
 from linkmgr.web.operation import Operation, Section, operation, prose
 from linkmgr.web.responses import Json
 
@@ -31,13 +31,7 @@ _ANSWER = shapes.object_of(
 )
 SECTION = Section("export", "Exports", prose(__file__), lambda: {"AnswerExported": _ANSWER})
 
-_FORMAT = Parameter(
-    "`csv` and `jsonl` (`application/x-ndjson`) are files, which clients that only read JSON cannot take. Without it, "
-    "the header `Accept` chooses.",
-    type="string",
-    enum=list(FORMATS),
-    default="json",
-)
+_FORMAT = Parameter("The type of the file.", selects_media=True)
 _AFTER = Parameter("Only rows behind this id: the last one of an interrupted export.", **shapes.CURSOR)
 _TAGS = "|"  # between names of channels in a CSV, as Shlink reads them
 

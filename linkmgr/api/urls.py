@@ -34,12 +34,13 @@ QUERY = {
     "sort": Parameter(
         "`asc` reverses the order: oldest or least clicked first, without `next` and `after`.",
         enum=["desc", "asc"],
+        title="SortDirection",
         default="desc",
     ),
     "q": SEARCH,
     "campaign": Parameter("The links of a campaign.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
     "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
-    "status": Parameter("The links with this status.", enum=["private", "public"]),
+    "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
     "from": Parameter(
         "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
     ),

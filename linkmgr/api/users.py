@@ -19,7 +19,7 @@ For administrators. A user whose plan has expired is shown with the free plan. `
 SECTION = Section("users", "Users", _ABOUT, lambda: shapes.records_of(User))
 
 QUERY = {
-    "filter": Parameter("Only users with this status.", type="string", enum=list(STATUSES)),
+    "filter": Parameter("Only users with this status.", title="UserStatus", type="string", enum=list(STATUSES)),
     "email": Parameter("A part of the e-mail address."),
 }
 

@@ -29,8 +29,9 @@ class Deprecation(NamedTuple):
 
 class Parameter:
     """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
-    Schema, with the `enum` of values that it can have, and the `default` that it has if it was not sent. A list may be
-    sent in parts, `by=country&by=os` as well as `by=country,os`."""
+    Schema, with the `enum` of values that it can have, its `title` in the document, and the `default` that it has if it
+    was not sent. A list may be sent in parts, `by=country&by=os` as well as `by=country,os`. One that `selects_media`
+    is not in the document, whose operations have one media type each."""
 
     def __init__(
         self,
@@ -38,11 +39,13 @@ class Parameter:
         parse: Callable[[str, str], Any] = lambda _name, text: text,
         *,
         is_list: bool = False,
+        selects_media: bool = False,
         deprecated: Deprecation | None = None,
         **json: Any,
     ) -> None:
         end = f" Deprecated: send {deprecated.instead}. It works until {deprecated.until}." if deprecated else ""
         self.about, self.parse, self.is_list, self.deprecated = about + end, parse, is_list, deprecated
+        self.selects_media = selects_media
         self.json = json if "type" in json else _TEXT | json
 
 
@@ -69,6 +72,7 @@ NAMED_PAGING = {
     "order": Parameter(
         f"By `date`, newest first, or the newest {MAX_SORTED:,} by `name`, without `next` and `after`.",
         enum=["date", "name"],
+        title="ListOrder",
         default="date",
     ),
 } | PAGING

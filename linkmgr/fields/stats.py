@@ -150,7 +150,11 @@ def _labels(example: str) -> Parameter:
 
 
 _BOTS = Parameter(
-    "Visits of bots: left out, counted too, or counted alone.", type="string", enum=list(BOTS), default="exclude"
+    "Visits of bots: left out, counted too, or counted alone.",
+    title="BotFilter",
+    type="string",
+    enum=list(BOTS),
+    default="exclude",
 )
 _USER = Parameter(
     f"For administrators: the id of another user, or `{EVERYONE}` for all users together.",

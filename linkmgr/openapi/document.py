@@ -73,7 +73,8 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
         else:
             noun = name.removesuffix("_id")
             yield _parameter("path", name, f"The id of the {nouns.get(noun, noun)}.", ID, required=True)
-    for name, parameter in stated.query.items():
+    documented = {name: parameter for name, parameter in stated.query.items() if not parameter.selects_media}
+    for name, parameter in documented.items():
         shared = parameter is members.FIELDS
         yield ref(name, "parameters") if shared else _in_query(name, parameter, stated.example_query.get(name))
     if route.method in writes.METHODS:
@@ -116,17 +117,19 @@ def _payloads(events: dict[str, str]) -> JsonSchema:
     }
 
 
-def _webhooks(events: dict[str, str]) -> JsonSchema:
+def _webhooks(contents: Contents) -> JsonSchema:
     return {
         event: {
             "post": {
                 "operationId": f"receive.{event}",
                 "summary": f"An event {event}",
+                "tags": [section.title],
                 "requestBody": {"content": {"application/json": {"schema": ref(_payload_name(name))}}},
                 "responses": {"2XX": {"description": "Received. Other responses cause another delivery."}},
             }
         }
-        for event, name in events.items()
+        for section, _ in contents
+        for event, name in section.events.items()
     }
 
 
@@ -192,7 +195,7 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             "security": [{"key": []}],
             "tags": [{"name": section.title, "description": section.description} for section, _ in contents],
             "paths": _paths(contents, records),
-            "webhooks": _webhooks(events),
+            "webhooks": _webhooks(contents),
             "components": {
                 "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": about}},
                 "headers": responses.headers(),

@@ -26,7 +26,8 @@ def _enumerations(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]
         is_array = "items" in holder[key]
         inner, inner_key = (holder[key], "items") if is_array else (holder, key)
         if "string" in inner[inner_key].get("type", ()) and "enum" in inner[inner_key]:
-            yield re.sub("(?:^|_)[a-z]", lambda start: start[0][-1].upper(), place), inner, inner_key
+            name = re.sub("(?:^|_)[a-z]", lambda start: start[0][-1].upper(), place)
+            yield inner[inner_key].get("title", name), inner, inner_key
 
 
 def _constant(enumeration: str, value: str) -> str:

@@ -33,6 +33,7 @@ def created(shown: str = "record list export") -> Timestamp:
 
 class Resource(Schema):
     body: ClassVar[type[Body]] = Body  # of its creates and updates
+    component: ClassVar[str] = ""  # the beginning of their names in the document, if it is not that of the class
     # In responses to writes, so that a client may send them back. True if an update cannot change them.
     also_shown: ClassVar[dict[str, bool]] = {}
 
@@ -58,7 +59,7 @@ class Resource(Schema):
     def _body_of(cls, suffix: str, sent: dict[str, Any], **attributes: Any) -> type[Body]:
         shown = {name: field.metadata for name, field in cls._declared_fields.items() if field.metadata["shown"]}
         readable = {name: bool(marks["fixed"]) for name, marks in shown.items()} | cls.also_shown
-        return type(f"{cls.__name__}{suffix}", (cls.body,), sent | {"readable": readable} | attributes)
+        return type(f"{cls.component or cls.__name__}{suffix}", (cls.body,), sent | {"readable": readable} | attributes)
 
     @classmethod
     @cache

@@ -38,6 +38,7 @@ class User(Person):
 class ManagedUser(User):
     """A user as administrators change it. A new one of the console without a password gets a sign-in link."""
 
+    component = "User"
     password = member(
         Password(load_only=True),
         "At least 5 characters. Leave it empty to get a sign-in link for the user.",

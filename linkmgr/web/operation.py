@@ -72,7 +72,7 @@ class Operation:
     def as_csv(self, example: str) -> "Operation":
         """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
         type of response."""
-        query = {name: parameter for name, parameter in self.query.items() if name != "format"}
+        query = {name: parameter for name, parameter in self.query.items() if not parameter.selects_media}
         return replace(self, id=f"{self.id}Csv", response={}, file=csv.MIMETYPE, file_example=example, query=query)
 
     @property
