@@ -23,7 +23,7 @@ from linkmgr.errors import CATALOGUE
 from linkmgr.repository import users
 from linkmgr.settings import RELEASE
 from linkmgr.web import callers, passwords
-from tests.support import document
+from tests.support import document, routes
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.support.browser import browser, chromium  # noqa: F401 - fixtures
@@ -62,6 +62,7 @@ _NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
 
 # Strong password hashes would slow down every test that creates one.
 passwords.hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+routes.install()
 
 # Remove the settings of the calling environment, and what `make test` passes on to a `make` that a test runs.
 for name in [
@@ -208,7 +209,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 
 @pytest.fixture(scope="session")
 def app_with(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
-    """Return the service with these settings. Tests share it: werkzeug compiles the routes in a tenth of a second."""
+    """Return the service with these settings, which tests share."""
     return cache(make_app)
 
 
