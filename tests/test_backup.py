@@ -16,6 +16,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr import demo
 from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
 from tests.support.factories import Sql
@@ -100,6 +101,21 @@ def listed(base: str, key: str | None, path: str, name: str) -> dict[int, Any]:
     return rows
 
 
+def contents(folder: Path) -> list[str]:
+    """Return the statements and rows of the dump in a folder, in an order that does not depend on that of the rows."""
+    [file] = folder.iterdir()
+    command = [str(binaries.find_clients(18) / "pg_restore"), "--file=-", str(file)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return sorted(line for line in lines if "restrict " not in line)  # with a random number
+
+
+@pytest.fixture
+def seeded(app: Flask, drop_past_months: None) -> None:
+    with app.app_context():
+        demo.seed(with_demo=True)
+
+
+@pytest.mark.usefixtures("seeded")
 def test_a_dump_under_load_restores_into_an_equal_service(
     serve: Callable[..., str], busy: Client, script: Script, empty: str, tmp_path: Path
 ) -> None:
@@ -130,6 +146,8 @@ def test_a_dump_under_load_restores_into_an_equal_service(
     restored = script("restore", file, database_url=empty)
     assert restored.returncode == 0, restored.stderr
     assert "which is up to date" in restored.stdout
+    assert script("backup", tmp_path / "again", database_url=empty).returncode == 0
+    assert contents(tmp_path / "again") == contents(tmp_path / "dumps")
     again = serve("--workers", "1", database_url=empty, **settings)
     for acknowledged, path, name in zip(before, ("/api/pixels", "/api/qr"), ("pixels", "qrs"), strict=True):
         old, new = listed(base, busy.key, path, name), listed(again, busy.key, path, name)
@@ -161,13 +179,16 @@ def test_only_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Pa
 
 
 def test_a_failed_dump_or_restore_is_reported_in_one_sentence(
-    script: Script, app: Flask, empty: str, tmp_path: Path
+    script: Script, dump: Path, empty: str, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.dump").write_text("nonsense")
+    (tmp_path / "cut.dump").write_bytes(dump.read_bytes()[:-1000])
     (tmp_path / "file").touch()
     for refused, sentence in [
         (script("restore", tmp_path / "broken.dump"), "The database is not empty: restore into an empty one."),
         (script("restore", tmp_path / "broken.dump", database_url=empty), "pg_restore failed: pg_restore: error: "),
+        (script("restore", tmp_path / "no.dump", database_url=empty), 'no.dump": No such file or directory.'),
+        (script("restore", tmp_path / "cut.dump", database_url=empty), "has a part of the dump: create it anew, then "),
         (script("backup", tmp_path / "d", database_url=empty.replace("restored", "none")), "The database cannot be "),
         (script("backup", tmp_path / "file"), "File exists"),
     ]:
@@ -175,6 +196,7 @@ def test_a_failed_dump_or_restore_is_reported_in_one_sentence(
         assert sentence in refused.stderr.splitlines()[-1]
         assert "Traceback" not in refused.stderr
     assert list(tmp_path.glob("**/*.part")) == []
+    assert execute(empty, "SELECT FROM service") == [], "the service refuses a part of a dump"
 
 
 def test_a_failed_restore_names_the_first_error_and_what_to_do(

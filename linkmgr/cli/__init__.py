@@ -125,7 +125,7 @@ def backup_database(file: Path) -> None:
 
 
 @database_group.command("restore")
-@click.argument("file", type=click.Path(path_type=Path, exists=True))
+@click.argument("file", type=click.Path(path_type=Path))
 def restore_database(file: Path) -> None:
     """Restore a dump into an empty database. Do this before you start the service."""
     backup.restore(file)

@@ -96,13 +96,21 @@ def restore(file: Path) -> None:
     with NamedTemporaryFile("w") as contents:
         contents.write(_restorable(_run("pg_restore", "--list", str(file), connect=False)))
         contents.flush()
-        _run("pg_restore", "--single-transaction", "--exit-on-error", f"--use-list={contents.name}", str(file))
+        selection = "--exit-on-error", f"--use-list={contents.name}", str(file)
+        _run("pg_restore", "--single-transaction", "--section=pre-data", *selection)
+        try:
+            _run("pg_restore", f"--jobs={os.cpu_count()}", "--section=data", "--section=post-data", *selection)
+        except BackupError as error:
+            raise BackupError(f"{error} The database has a part of the dump: create it anew, then try again.") from None
+    # The version is the last row, so that the service refuses a database in which a restore was interrupted.
+    _run("pg_restore", "--data-only", "--table=service", str(file))
     with closing(database().connect()) as connection, connection.cursor() as cursor:
         # A dump has no planner statistics, and plans without them are slow.
         cursor.execute("SET LOCAL statement_timeout = 0; SELECT create_search_index(); ANALYZE")
 
 
 def _restorable(contents: str) -> str:
-    """Remove what a server may refuse from the contents of a dump: the extensions of the search and its index."""
-    refused = (" EXTENSION ", " links_search ")
-    return "".join(line for line in contents.splitlines(keepends=True) if not any(word in line for word in refused))
+    """Remove from the contents of a dump what a server may refuse, the extensions of the search and its index, and the
+    version of the schema."""
+    removed = (" EXTENSION ", " links_search ", " TABLE DATA public service ")
+    return "".join(line for line in contents.splitlines(keepends=True) if not any(word in line for word in removed))
