@@ -14,6 +14,7 @@ from flask import Flask
 
 from linkmgr.settings import Settings
 from tests.conftest import ROOT
+from tests.support.receivers import Receiver
 
 DEPLOY = ROOT / "deploy"
 UNITS = sorted(path.name for path in (DEPLOY / "systemd").glob("*.*") if path.is_file())
@@ -86,6 +87,29 @@ def test_a_script_is_executable_and_prints_its_usage(script: Path) -> None:
     assert script.stat().st_mode & 0o111
     assert f"# deploy/{script.name} " in script.read_text()
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+
+
+def test_commands_on_the_database_and_dumps_read_their_own_settings_last(tmp_path: Path) -> None:
+    for name, value in (("environment", "pooler"), ("database", "postgresql")):
+        (tmp_path / name).write_text(f"FROM={value}")
+    script = (DEPLOY / "flask").read_text().replace("/etc/linkmgr", str(tmp_path)).partition("\ncd ")[
+        0
+    ] + "\necho $FROM"
+    read = [subprocess.check_output(["sh", "-c", script, "flask", group], text=True) for group in ("users", "database")]
+    assert read == ["pooler\n", "postgresql\n"]
+    drop_ins = [path for kind in ("", "backup") for path in (DEPLOY / f"systemd/linkmgr-{kind}.service.d").iterdir()]
+    inside = "".join(path.read_text() for path in sorted(drop_ins, key=lambda path: path.name))
+    assert re.findall("^EnvironmentFile=(.+)$", inside, re.M) == ["/etc/linkmgr/environment", "-/etc/linkmgr/database"]
+
+
+def test_a_failed_dump_or_purge_is_reported(receiver: Receiver) -> None:
+    for unit in ("backup", "purge"):
+        assert "\nOnFailure=linkmgr-alert@%n.service\n" in (DEPLOY / f"systemd/linkmgr-{unit}.service").read_text()
+    subprocess.run(
+        [DEPLOY / "alert", "linkmgr-backup.service"], check=True, env=os.environ | {"ALERT_URL": receiver.url}
+    )
+    [alert] = receiver.received
+    assert alert.body.startswith(b"linkmgr-backup.service failed on ")
 
 
 def test_every_setting_that_is_named_exists() -> None:

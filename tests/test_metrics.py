@@ -83,10 +83,14 @@ def test_internal_events_are_counted(
     assert found[("linkmgr_database_connections_open",)] > found[("linkmgr_database_connections_in_use",)] >= 0
 
 
-def test_every_metric_is_documented(measured: Flask, app: Flask) -> None:
+def test_every_metric_is_documented(measured: Flask, tmp_path: Path) -> None:
     client = Client(measured.test_client())
     client.get("/api/account")
-    served = {re.sub("(?<=_seconds)_.*", "", name) for name, *_ in scrape(client)}
+    assert ("linkmgr_backup_age_seconds",) not in scrape(client)
+    measured.test_cli_runner().invoke(args=["database", "backup", str(tmp_path / "dump")])
+    metrics = scrape(client)
+    assert 0 <= metrics[("linkmgr_backup_age_seconds",)] < 60
+    served = {re.sub("(?<=_seconds)_.*", "", name) for name, *_ in metrics}
     assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "deploy/README.md").read_text())) == served
 
 

@@ -16,6 +16,7 @@ from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.repository import plans, public, purge
 from linkmgr.resources.plans import Plan, PlanLimits, change_plan, create_plan, price_problem
+from linkmgr.settings import settings
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
@@ -121,6 +122,7 @@ def check_database() -> None:
 def backup_database(file: Path) -> None:
     """Dump the database to a new file. The service may be running."""
     backup.dump(file)
+    (settings().folder / backup.LAST).touch()
     click.echo(f"The database has been dumped to {file.resolve()} ({file.stat().st_size:,} bytes).")
 
 

@@ -15,6 +15,7 @@ from linkmgr.db import migrations
 from linkmgr.db.binaries import find_clients
 from linkmgr.db.statements import database
 
+LAST = "last_backup"  # file of the data folder, changed by each dump
 _REMEDIES = {
     "permission denied for database": migrations.GRANT,
     "permission denied for schema": migrations.GRANT,

@@ -1,12 +1,14 @@
 """The pages of programs that watch the service: /healthz, /metrics, and the challenge of branded domains."""
 
 import hmac
+import time
 from contextlib import suppress
 
 import psycopg2
 from flask import Blueprint, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
+from linkmgr.db.backup import LAST
 from linkmgr.errors import AppError
 from linkmgr.metrics import metrics
 from linkmgr.outbound.domain_check import CHALLENGE_PATH, challenge_response
@@ -42,5 +44,8 @@ def scrape() -> Response:
         for name, value in service.connections().items():
             help_text = "PostgreSQL connections of all processes and machines."
             Gauge(f"linkmgr_database_connections_{name}", help_text, registry=gauges).set(value)
+    with suppress(FileNotFoundError):
+        age = time.time() - (settings().folder / LAST).stat().st_mtime
+        Gauge("linkmgr_backup_age_seconds", "Seconds since the last dump.", registry=gauges).set(age)
     exposition = generate_latest(counters) + generate_latest(gauges)
     return Response(exposition, content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
