@@ -602,6 +602,9 @@ CREATE TABLE visits (
     device     text        NOT NULL DEFAULT 'Unknown',
     city       text        NOT NULL DEFAULT 'Unknown',
     language   text        NOT NULL DEFAULT 'Unknown',
+    utm_source text        NOT NULL DEFAULT 'Unknown',
+    utm_medium text        NOT NULL DEFAULT 'Unknown',
+    utm_campaign text      NOT NULL DEFAULT 'Unknown',
     kind       text        NOT NULL DEFAULT 'Unknown'
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);

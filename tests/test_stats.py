@@ -3,15 +3,21 @@
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from flask import Flask
 
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.reports import TODAY, date, report, rows
+from tests.support.targets import FIREFOX
 from tests.support.visited import Store, Visited
 from tests.support.worlds import without_request_id
+
+UTM = ("utm_source", "utm_medium", "utm_campaign")
+
 
 # --- rows and totals
 
@@ -50,6 +56,24 @@ def test_an_account_without_visits_has_rows_of_zeros(alice: Client) -> None:
     assert rows(alice, "period=7d") == [{"time": date(ago), "clicks": 0} for ago in range(6, -1, -1)]
     assert report(alice, "by=country")["data"] == {"rows": [], "totals": {"clicks": 0}}
     assert rows(alice, "period=all&metrics=visitors") == [{"time": date(0), "visitors": 0}]
+
+
+def test_utm_labels_are_those_of_the_short_url_or_else_of_the_link(app: Flask, alice: Client) -> None:
+    added = [{"name": "utm_source", "value": "letter"}, {"name": "utm_medium", "value": "email"}]
+    alice.add("/api/url/add", {"url": "https://example.com", "custom": "plain"})
+    alice.add("/api/url/add", {"url": "https://example.com", "custom": "tagged", "parameters": added})
+    sent = ("plain", "plain?utm_source=" + quote("\0 \u202ead\n"), "plain?x&utm_source=" + 200 * "a",
+            "tagged", "tagged?utm_source=ads&utm_campaign=%ff%ed%a0%80",
+            "tagged?utm_source=&utm_medium=print")  # fmt: skip
+    for path in sent:
+        assert app.test_client().get(f"/{path}", headers={"User-Agent": FIREFOX}).status_code == 302
+    assert app.extensions["linkmgr_visit_queue"].flush()
+    counts = {name: {row[name]: row["clicks"] for row in rows(alice, f"by={name}")} for name in UTM}
+    assert counts["utm_source"] == {"letter": 2, "ad": 1, "ads": 1, "a" * 100: 1, "Unknown": 1}
+    assert counts["utm_medium"] == {"Unknown": 3, "email": 2, "print": 1}
+    assert counts["utm_campaign"] == {"Unknown": 5, "\ufffd" * 4: 1}
+    assert rows(alice, "by=utm_medium&utm_source=letter,ads") == [{"utm_medium": "email", "clicks": 2},
+                                                                  {"utm_medium": "print", "clicks": 1}]  # fmt: skip
 
 
 # --- selections

@@ -36,6 +36,9 @@ WORDS = {
     "os": ("Linux", "iOS"),
     "device": ("desktop", "phone"),
     "language": ("German", "Spanish"),
+    "utm_source": ("letter", "Unknown"),
+    "utm_medium": ("email", "Unknown"),
+    "utm_campaign": ("summer", "Unknown"),
     "kind": ("click", "scan"),
 }
 

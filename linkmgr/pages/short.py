@@ -125,7 +125,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     selected, store = _target(link), _app_store(link)
     location = store or selected
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
-    counting.count(request.environ, link["id"], link["user_id"])
+    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"])
     target = targets.with_parameters(selected, link["parameters"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)

@@ -3,11 +3,12 @@ visitor."""
 
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import ua_parser
 from cryptography.hazmat.primitives import hashes
@@ -28,6 +29,7 @@ from linkmgr.visits.targets import device_type, preferred_languages
 DIRECT = "Direct, email and other"
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
 Environ = dict[str, Any]  # of WSGI
+Parameters = Iterable[tuple[str, str]]
 
 _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
 # Headers that browsers send with a prefetch, as WSGI names them.
@@ -42,6 +44,7 @@ _SOCIAL = {
     }.items()
     for host in hosts.split()
 }
+_UTM = ("utm_source", "utm_medium", "utm_campaign")
 _SALT_PERIODS = {"lasting": "", "monthly": " %Y-%m", "daily": " %Y-%m-%d"}  # by the setting VISITOR_SALT
 
 
@@ -62,6 +65,9 @@ class Visit:
     device: str = UNKNOWN
     city: str = UNKNOWN
     language: str = UNKNOWN
+    utm_source: str = UNKNOWN
+    utm_medium: str = UNKNOWN
+    utm_campaign: str = UNKNOWN
     kind: str = CLICK
 
 
@@ -69,20 +75,23 @@ def init_app(app: Flask) -> None:
     app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
-def count(environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False) -> None:
-    """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan that was counted."""
+def count(
+    environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False, parameters: Parameters = ()
+) -> None:
+    """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan that was counted.
+    `parameters` are those that a link adds to its target."""
     if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ) or scans.is_counted(environ, user_id):
         return
     try:
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
-        queue.add(_visit(environ, tracked_id, user_id, kind))
+        queue.add(_visit(environ, tracked_id, user_id, kind, parameters))
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)
 
 
-def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str) -> Visit:
+def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str, parameters: Parameters) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     private = _wants_privacy(environ)
     referrer = None if private else _referrer(environ)
@@ -100,6 +109,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str) -> Visit:
         city=_label(location.city),
         kind=kind,
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
+        **_utm(environ["QUERY_STRING"], parameters),
         **_client(agent),
     )
 
@@ -133,6 +143,14 @@ def _client(agent: str) -> dict[str, Any]:
     system = parsed.os.family if parsed.os else ""
     browser = _label(parsed.user_agent.family if parsed.user_agent else None)
     return {"browser": browser, "os": _label(system), "device": _label(device_type(agent, system))}
+
+
+def _utm(query: str, parameters: Parameters) -> dict[str, Any]:
+    """Return the labels of the query of the short URL, which anybody may write, or else those of the link."""
+    if not parameters and "utm_" not in query:
+        return {}
+    sent = dict(parameters) | dict(parse_qsl(query))
+    return {name: _label("".join(filter(str.isprintable, sent.get(name, ""))).strip()) for name in _UTM}
 
 
 def _language(accepted: str) -> str:

@@ -31,6 +31,10 @@ _AGENTS = {
 _LANGUAGES = {
     "German": 42, "English": 34, "French": 12, "Japanese": 5, "Portuguese": 4, "Polish": 2, UNKNOWN: 1,
 }  # fmt: skip
+_CAMPAIGNS = {
+    (UNKNOWN, UNKNOWN, UNKNOWN): 70, ("newsletter", "email", "spring"): 15, ("instagram", "social", "spring"): 9,
+    ("poster", "print", "opening"): 6,
+}  # fmt: skip
 _BOTS = {"": 94, "Googlebot": 3, "bingbot": 2, "GPTBot": 1}
 
 
@@ -42,10 +46,12 @@ def _visit(random: Random, user_id: int, weights: dict[tuple[int, str], int], mi
     (tracked_id, kind), country, bot = _pick(random, weights), _pick(random, _COUNTRIES), _pick(random, _BOTS)
     browser, system, device = (bot, UNKNOWN, UNKNOWN) if bot else _pick(random, _AGENTS)
     referrer = DIRECT if bot else _pick(random, _REFERRERS)
+    source, medium, campaign = _pick(random, _CAMPAIGNS)
     at = midnight + timedelta(hours=_pick(random, dict(enumerate(_HOURS))), seconds=random.randrange(3600))
     visitor = f"{random.randrange(1000):032x}"
     return Visit(tracked_id, user_id, at.timestamp(), visitor, country, referrer, browser, system, social(referrer),
-                 bot=bool(bot), device=device, language=_pick(random, _LANGUAGES), kind=kind)  # fmt: skip
+                 bot=bool(bot), device=device, language=_pick(random, _LANGUAGES), kind=kind, utm_source=source,
+                 utm_medium=medium, utm_campaign=campaign)  # fmt: skip
 
 
 def add(user_id: int) -> None:

@@ -29,6 +29,9 @@ class Visited(NamedTuple):
     os: str = "Linux"
     device: str = "desktop"
     language: str = "German"
+    utm_source: str = "Unknown"
+    utm_medium: str = "Unknown"
+    utm_campaign: str = "Unknown"
     kind: str = "click"
     bot: bool = False
 
