@@ -75,6 +75,8 @@ def test_a_link_leaves_its_campaign_and_a_channel(alice: Client, bob: Client, sq
         assert alice.delete(path).get_json()["message"] == "Link successfully removed from the campaign."
         assert state(first) == (None, channels)
     body = {"ids": [first, second], "data": {"campaign": ""}, "unassign_channel": channels[0]}
+    refused = alice.put("/api/urls/bulk", body | {"data": {"channel": channels}}).get_json()
+    assert refused["errors"][0]["message"] == "unassign_channel must be a channel that is not in data.channel."
     assert alice.put("/api/urls/bulk", body).get_json()["updated"] == 2
     assert state(first) == state(second) == (None, channels[1:])
     alice.put(f"/api/url/{second}/update", {"channel": []})

@@ -152,6 +152,8 @@ def update_links(sent: Row) -> Answer:
     row_budget.spend(len(ids) * row_budget.rows_of(changes))
     if changes.get("custom") and len(set(ids)) > 1:
         raise invalid("data.custom must be the alias of one link: send it with one id")
+    if sent["unassign_channel"] in (changes.get("channel") or ()):
+        raise invalid("unassign_channel must be a channel that is not in data.channel")
     _check_assigned(_assigned(changes) for _ in set(ids))
     members = link_to_changes(changes) | {"unassign_channel": sent["unassign_channel"]}
     results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **members)
