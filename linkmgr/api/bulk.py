@@ -191,7 +191,7 @@ def add_qrs(sent: Row) -> Answer:
     row_budget.spend(sum(map(row_budget.rows_of, sent["qrs"])))
     loaded = _load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element))
     images = _load_logos(loaded)
-    codes = _load_all("qrs", loaded, lambda code: _prepare_code(code, images))
+    codes = _load_all("qrs", loaded, lambda code: code_to_row(code, images.get(code["logo"])))
     atomic = sent["atomic"]
     return _store(codes, atomic, QrCode.creates(), lambda rows: qr.add_many(user_id(), rows, atomic=atomic))
 
@@ -202,7 +202,7 @@ def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> lis
     for index, element in enumerate(elements):
         request.warning_prefix = f"{name}[{index}]: "
         try:
-            loaded.append(load(element))
+            loaded.append(element if isinstance(element, AppError) else load(element))
         except AppError as error:
             loaded.append(error)
     request.warning_prefix = ""
@@ -261,12 +261,6 @@ def _load_logo(logo: str) -> bytes | AppError:
         return logos.load(logo)
     except AppError as error:
         return error
-
-
-def _prepare_code(code: Row | AppError, images: dict[str, bytes | AppError]) -> Row:
-    if isinstance(code, AppError):
-        raise code
-    return code_to_row(code, images.get(code["logo"]))
 
 
 def _store(
