@@ -28,7 +28,7 @@ def refused(client: Client, **sent: Any) -> str:
 def test_a_deleted_domain_is_free_for_other_users(alice: Client, bob: Client) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN)
     assert alice.delete(f"/api/domain/{domain_id}/delete").status_code == 200
-    bob.add("/api/domain/add", DOMAIN)
+    assert bob.add("/api/domain/add", DOMAIN) == domain_id + 1  # one id of the sequence for each
 
 
 def test_a_name_belongs_to_one_user_in_any_spelling(alice: Client, bob: Client) -> None:

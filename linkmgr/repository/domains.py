@@ -50,12 +50,14 @@ def read(user_id: int, domain_id: int) -> Row:
 
 
 def add(user_id: int, members: Row) -> Row:
-    """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service."""
+    """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service.
+    `id` is None, or that of a row that is not committed and takes none of the sequence."""
     added = run_repaired(
         """
-        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor,
+        INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor,
                              logo_hash, checked)
-        VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
+        VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))), %(user_id)s,
+                split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
                 %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s, store_logo(%(user_id)s, %(logo)s),
                 CASE WHEN %(is_checked)s THEN now() END)
         RETURNING *, version::text

@@ -89,7 +89,7 @@ def prove_domain(user_id: int, members: Row) -> bool:
     """Raise an error unless the user can add the domain and it points to this service. Return False if the check is
     off."""
     with transaction.lazily(lambda: None):  # not committed: the database decides before other hosts are asked
-        domains.add(user_id, members | {"logo": b"", "is_checked": False})
+        domains.add(user_id, members | {"id": -user_id, "logo": b"", "is_checked": False})
     if settings().domain_check == "off":
         return False
     outbound_budget.spend(user_id)
@@ -98,7 +98,7 @@ def prove_domain(user_id: int, members: Row) -> bool:
 
 def add_checked_domain(user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
     logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
-    return domains.add(user_id, members | {"logo": logo, "is_checked": is_checked})
+    return domains.add(user_id, members | {"id": None, "logo": logo, "is_checked": is_checked})
 
 
 def change_domain(user_id: int, domain_id: int, members: Row) -> Row:
