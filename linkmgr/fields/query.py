@@ -47,6 +47,7 @@ class Parameter:
         self.about, self.parse, self.is_list, self.deprecated = about + end, parse, is_list, deprecated
         self.selects_media = selects_media
         self.json = json if "type" in json else _TEXT | json
+        self.default = json.get("default")
 
 
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
@@ -172,8 +173,9 @@ def parameters(declared: dict[str, Parameter]) -> dict[str, Any]:
 
 
 def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:
-    values = {name: parameter.json.get("default") for name, parameter in declared.items()}
-    for name, parameter in declared.items():
+    values = {name: parameter.default for name, parameter in declared.items()}
+    for name in [name for name in declared if name in current().args]:
+        parameter = declared[name]
         if text := query_text(name, parameter.json.get("maxLength", MAX_URL), is_list=parameter.is_list):
             values[name] = parameter.parse(name, chosen(name, text, parameter.json.get("enum", (text,))))
     return values

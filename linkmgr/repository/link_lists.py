@@ -15,9 +15,10 @@ MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
 def listed_rows(links: Page) -> Page:
+    base_url = settings().base_url
     for link in links.rows:
-        host = link["host"]
-        link.update(shorturl=short_url(host, link["alias"]), domain=host or settings().base_url)
+        domain = link["domain"] = link["host"] or base_url
+        link["shorturl"] = short_url(domain, link["alias"])
     return links
 
 

@@ -15,14 +15,16 @@ def init_app(app: Flask) -> None:
 
 def _compress(response: Response) -> Response:
     """Compress a text that is not streamed. Its ETag becomes a weak one, because its bytes are others."""
-    if response.location or (response.is_sequence and 0 < sum(map(len, response.response)) < _LEAST):
+    is_short = response.is_sequence and 0 < sum(map(len, response.response)) < _LEAST
+    if is_short or response.location or not (response.content_type or "").startswith(_TEXT):
         return response
     is_file = response.direct_passthrough  # such as a style sheet
-    if not (response.mimetype or "").startswith(_TEXT) or (response.is_streamed and not is_file):
+    if response.is_streamed and not is_file:
         return response
-    response.vary.add("Accept-Encoding")
-    is_final = "Content-Encoding" in response.headers or "Content-Range" in response.headers
-    if is_final or not request.accept_encodings["gzip"]:
+    response.headers.add("Vary", "Accept-Encoding")
+    if "HTTP_ACCEPT_ENCODING" not in request.environ or not request.accept_encodings["gzip"]:
+        return response
+    if "Content-Encoding" in response.headers or "Content-Range" in response.headers:
         return response
     response.direct_passthrough = False
     content = response.get_data()
