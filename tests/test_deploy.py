@@ -156,5 +156,5 @@ def test_every_source_of_the_container_image_exists() -> None:
 def test_the_first_administrator_is_added_when_the_tables_exist() -> None:
     commands = [line.strip() for line in (DEPLOY / "README.md").read_text().splitlines()]
     created, added = (commands.index(f"deploy/flask {command}") for command in (
-        "database create", "users add admin admin@example.org --admin"))  # fmt: skip
+        "database create", 'users add admin "$email" --admin'))  # fmt: skip
     assert created < added

@@ -35,7 +35,7 @@ def authority(folder: Path, port: int) -> Iterator[dict[str, str]]:
     names = ["pebble-challtestsrv", "-dns01", f"127.0.0.1:{dns}", "-defaultIPv6", ""]
     unused = [word for option in ("-management", "-http01", "-https01", "-tlsalpn01") for word in (option, "")]
     server = ["pebble", "-config", str(folder / "pebble.json"), "-dnsserver", f"127.0.0.1:{dns}"]
-    environment = os.environ | {"PEBBLE_VA_NOSLEEP": "1", "XDG_CONFIG_HOME": str(folder)}
+    environment = os.environ | {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0", "XDG_CONFIG_HOME": str(folder)}
     with ExitStack() as stack, (folder / "pebble.log").open("wb") as log:
         for command in ([*names, *unused], server):
             process = stack.enter_context(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
