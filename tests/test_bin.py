@@ -4,13 +4,18 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
+from linkmgr.pages.console import binned as bin_page
 from linkmgr.repository import purge
 from tests.conftest import BASE_URL, Client
-from tests.support import factories
+from tests.support import factories, pages
+from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.keyring import Make, branded, code
+from tests.support.pages import words
 from tests.support.races import at_once
 from tests.support.receivers import Deliver
 
@@ -197,3 +202,90 @@ def test_receivers_learn_that_a_link_is_deleted_and_created_again(alice: Client,
     assert [event["type"] for event in events if event["type"] != "link.created"] == ["link.deleted"]
     assert events[-1]["type"] == "link.created"
     assert events[-1]["data"]["shorturl"] == f"{BASE_URL}/summer"
+
+
+# --- the console
+
+
+def pressed(console: FlaskClient, ids: list[int], action: str, **fields: str) -> str:
+    answer = console.post("/console/links/bin", data={"id": ids, "action": action, **fields}, follow_redirects=True)
+    assert answer.status_code == 200
+    return words(answer.text)
+
+
+def test_what_is_deleted_in_the_console_is_undone_by_the_button_in_the_message(
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    one, two, other = (factories.link(sql, client.id) for client in (alice, alice, bob))
+    assert "You can restore it for 30 days." in console.get(f"/console/links/{one}/delete").text
+    page = console.post(f"/console/links/{one}/delete", follow_redirects=True).text
+    assert "Link deleted." in page
+    assert re.findall('action="([^"]+)" role="status">|name="id" value="([^"]+)"', page)[:2] == [
+        ("/console/links/bin", ""), ("", str(one))
+    ]  # fmt: skip
+    assert "1 link restored." in pressed(console, [one], "restore")
+    sent = {"action": "delete", "id": [one, two, other]}
+    page = console.post("/console/links/selected", data=sent, follow_redirects=True).text
+    assert "2 links deleted." in page
+    assert "2 links restored." in pressed(console, [one, two, other], "restore")
+    assert "These links are not in the bin any more." in pressed(console, [one, two, other], "restore")
+    assert {link["id"] for link in alice.get("/api/urls").get_json()["data"]["urls"]} == {one, two}
+    assert console.post("/console/links/bin", data={"id": one, "action": "evil"}).status_code == 400
+
+
+def test_the_bin_restores_and_deletes_some_or_all(
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bin_page, "BATCH", 7)
+    ids = [factories.link(sql, alice.id, title=f"Title {n}") for n in range(17)]
+    assert "The bin is empty." in console.get("/console/links/bin").text
+    for link in ids:
+        to_bin(alice, link)
+    to_bin(bob, factories.link(sql, bob.id))
+    assert "17</strong> <small>deleted links" in words(console.get("/console/links").text)
+    shown = console.get("/console/links/bin").text
+    assert re.findall("<bdi>Title ([0-9]+)", shown) == [str(n) for n in range(16, 1, -1)]
+    assert "Select all 17" in shown
+    assert "Title 1<" in console.get("/console/links/bin?page=2").text
+    assert "2 links deleted forever." in pressed(console, ids[:2], "delete")
+    assert "15 links restored." in pressed(console, [], "restore", all="1")
+    assert "Select links first." in pressed(console, [], "delete", all="1")
+    assert (len(in_bin(bob)), alice.get("/api/urls").get_json()["data"]["result"]) == (1, 15)
+
+
+def test_a_plan_without_room_says_so_when_a_link_is_restored(
+    app: Flask, on_plan: Callable[..., Client], sql: Sql
+) -> None:
+    carol = on_plan(links=1)
+    first = factories.link(sql, carol.id)
+    to_bin(carol, first)
+    factories.link(sql, carol.id)
+    page = pressed(pages.signed_in(app, "carol@example.com"), [first], "restore")
+    assert "reached your plan&#39;s limit of 1 links" in page
+    assert in_bin(carol) == [first]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_delete_is_undone_in_2_actions(signed_in: Browser, base: str, alice: Client, sql: Sql, scripts: bool) -> None:
+    link = factories.link(sql, alice.id, title="Summer sale")
+    browser = signed_in
+    browser.scripts(run=scripts)
+    browser.open(f"{base}/console/links/{link}")
+    browser.click("Delete")
+    browser.click("Delete link")
+    browser.wait_for_text("Link deleted.")
+    assert in_bin(alice) == [link]
+    browser.click("Undo")
+    browser.wait_for_text("1 link restored.")
+    assert (browser.path, in_bin(alice)) == (f"/console/links/{link}", [])
+    browser.click("Delete")
+    browser.click("Delete link")
+    browser.wait_for_text("deleted link")
+    browser.open(f"{base}/console/links/bin")
+    browser.find("[name=id]").click()
+    browser.click("Delete forever")
+    browser.wait_for_text("This cannot be undone.")
+    browser.find("[name=action][value=delete]").click()
+    browser.wait_for_text("The bin is empty.")
+    assert in_bin(alice) == []

@@ -196,7 +196,7 @@ def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, d
     assert person.steps <= 6
 
 
-def test_20_links_are_deleted(person: Person, alice: Client, sql: Sql) -> None:
+def test_20_links_are_deleted_and_brought_back(person: Person, alice: Client, sql: Sql) -> None:
     for _ in range(20):
         factories.link(sql, alice.id)
     person.click("Links", "/console/links")
@@ -209,6 +209,8 @@ def test_20_links_are_deleted(person: Person, alice: Client, sql: Sql) -> None:
     person.mark("[name=action][value=delete]")
     person.browser.wait_for_text("20 links deleted.")
     assert person.steps <= 5
+    person.click("Undo")
+    person.browser.wait_for_text("20 links restored.")
 
 
 def test_an_import_with_wrong_rows_is_mended(

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.paging import Page
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError, not_found
+from linkmgr.errors import AppError
 from linkmgr.fields import stats
 from linkmgr.fields.periods import parse_time
 from linkmgr.fields.problems import invalid
@@ -243,10 +243,8 @@ def delete(link_id: int) -> Json:
 
     This is final, also for a link in the bin, unless `bin` is `1`.
     """
-    if values_of(_TO_BIN)["bin"] == "0":
-        urls.delete(user_id(), link_id)
-    elif not binned.put(user_id(), [link_id]):
-        raise not_found("link")
+    delete_link = binned.put if values_of(_TO_BIN)["bin"] == "1" else urls.delete
+    delete_link(user_id(), link_id)
     return ok("Link has been deleted successfully.")
 
 
@@ -265,8 +263,7 @@ def restore(link_id: int) -> Response:
     It has its id, alias, statistics and channels as before, without rows that were deleted meanwhile, such as its
     campaign. A new link of the same URL does not return it.
     """
-    if not binned.restore(user_id(), [link_id]):
-        raise not_found("link")
+    binned.restore(user_id(), link_id)
     link = urls.read(user_id(), link_id)
     return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))
 

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from linkmgr.db.paging import Page, Paging, page
 from linkmgr.db.statements import rows, run
+from linkmgr.errors import not_found
 from linkmgr.repository.link_lists import listed_rows
 
 DAYS = 30
@@ -47,7 +48,12 @@ def newest(user_id: int, limit: int) -> list[int]:
     return [link["id"] for link in links]
 
 
-def put(user_id: int, ids: list[int]) -> int:
+def put(user_id: int, link_id: int) -> None:
+    if not put_all(user_id, [link_id]):
+        raise not_found("link")
+
+
+def put_all(user_id: int, ids: list[int]) -> int:
     """Delete links, keep them in the bin, and return their number."""
     return _number(
         """
@@ -74,7 +80,12 @@ def put(user_id: int, ids: list[int]) -> int:
     )
 
 
-def restore(user_id: int, ids: list[int]) -> int:
+def restore(user_id: int, link_id: int) -> None:
+    if not restore_all(user_id, [link_id]):
+        raise not_found("link")
+
+
+def restore_all(user_id: int, ids: list[int]) -> int:
     """Bring links back, without campaigns and other rows that were deleted meanwhile, and return their number. A new
     link of the same URL alone may have taken the place of one that was `url_only`."""
     return _number(

@@ -184,10 +184,6 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
 # --- links that are selected in the console
 
 
-def delete_selected(user_id: int, ids: list[int]) -> int:
-    return _number(delete_links(user_id, ids, atomic=False))
-
-
 def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
     """Move links to a campaign, or with 0 out of their campaigns, and return their number."""
     return _number(update_links(user_id, ids, atomic=False, changed=False, campaign=campaign))

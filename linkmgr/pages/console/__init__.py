@@ -1,6 +1,7 @@
 """/console: everything that the API does, in a browser. One module per resource; see CONTRIBUTING."""
 
 from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the blueprint
+    binned,
     bio,
     campaigns,
     channels,

@@ -22,7 +22,7 @@ from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip, bp
-from linkmgr.repository import bulk_changes, console_queries, link_lists, plans
+from linkmgr.repository import binned, bulk_changes, console_queries, link_lists, plans
 from linkmgr.request import pool
 from linkmgr.resources.urls import Link, link_to_changes
 from linkmgr.settings import settings
@@ -176,7 +176,7 @@ def _set(member: str) -> Callable[[int, list[int], Any], int]:
 
 # By value of the button.
 CHANGES = {
-    "delete": Change("Delete", "deleted", lambda user_id, ids, _: bulk_changes.delete_selected(user_id, ids)),
+    "delete": Change("Delete", "deleted", lambda user_id, ids, _: binned.put_all(user_id, ids)),
     "campaign": Change("Move", "moved", bulk_changes.set_campaign, "campaign", " to the campaign {}"),
     "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel", " to the channel {}"),
     "unassign": Change(
@@ -187,6 +187,16 @@ CHANGES = {
 }
 _ACTIONS = ("ask", "export", *CHANGES)
 _POSITION = ("below", "number", "done")  # fields that say how far a change of all is
+
+
+def selected_ids() -> list[int]:
+    numbers = map(to_number, request.form.getlist("id")[:MAX_SELECTED])
+    return [number for number in numbers if isinstance(number, int)]
+
+
+def say_deleted(sentence: str, ids: list[int]) -> None:
+    """Say that links are in the bin, with a button that restores them."""
+    flash(sentence, " ".join(map(str, ["binned", *ids])))
 
 
 def _list_query() -> dict[str, Any]:
@@ -224,8 +234,7 @@ def links_selected() -> Response:
 @bp.post("/links/selected")
 def links_change() -> ResponseReturnValue:
     action, is_all = request.form.get("action", ""), bool(request.form.get("all"))
-    numbers = map(to_number, [] if is_all else request.form.getlist("id")[:MAX_SELECTED])
-    ids = [number for number in numbers if isinstance(number, int)]
+    ids = [] if is_all else selected_ids()
     if action not in _ACTIONS:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
     if not (is_all or ids):
@@ -258,7 +267,11 @@ def _change(action: str, ids: list[int], query: Row, filters: Filters) -> Respon
         for some in islice(batches, MAX_BATCHES):
             done, below = done + change.store(g.user_id, some, value), some[-1]
         if not next(batches, None):
-            return _back(f"{charts.count(done, 'link')} {change.done}.", "success")
+            sentence = f"{charts.count(done, 'link')} {change.done}."
+            if action != "delete":
+                return _back(sentence, "success")
+            say_deleted(sentence, ids)
+            return _back()
     elif ids:
         rows = console_queries.selected(g.user_id, ids)
         number = len(rows)
@@ -279,6 +292,7 @@ def _change(action: str, ids: list[int], query: Row, filters: Filters) -> Respon
         ids=ids,
         rows=rows,
         query=_list_query(),
+        days=binned.DAYS,
     )
 
 

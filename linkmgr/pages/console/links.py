@@ -14,7 +14,7 @@ from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
-from linkmgr.repository import console_queries, url_records, visit_list
+from linkmgr.repository import binned, console_queries, url_records, visit_list
 from linkmgr.resources.urls import LINKS, Link
 from linkmgr.settings import settings
 
@@ -50,8 +50,16 @@ class LinkForm(StoredForm):
     unique = ("custom", "password")
     consequence = "Visitors of {shorturl} will see a page that says it does not exist."
 
+    afterwards = f"You can restore it for {binned.DAYS} days."
+
     def show_list(self) -> str:
         return link_list.show(self)
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        binned.put(user_id, row_id)
+
+    def say_deleted(self, row_id: int) -> None:
+        link_list.say_deleted("Link deleted.", [row_id])
 
     def from_form(self, form: FormData) -> Row:
         is_new = request.method == "GET" and "domain" not in form

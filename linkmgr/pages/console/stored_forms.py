@@ -16,14 +16,19 @@ from linkmgr.resources.resource import Stored
 
 
 class FormWithDelete(Form):
+    afterwards = "This cannot be undone."
+
     @abstractmethod
     def delete(self, user_id: int, row_id: int) -> None: ...
 
     def delete_page(self, row_id: int) -> ResponseReturnValue:
         return self._delete(row_id) if request.method == "POST" else self._ask(row_id)
 
+    def say_deleted(self, _row_id: int) -> None:
+        flash(f"{self.called} deleted.", "success")
+
     def question(self, row: Row) -> str:
-        return f"{self.consequence.format_map(row)} This cannot be undone."
+        return f"{self.consequence.format_map(row)} {self.afterwards}"
 
     def _ask(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
@@ -35,7 +40,7 @@ class FormWithDelete(Form):
         messages = self.refusal(lambda: self.delete(g.user_id, row_id))
         if messages:
             return self._ask(row_id, *messages.values()), 400
-        flash(f"{self.called} deleted.", "success")
+        self.say_deleted(row_id)
         return redirect(self.url(""), code=303)
 
 
