@@ -21,8 +21,7 @@ test test-fast: export PYTHONDONTWRITEBYTECODE :=
 PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not clients and (browser or not (alone or services))"
-	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "services and not (alone or browser or clients)"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "not clients and (browser or not alone)"
 	@$(VENV)/bin/python -m pytest -m "alone and not browser" $$(grep -l mark.alone tests/test_*.py)
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes

@@ -30,7 +30,9 @@ def lengths(client: Client) -> dict[str, int]:
     return {path: client.get(path).get_json()["data"]["result"] for path in paths}
 
 
-def test_demo_has_rows_in_each_list_and_admin_has_none(clients: dict[str, Client]) -> None:
+def test_demo_has_rows_in_each_list_and_a_page_that_links_to_each_feature_and_admin_has_none(
+    app: Flask, clients: dict[str, Client]
+) -> None:
     assert set(clients) == {"admin", "demo"}
     assert clients["demo"].get("/api/account").get_json()["data"]["status"] == "pro"
     empty = {path for path, length in lengths(clients["demo"]).items() if not length}
@@ -43,23 +45,6 @@ def test_demo_has_rows_in_each_list_and_admin_has_none(clients: dict[str, Client
     newsletter = clients["demo"].get("/api/overlay?limit=1&page=5").get_json()["data"]["cta"][0]
     answers = clients["demo"].get(f"/api/overlay/{newsletter['id']}/answers").get_json()["data"]["answers"]
     assert [answer["answer"] for answer in answers] == [{"email": "robin@example.com"}]
-
-
-def test_each_command_of_the_first_steps_works_with_the_key_of_demo(clients: dict[str, Client]) -> None:
-    text = (ROOT / "README.md").read_text().partition("## First steps")[2].partition("\n## ")[0]
-    commands = [shlex.split(line) for line in re.findall("^    curl (.*)$", text, re.MULTILINE)]
-    assert len(commands) > 5
-    for *options, url in commands:
-        sent = dict(zip(options[1::2], options[::2], strict=True))  # each value, and its option
-        headers = dict(value.split(": ") for value, option in sent.items() if option == "-H" and "$KEY" not in value)
-        bodies = [value for value, option in sent.items() if option == "-d"]
-        path = url.removeprefix("$BASE")
-        method = "POST" if bodies else "GET"
-        answer = clients["demo"].call(method, path, data="".join(bodies), headers=headers)
-        assert (path, answer.status_code) == (path, 200)
-
-
-def test_its_bio_page_links_to_the_demo_of_each_feature(app: Flask, clients: dict[str, Client]) -> None:
     bio_id = clients["demo"].get("/api/bio").get_json()["data"]["bios"][0]["id"]
     page = clients["demo"].get(f"/api/bio/{bio_id}").get_json()["data"]
     browser = app.test_client()
@@ -80,6 +65,20 @@ def test_its_bio_page_links_to_the_demo_of_each_feature(app: Flask, clients: dic
     assert shown["A newsletter"].text.count('type="email"') == 1
     assert shown["A poll"].text.count('type="radio"') == 3
     assert "RYE-10" in shown["A coupon"].text
+
+
+def test_each_command_of_the_first_steps_works_with_the_key_of_demo(clients: dict[str, Client]) -> None:
+    text = (ROOT / "README.md").read_text().partition("## First steps")[2].partition("\n## ")[0]
+    commands = [shlex.split(line) for line in re.findall("^    curl (.*)$", text, re.MULTILINE)]
+    assert len(commands) > 5
+    for *options, url in commands:
+        sent = dict(zip(options[1::2], options[::2], strict=True))  # each value, and its option
+        headers = dict(value.split(": ") for value, option in sent.items() if option == "-H" and "$KEY" not in value)
+        bodies = [value for value, option in sent.items() if option == "-d"]
+        path = url.removeprefix("$BASE")
+        method = "POST" if bodies else "GET"
+        answer = clients["demo"].call(method, path, data="".join(bodies), headers=headers)
+        assert (path, answer.status_code) == (path, 200)
 
 
 def test_the_data_is_created_only_once_even_if_it_is_deleted_later(

@@ -154,25 +154,31 @@ def test_the_purge_deletes_old_quarters_of_an_hour_and_leaves_the_days(
 
 # --- concurrency
 
-PROCESS = """
+PROCESSES = """
 import json, random, sys, time
+from multiprocessing import get_context
 from linkmgr import create_app
 from linkmgr.visits.counting import Visit
 
-number, targets, settings = json.loads(sys.argv[1])
-app, chance = create_app(**settings), random.Random(number)
-queue, now = app.extensions["linkmgr_visit_queue"], time.time()
-with app.app_context():
-    for n in range(1000):
-        tracked_id, user_id = targets[min(int(chance.paretovariate(0.8)), len(targets)) - 1]
-        bot = chance.random() < 0.1
-        referrer = "Direct, email and other" if bot else f"site{chance.randrange(30)}"
-        system = "Unknown" if bot else "Linux"
-        queue.add(Visit(tracked_id, user_id, now - n, f"{chance.randrange(999):04}", chance.choice("ABC"), referrer,
-                        "Firefox", system, None, bot=bot, device="phone"))
-        if n % 300 == 0:
-            assert queue.flush()
-    assert queue.flush()
+targets, settings = json.loads(sys.argv[1])
+
+def store(number):
+    app, chance = create_app(**settings), random.Random(number)
+    queue, now = app.extensions["linkmgr_visit_queue"], time.time()
+    with app.app_context():
+        for n in range(1000):
+            tracked_id, user_id = targets[min(int(chance.paretovariate(0.8)), len(targets)) - 1]
+            bot = chance.random() < 0.1
+            referrer = "Direct, email and other" if bot else f"site{chance.randrange(30)}"
+            system = "Unknown" if bot else "Linux"
+            queue.add(Visit(tracked_id, user_id, now - n, f"{chance.randrange(999):04}", chance.choice("ABC"), referrer,
+                            "Firefox", system, None, bot=bot, device="phone"))
+            if n % 300 == 0:
+                assert queue.flush()
+        assert queue.flush()
+
+with get_context("fork").Pool(4) as pool:
+    pool.map(store, range(4), 1)
 """
 
 
@@ -185,11 +191,7 @@ def test_visits_that_four_processes_store_at_once_are_counted_exactly(
         "secret_key": app.config["SECRET_KEY"],
         "data_dir": str(tmp_path),
     }
-    processes = [
-        subprocess.Popen([sys.executable, "-c", PROCESS, json.dumps([number, targets, settings])])
-        for number in range(4)
-    ]
-    assert [process.wait(60) for process in processes] == [0] * 4
+    subprocess.run([sys.executable, "-c", PROCESSES, json.dumps([targets, settings])], check=True)
     assert sql("SELECT count(*) AS n FROM visits") == [{"n": 4000}]
     assert execute(str(settings["database_url"]), DIFFERENCES) == []
     [unique] = sql("SELECT (SELECT sum(visitors) FROM totals) = (SELECT count(*) FROM visitors) AS agree")

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 MARKERS = {"chromium": "browser", "serve": "services", "shared": "services", "redis_url": "services"}  # by fixture
-LONG = ("browser", "slow")
+LONG = ("browser", "services", "slow")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by markers
