@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from tests.conftest import Client
 
@@ -22,6 +23,13 @@ def test_a_text_is_compressed_for_clients_that_accept_it(app: Flask, coding: str
     with client.get(STYLE, headers=GZIP | {"If-None-Match": tag}) as repeated, client.head(STYLE, headers=GZIP) as head:
         assert repeated.status_code == 304
         assert (head.content_length, head.headers["Content-Encoding"]) == (length, "gzip")
+
+
+def test_the_response_to_a_form_is_not_compressed_because_it_may_show_a_key(console: FlaskClient) -> None:
+    shown, answered = (console.open("/console/keys/new", method=method, headers=GZIP) for method in ("GET", "POST"))
+    assert shown.content_encoding == "gzip"
+    assert answered.status_code == 400
+    assert "Content-Encoding" not in answered.headers
 
 
 @pytest.mark.parametrize("coding", ["", "identity", "br", "gzip;q=0"])

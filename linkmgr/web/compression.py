@@ -4,6 +4,8 @@ import gzip
 
 from flask import Flask, Response, request
 
+from linkmgr.request import request as web_request
+
 _LEAST = 1024  # bytes
 _LEVEL = 5
 _TEXT = ("text/", "application/json", "application/javascript", "image/svg+xml")
@@ -24,6 +26,8 @@ def _compress(response: Response) -> Response:
     response.headers.add("Vary", "Accept-Encoding")
     if "HTTP_ACCEPT_ENCODING" not in request.environ or not request.accept_encodings["gzip"]:
         return response
+    if request.method == "POST" and not web_request.current().is_api:
+        return response  # its length would tell how much of a key in it is the same as what was typed (BREACH)
     if "Content-Encoding" in response.headers or "Content-Range" in response.headers:
         return response
     response.direct_passthrough = False
