@@ -153,7 +153,6 @@ class Request(flask.Request):
 
     @cached_property
     def is_api(self) -> bool:
-        """Return True if all responses are JSON with the rate-limit headers."""
         return self.path.startswith("/api/") or self.path == "/api"
 
     @cached_property
@@ -230,10 +229,8 @@ def address() -> str:
 
 
 def address_of(environ: dict[str, Any]) -> str:
-    """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4.
-
-    Proxies can send any text. Text that is not an IP address is returned unchanged.
-    """
+    """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4. Proxies
+    can send any text. Text that is not an IP address is returned unchanged."""
     text: str = environ.get("REMOTE_ADDR", "")[:_MAX_ADDRESS]
     if ":" not in text and "[" not in text:
         return text

@@ -93,11 +93,10 @@ def _source(query: Query, scope: Scope) -> str:
     """Return `visits` or `rollups`. Visits are kept for the retention period, rollups forever."""
     is_detailed = scope.detailed_since is None or query.first >= scope.detailed_since
     if _needs_visits(query) and not is_detailed:
-        problem = (
+        raise invalid(
             "by and the filters name more than one dimension, which only the visits have. The visits are kept since "
             f"{_timestamp(scope.detailed_since)} UTC: send a later from, or name only one dimension"
         )
-        raise invalid(problem)
     return "visits" if is_detailed and (_needs_visits(query) or "visitors" in query.metrics) else "rollups"
 
 
@@ -186,8 +185,7 @@ def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
         for labels, members in labeled:
             row = numbers.get((earlier + number, *labels), nothing)
             before = numbers.get((number, *labels), nothing)["clicks"] if number < earlier else 0
-            clicks, visitors = row["clicks"], row["visitors"]
-            figures = {"clicks": clicks, "visitors": visitors, "before": before}
+            figures = {"clicks": row["clicks"], "visitors": row["visitors"], "before": before}
             yield {"number": number, "time": period.label, **members, **figures}
 
 
@@ -209,9 +207,8 @@ def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
 
 def _meta(count: _Count, labels: int) -> Row:
     query, scope, span, selection = count.query, count.scope, count.query.range, count.query.selection
-    reason = None
-    if "visitors" in query.metrics and count.source == "rollups":
-        reason = "Visitors are counted from the visits, and the range begins before detailed_since."
+    has_visitors = "visitors" not in query.metrics or count.source == "visits"
+    reason = "Visitors are counted from the visits, and the range begins before detailed_since."
     return {
         "metrics": query.metrics,
         "by": query.by,
@@ -231,7 +228,7 @@ def _meta(count: _Count, labels: int) -> Row:
         "source": count.source,
         "detailed_since": _timestamp(scope.detailed_since),
         "utc_days_before": scope.days_before.isoformat(),
-        "visitors_null_because": reason,
+        "visitors_null_because": None if has_visitors else reason,
     }
 
 
@@ -270,9 +267,8 @@ def reports(owner: Owner, queries: list[Query]) -> tuple[dict[str, str], list[Re
     with _bounded():
         queries = [_compare(query, scope) for query in queries]
         is_bounded = queries[0].selection.ids or any(map(_needs_visits, queries))
-        if not is_bounded and (
-            scope.tracked_ids is None or any(_is_heavy(_plan(owner, query, scope)) for query in queries)
-        ):
+        plans = (_plan(owner, query, scope) for query in queries)
+        if not is_bounded and (scope.tracked_ids is None or any(map(_is_heavy, plans))):
             queries = [replace(query, metrics=["clicks"]) for query in queries]
     return scope.names or {}, [_report(owner, query, scope) for query in queries]
 
