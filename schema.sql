@@ -897,15 +897,14 @@ SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.tracked_id = l.id;
 
--- Links with their totals and, as `related`, the rows that they refer to: null for the common link without domain,
--- campaign, page, pixel or channel.
+-- Links and, as `related`, the rows that they refer to: null for the common link without domain, campaign, page, pixel or
+-- channel.
 CREATE VIEW link_details AS
-SELECT l.*, t.clicks, t.visitors, t.top_labels,
+SELECT l.*,
        CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
               OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
             THEN link_references(l.user_id, l.id) END AS related
-  FROM links l
-  LEFT JOIN totals t ON t.tracked_id = l.id;
+  FROM links l;
 
 -- The ids of the links that match all filters that are not null. The domain 0 is our own host.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,

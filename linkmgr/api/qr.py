@@ -3,7 +3,7 @@ from flask import Blueprint, Response
 from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.statements import Row
 from linkmgr.fields.qr import OBJECTS
-from linkmgr.fields.query import NAMED_PAGING, named_paging
+from linkmgr.fields.query import NAMED_PAGING, STATISTICS, named_paging, wants_statistics
 from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.outbound import fetch
 from linkmgr.qr import image as qr_image
@@ -37,10 +37,17 @@ def index() -> Json:
 
 
 @bp.get("/qr/<id:qr_id>")
-@operation("qr:read", "qr.get", shapes.success(**_RECORD), has_etag=True, restricted=("own_only", "domains"))
+@operation(
+    "qr:read",
+    "qr.get",
+    shapes.success(**_RECORD) | {"required": ["error", "details", "record"]},
+    query=STATISTICS,
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
 def read(qr_id: int) -> Response:
     """Read a QR code."""
-    code = qr.read_from_replica(user_id(), qr_id)
+    code = qr.read_from_replica(user_id(), qr_id, statistics=wants_statistics())
     return versioned(code["version"], **with_statistics(code))
 
 

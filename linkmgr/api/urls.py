@@ -10,7 +10,16 @@ from linkmgr.errors import AppError
 from linkmgr.fields import stats
 from linkmgr.fields.periods import parse_time
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import PAGING, SEARCH, Deprecation, Parameter, paging, values_of
+from linkmgr.fields.query import (
+    PAGING,
+    SEARCH,
+    STATISTICS,
+    Deprecation,
+    Parameter,
+    paging,
+    values_of,
+    wants_statistics,
+)
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import binned, link_lists, url_records, urls
@@ -68,6 +77,7 @@ QUERY = {
         maxLength=MAX_URL,
         examples=["https://go.example.org/summer"],
     ),
+    **STATISTICS,
 }
 
 _TO_BIN = {
@@ -129,7 +139,7 @@ def _find(short: str) -> Json:
     on_page = link["id"] < after if after else number == 1
     links = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
     listed = listing("urls", links, Link)
-    return ok(**record | {"data": record["data"] | listed["data"]})
+    return ok(**record | {"data": (record["data"] if wants_statistics() else {}) | listed["data"]})
 
 
 def _list_links(sent: Row) -> Page:
@@ -178,13 +188,14 @@ def index() -> Json:
 @operation(
     "links:read",
     "links.get",
-    shapes.success(id=shapes.ID, **_RECORD),
+    shapes.success(id=shapes.ID, **_RECORD) | {"required": ["error", "id", "details", "record"]},
+    query=STATISTICS,
     has_etag=True,
     restricted=("own_only", "domains"),
 )
 def read(link_id: int) -> Response:
     """Read a link."""
-    link = url_records.read_from_replica(user_id(), link_id)
+    link = url_records.read_from_replica(user_id(), link_id, statistics=wants_statistics())
     return versioned(link["version"], **_single(link))
 
 

@@ -54,6 +54,9 @@ class Parameter:
 SEARCH = Parameter(
     "A part of the URL, the alias or the title.", lambda _name, text: text.replace("\n", "\r"), maxLength=MAX_URL
 )
+STATISTICS = {
+    "statistics": Parameter("`0` leaves out the statistics, which are then not read.", enum=["0", "1"], default="1")
+}
 PAGING = {
     "limit": Parameter(
         f"The number of rows on a page. A number above {MAX_LIMIT} means {MAX_LIMIT}.",
@@ -93,6 +96,10 @@ def paging(first: int = 1) -> Paging:
     if after and number > 1:  # clients that are generated from the document always send its default, page=1
         raise invalid("after and page exclude each other. Send only one of them")
     return {"limit": page_limit(), "number": number, "after": after}
+
+
+def wants_statistics() -> bool:
+    return not current().query_string or values_of(STATISTICS)["statistics"] == "1"
 
 
 def page_limit() -> int:

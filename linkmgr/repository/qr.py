@@ -40,25 +40,28 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return codes
 
 
-def read_from_replica(user_id: int, qr_id: int) -> Row:
-    return _read(replica_row, user_id, qr_id)
+def read_from_replica(user_id: int, qr_id: int, *, statistics: bool = True) -> Row:
+    code = _read(replica_row, user_id, qr_id, statistics=statistics)
+    return code if statistics else {name: code[name] for name in code if name != "statistics"}
 
 
 def read(user_id: int, qr_id: int) -> Row:
     return _read(row, user_id, qr_id)
 
 
-def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
+def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int, *, statistics: bool = True) -> Row:
     stored = fetch(
         """
         SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
-               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
+               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors,
+               CASE WHEN %(statistics)s::boolean THEN top_labels END AS top_labels
           FROM qrs q
           LEFT JOIN totals t ON tracked_id = id
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
         """,
         user_id=user_id,
         qr_id=qr_id,
+        statistics=statistics,
     )
     return _to_record(existing(stored, "QR code"))
 

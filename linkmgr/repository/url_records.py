@@ -15,34 +15,42 @@ STORED = ("password_hash", "plain", "source_host", "source_clicks")  # columns o
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
 
 
-def read_from_replica(user_id: int, link_id: int) -> Row:
-    return _read(replica_row, user_id, link_id)
+def read_from_replica(user_id: int, link_id: int, *, statistics: bool = True) -> Row:
+    return _read(replica_row, user_id, link_id, statistics=statistics)
 
 
 def read(user_id: int, link_id: int) -> Row:
     return _read(row, user_id, link_id)
 
 
-def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int) -> Row:
-    link = fetch(
-        "SELECT * FROM link_details WHERE user_id = %(user_id)s AND id = %(link_id)s",
+def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, statistics: bool = True) -> Row:
+    stored = fetch(
+        """
+        SELECT l.*, clicks, visitors, top_labels
+          FROM link_details l
+          LEFT JOIN totals ON tracked_id = CASE WHEN %(statistics)s::boolean THEN id END
+         WHERE user_id = %(user_id)s AND id = %(link_id)s
+        """,
         user_id=user_id,
         link_id=link_id,
+        statistics=statistics,
     )
-    return to_record(existing(link, "link"))
+    link = existing(stored, "link")
+    return to_record(link) if statistics else _to_members(link)
 
 
 def read_named(user_id: int, link_id: int) -> Row:
     """Return a link whose campaign and channels have their names, and of its clicks those that are `scans`."""
     stored = row(
         """
-        SELECT l.*,
+        SELECT l.*, clicks, visitors, top_labels,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
                  WHERE user_id = %(user_id)s
                    AND id IN (SELECT value::bigint FROM json_array_elements_text(related -> 'channel'))) AS channel
           FROM link_details l
+          LEFT JOIN totals ON tracked_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
         """,
         user_id=user_id,
@@ -56,7 +64,9 @@ def read_named(user_id: int, link_id: int) -> Row:
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
     link = replica_row(
         """
-        SELECT * FROM link_details
+        SELECT l.*, clicks, visitors, top_labels
+          FROM link_details l
+          LEFT JOIN totals ON tracked_id = id
          WHERE user_id = %(user_id)s
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s

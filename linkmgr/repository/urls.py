@@ -86,7 +86,9 @@ def _add_first(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
 def _find_url_only(user_id: int, url: str) -> Row | None:
     return run(
         """
-        SELECT * FROM link_details
+        SELECT l.*, clicks, visitors, top_labels
+          FROM link_details l
+          LEFT JOIN totals ON tracked_id = id
          WHERE user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND url_only
            AND key_id IS NOT DISTINCT FROM nullif(current_setting('linkmgr.key_id', true), '')::bigint
         """,

@@ -102,7 +102,8 @@ def changed(message: str, resource: Resource, row: Json) -> Response:
 
 
 def with_statistics(row: Json) -> Json:
-    return {"data": row["statistics"], "details": {name: row[name] for name in row if name not in _HIDDEN}}
+    statistics = {"data": row["statistics"]} if "statistics" in row else {}
+    return statistics | {"details": {name: row[name] for name in row if name not in _HIDDEN}}
 
 
 def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
