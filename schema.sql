@@ -29,6 +29,7 @@ CREATE TABLE plans (
     rate     integer CHECK (rate > 0),  -- requests per minute, in place of the setting RATE_LIMIT
     limits   json    NOT NULL,  -- the object of the specification, returned unchanged
     version  bigint  NOT NULL DEFAULT random_version(),
+    updated  timestamptz NOT NULL DEFAULT now(),
     api      boolean GENERATED ALWAYS AS (coalesce(limits -> 'api' ->> 'enabled' = '1', false)) STORED  -- often read
 );
 
@@ -64,7 +65,8 @@ CREATE TABLE users (
     domain         text,  -- of new links in the console, or NULL for our own host
     detailed_since timestamptz,  -- before it the purge has deleted visits
     suspended      text        NOT NULL DEFAULT 'no' CHECK (suspended IN ('no', 'access', 'all')),
-    version        bigint NOT NULL DEFAULT random_version(),
+    version        bigint      NOT NULL DEFAULT random_version(),
+    updated        timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT administrator_suspended CHECK (NOT admin OR suspended = 'no')
 );
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
@@ -103,6 +105,7 @@ CREATE TABLE resources (
     user_id bigint      NOT NULL,
     created timestamptz NOT NULL DEFAULT now(),
     version bigint      NOT NULL DEFAULT random_version(),
+    updated timestamptz NOT NULL DEFAULT now(),  -- with the version
     UNIQUE (user_id, id)
 );
 
@@ -892,7 +895,7 @@ SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.
        ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
               WHERE i.user_id = l.user_id AND i.link_id = l.id
               ORDER BY channel_id) AS channel,
-       l.created AS date
+       l.created AS date, l.updated
   FROM links l
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.tracked_id = l.id;
@@ -951,7 +954,7 @@ CREATE TABLE imports (
     rows_read   bigint      NOT NULL DEFAULT 0,
     made        bigint      NOT NULL DEFAULT 0,
     made_of     jsonb       NOT NULL DEFAULT '{}', -- numbers by file of an exported account
-    updated     bigint      NOT NULL DEFAULT 0,
+    changed     bigint      NOT NULL DEFAULT 0,
     skipped     bigint      NOT NULL DEFAULT 0,
     failed      bigint      NOT NULL DEFAULT 0,
     visits      bigint      NOT NULL DEFAULT 0,  -- without those beyond the clicks of the plan
@@ -966,7 +969,8 @@ CREATE TABLE imports (
 );
 
 CREATE VIEW import_records AS
-SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, changed AS updated, skipped, failed,
+       visits,
        CASE WHEN state = 'running' AND part > 0
             THEN ceil(extract(epoch FROM now() - started) * (1 / part - 1))::bigint END AS seconds_left,
        (100 * part)::integer AS percent, message, created, started, finished, version::text
@@ -1103,7 +1107,7 @@ BEGIN
                                                         WHERE id = (before ->> 'domain_id')::bigint))
                     ELSE '{}' END
                || (SELECT coalesce(jsonb_object_agg(key, value), '{}')
-                     FROM jsonb_each(before - '{version,password_hash}'::text[])
+                     FROM jsonb_each(before - '{version,updated,password_hash}'::text[])
                     WHERE value <> after -> key AND octet_length(value::text) < 4000)
           FROM updated n
           JOIN deleted o USING (id),
@@ -1380,6 +1384,7 @@ CREATE FUNCTION change_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF to_jsonb(NEW) - TG_ARGV[0]::text[] <> to_jsonb(OLD) - TG_ARGV[0]::text[] THEN
         NEW.version := random_version();
+        NEW.updated := now();
     END IF;
     RETURN NEW;
 END $$;

@@ -21,6 +21,7 @@ def read(client: Client, bio_id: int) -> dict[str, Any]:
     data: dict[str, Any] = answer.get_json()["data"]
     assert data.pop("id") == bio_id
     assert data.pop("shorturl") == f"{BASE_URL}/{data['alias']}"
+    assert data.pop("updated") == data["date"]
     assert len(data.pop("date")) == len("2026-11-20 12:00:00")
     return data
 

@@ -36,7 +36,7 @@ def test_all_links_get_the_members(alice: Client, sql: Sql) -> None:
     read = [alice.get(f"/api/url/{link_id}").get_json()["details"] for link_id in links]
     assert [result["shorturl"] for result in body["results"]] == [details["shorturl"] for details in read[1:]]
     for details in read:
-        for own in ("id", "alias", "shorturl", "date"):
+        for own in ("id", "alias", "shorturl", "date", "updated"):
             del details[own]
     assert read[0] == read[1] == read[2]
     change(alice, links, pixels=[], campaign=0, domain="", expiry="", password="")

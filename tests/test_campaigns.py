@@ -1,5 +1,6 @@
 import re
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -15,7 +16,7 @@ def test_a_campaign_is_returned_and_listed_with_its_urls(alice: Client) -> None:
     named = {"error": 0, "id": campaign_id, "domain": "Spring", "campaign": "Spring", "public": True} | addresses
     assert {name: answer[name] for name in named} == named
     listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"]
-    assert listed == [{"id": campaign_id, "name": "Spring", "public": True} | addresses]
+    assert listed == [{"id": campaign_id, "name": "Spring", "public": True, "updated": ANY} | addresses]
 
 
 @pytest.mark.parametrize("sent", [None, {}, {"name": None, "slug": None, "public": None}, {"name": "", "slug": ""}])
@@ -36,6 +37,7 @@ def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: 
         "public": True,
         "rotator": f"{BASE_URL}/r/spring",
         "list": f"{BASE_URL}/u/alice/spring-{campaign_id}",
+        "updated": ANY,
     }
     message = "Campaign has been updated successfully."
     as_created = {"domain": "Summer", "campaign": "Summer"} | record

@@ -3,6 +3,7 @@ import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from unittest.mock import ANY
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -47,7 +48,9 @@ def test_a_domain_that_points_to_the_service_passes(
 ) -> None:
     publish(monkeypatch, {"go.example.com:80": urlsplit(base).port or 0})
     domain_id = checked.add("/api/domain/add", DOMAIN)
-    assert listed(checked) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""} | PLAIN]
+    assert listed(checked) == [
+        {"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": "", "updated": ANY} | PLAIN
+    ]
 
 
 def test_another_installation_does_not_pass(

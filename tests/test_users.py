@@ -41,6 +41,7 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
     user_id = admin.post("/api/user/add", body).get_json()["data"]["id"]
     record = admin.get(f"/api/user/{user_id}").get_json()["data"]
     apikey, registered = record.pop("apikey"), record.pop("registered")
+    assert record.pop("updated") == registered
     assert apikey.startswith("linkmgr_")
     assert len(registered) == len("2026-11-20 12:00:00")
     assert record == {

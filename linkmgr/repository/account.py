@@ -75,9 +75,10 @@ def update(user_id: int, **changes: Any) -> Row:
                                  ELSE (SELECT d.domain FROM domains d
                                         WHERE d.id = require_domain(%(user_id)s, %(domain)s)) END
              WHERE id IN (SELECT id FROM allowed)
-            RETURNING id, email, domain, version::text)
+            RETURNING id, email, domain, updated, version::text)
         -- The view has the row before the update.
-        SELECT a.id, updated.email, username, status, expires, registered, updated.domain, updated.version
+        SELECT a.id, updated.email, username, status, expires, registered, updated.updated, updated.domain,
+               updated.version
           FROM updated
           JOIN accounts a ON a.id = updated.id
         """,

@@ -19,7 +19,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
         """
         SELECT b.id, b.alias, d.domain AS host, b.url AS longurl, b.title, b.description,
                coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, b.imported_clicks,
-               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.binned
+               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned
           FROM binned_links b
           LEFT JOIN domains d ON d.id = b.domain_id
           LEFT JOIN totals t ON t.tracked_id = b.id

@@ -20,7 +20,7 @@ def identify(key_digest: bytes, address: str, by: int) -> Row:
         """
         WITH caller AS (
             SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
-                   key_valid, suspended <> 'no' AS suspended, email, username, status, expires, registered,
+                   key_valid, suspended <> 'no' AS suspended, email, username, status, expires, registered, updated,
                    domain, version
               FROM accounts,
                    LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
@@ -51,7 +51,7 @@ def identify_scoped(key_digest: bytes, network: str, address: str | None, by: in
             SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
                    a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
                    suspended <> 'no' AS suspended, email, username, status, a.expires, registered,
-                   domain, a.version,
+                   a.updated, domain, a.version,
                    json_build_object(
                        'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
                        'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,

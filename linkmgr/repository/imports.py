@@ -222,7 +222,7 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                          THEN jsonb_build_object(%(made_of)s::text,
                                                  coalesce((made_of ->> %(made_of)s::text)::bigint, 0) + %(made)s)
                          ELSE '{}' END,
-               updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
+               changed = changed + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
                cut = cut + %(cut)s, visits = visits + %(visits)s
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
         RETURNING 1

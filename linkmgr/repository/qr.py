@@ -21,7 +21,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
         """
         SELECT *
           FROM (SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
-                       created AS date
+                       created AS date, updated
                   FROM qrs
                  WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
                  ORDER BY id DESC
@@ -52,7 +52,7 @@ def read(user_id: int, qr_id: int) -> Row:
 def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int, *, statistics: bool = True) -> Row:
     stored = fetch(
         """
-        SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
+        SELECT q.version::text, id, code, name, created AS date, updated, type, data, background, foreground,
                CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors,
                CASE WHEN %(statistics)s::boolean THEN top_labels END AS top_labels
           FROM qrs q
@@ -79,7 +79,7 @@ def _to_record(code: Row) -> Row:
 def batch(user_id: int, after: int) -> list[Row]:
     codes = rows(
         """
-        SELECT id, code, name, created AS date, type, data, background, foreground,
+        SELECT id, code, name, created AS date, updated, type, data, background, foreground,
                CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, coalesce(clicks, 0) AS scans,
                coalesce(visitors, 0) AS uniquescans,
                ARRAY(SELECT channel_id FROM channel_items i
@@ -113,7 +113,7 @@ def add(user_id: int, members: Row) -> Row:
                store_logo(%(user_id)s, %(logo)s), %(logo_source)s
          WHERE %(own_alias)s::text IS NULL
             OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
-        RETURNING version::text, id, code, name, created AS date, type, data, background, foreground,
+        RETURNING version::text, id, code, name, created AS date, updated, type, data, background, foreground,
                   CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
                   NULL AS top_labels
         """,
@@ -140,7 +140,7 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
                AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
                     OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
             RETURNING *)
-        SELECT q.version::text, id, code, name, created AS date, type, data, background, foreground,
+        SELECT q.version::text, id, code, name, created AS date, updated, type, data, background, foreground,
                CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
           FROM updated q
           LEFT JOIN totals t ON tracked_id = id

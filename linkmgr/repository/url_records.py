@@ -98,6 +98,7 @@ def _to_members(link: Row) -> Row:
         "device": link["devices"],
         "expiry": link["expires"],
         "date": link["created"],
+        "updated": link["updated"],
         "imported_clicks": link["imported_clicks"],
         "url": link["url"],
         "custom": link["alias"] if link["custom"] else "",

@@ -45,7 +45,7 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
 def _next_batch(**filters: Any) -> list[Row]:
     return rows(
         """
-        SELECT id, email, username, status, expires, registered, planid, key_ciphertext, admin, suspended
+        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext, admin, suspended
           FROM accounts
          WHERE id < %(before)s
            AND (%(status)s::text IS NULL OR status = %(status)s)
@@ -61,7 +61,8 @@ def _next_batch(**filters: Any) -> list[Row]:
 def read(user_id: int) -> Row:
     user = row(
         """
-        SELECT id, email, username, status, expires, registered, planid, key_ciphertext, admin, suspended, version
+        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext, admin, suspended,
+               version
           FROM accounts
          WHERE id = %(user_id)s
         """,

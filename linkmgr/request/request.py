@@ -82,6 +82,7 @@ class Caller(NamedTuple):
     status: str | None
     expires: str | None
     registered: str | None
+    updated: str | None
     domain: str | None
     version: str | None  # of the row, for the ETag of the account
     key: Key | None = None  # None for the key that each user has

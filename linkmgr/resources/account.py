@@ -7,7 +7,7 @@ from linkmgr.fields.base import Email, Matching, Password, Shown, Timestamp
 from linkmgr.fields.bodies import Body
 from linkmgr.fields.links import OwnDomain
 from linkmgr.fields.member import member
-from linkmgr.resources.resource import Resource, row_id
+from linkmgr.resources.resource import Resource, row_id, updated
 
 STATUSES = ("admin", "free", "pro")
 
@@ -37,6 +37,7 @@ class Person(Resource):
     status = member(Shown({"type": "string", "enum": list(STATUSES)}), "", "pro", fixed=True)
     expires = member(Timestamp(dump_only=True, allow_none=True), "", "2026-11-21 09:30:00")
     registered = member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00")
+    updated = updated()
     password = member(
         Password(load_only=True),
         "The new password. It ends the user's browser sessions and cancels unused sign-in links.",

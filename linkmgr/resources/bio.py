@@ -10,7 +10,7 @@ from linkmgr.fields.member import JsonSchema, member, ref
 from linkmgr.fields.problems import join_problems
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.repository import bio
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id, updated
 
 THEMES = ("auto", "light", "dark", "ocean", "forest", "sunset", "candy")  # linkmgr/static/bio.css
 MAX_LINKS = 100
@@ -89,6 +89,7 @@ class BioPage(Resource):
         Shown({"type": "array", "items": {"type": "integer"}}), "The ids of its channels.", [17], shown=EXPORT
     )
     date = created()
+    updated = updated()
 
 
 BIO_PAGES = Stored(

@@ -4,7 +4,7 @@ from typing import ClassVar
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import campaigns
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
 
@@ -41,6 +41,7 @@ class Campaign(Resource):
     rotator = member(Shown({}), "A URL, or `false` without a slug.", "https://go.example.org/r/summer", shown=READ)
     list = member(Shown({"type": "string"}), "", "https://go.example.org/u/dana/summer-17", shown=READ)
     date = created(shown=EXPORT)
+    updated = updated()
 
 
 CAMPAIGNS = Stored(

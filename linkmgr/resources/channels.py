@@ -1,7 +1,7 @@
 from linkmgr.fields.base import Boolean, Color, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import channels
-from linkmgr.resources.resource import EXPORT, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import EXPORT, Resource, Stored, Words, created, row_id, updated
 
 
 class Channel(Resource):
@@ -13,6 +13,7 @@ class Channel(Resource):
     color = member(Color(load_default="#3b82f6"), "Marks the channel in lists.", "#f59e0b", label="Color")
     starred = member(Boolean(load_default=False), "Marks the channel as a favorite.", True, label="Starred")
     date = created(shown=EXPORT)
+    updated = updated()
 
 
 CHANNELS = Stored(

@@ -12,7 +12,7 @@ from linkmgr.fields.urls import MAX_URL, normalize_domain
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources.resource import Resource, Stored, Words, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, row_id, updated
 from linkmgr.settings import settings
 from linkmgr.web import outbound_budget
 
@@ -79,6 +79,7 @@ class Domain(Resource):
         "#14713d",
         label="Color",
     )
+    updated = updated()
 
 
 def create_domain(user_id: int, members: Row) -> Row:

@@ -12,7 +12,7 @@ from linkmgr.fields.bodies import Body, New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
 from linkmgr.request import scopes
-from linkmgr.resources.resource import Resource, Stored, Words, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, row_id, updated
 
 MAX_ITEMS = 100  # of an array
 _MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
@@ -152,6 +152,7 @@ class Key(Resource):
     created = member(
         Timestamp(dump_only=True), "The time of the last rotation, if there was one.", "2026-11-21 09:30:00"
     )
+    updated = updated()
     last_used = member(Timestamp(dump_only=True, allow_none=True), "The minute of the last use.", "2026-11-21 09:30:00")
     last_address = member(
         Shown({"type": ["string", "null"]}), "The IP address of the first use in this minute.", "192.0.2.7"

@@ -11,7 +11,7 @@ from linkmgr.fields.member import member
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import overlay
-from linkmgr.resources.resource import DETAIL, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, Resource, Stored, Words, created, row_id, updated
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
@@ -64,6 +64,7 @@ class Overlay(Resource):
         shown=DETAIL,
     )
     date = created()
+    updated = updated()
 
 
 def create_overlay(user_id: int, members: Row) -> Row:

@@ -1,7 +1,7 @@
 from linkmgr.fields.base import Choice, Matching, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import pixels
-from linkmgr.resources.resource import Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, created, row_id, updated
 
 SERVICES = {
     "gtmpixel": "Google Tag Manager",
@@ -37,6 +37,7 @@ class Pixel(Resource):
         Matching(*TAG, required=True), "The id that the network assigned to you.", "GTM-ABC123", label="Id", needed=True
     )
     date = created()
+    updated = updated()
 
 
 PIXELS = Stored(

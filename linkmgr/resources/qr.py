@@ -13,7 +13,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.request.request import warn
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id, updated
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
@@ -80,6 +80,7 @@ class QrCode(Resource):
         shown=DETAIL,
     )
     date = created()
+    updated = updated()
     scans = member(Shown(_COUNT), "", 12)
     uniquescans = member(Shown(_COUNT), "", 9, shown=EXPORT)
     channel = member(

@@ -31,6 +31,12 @@ def created(shown: str = "record list export") -> Timestamp:
     return member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00", shown=shown)
 
 
+def updated(shown: str = "record list export") -> Timestamp:
+    return member(
+        Timestamp(dump_only=True), "The time of the last change of the row.", "2026-11-21 09:30:00", shown=shown
+    )
+
+
 class Resource(Schema):
     body: ClassVar[type[Body]] = Body  # of its creates and updates
     component: ClassVar[str] = ""  # the beginning of their names in the document, if it is not that of the class

@@ -1,7 +1,7 @@
 from linkmgr.fields.base import Integer, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import splash
-from linkmgr.resources.resource import DETAIL, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, Resource, Stored, Words, created, row_id, updated
 
 
 class Splash(Resource):
@@ -40,6 +40,7 @@ class Splash(Resource):
         shown=DETAIL,
     )
     date = created()
+    updated = updated()
 
 
 SPLASH_PAGES = Stored(

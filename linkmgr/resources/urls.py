@@ -24,7 +24,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 from linkmgr.visits import audience
 from linkmgr.web import passwords
 
@@ -239,6 +239,7 @@ class Link(Resource):
         Target(MAX_URL, required=True), "The target.", "https://example.com/sale", label="Target", shown=DETAIL
     )
     date = created()
+    updated = updated()
     clicks = member(Shown(_COUNT), "", 12, shown=TOTALS)
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204)

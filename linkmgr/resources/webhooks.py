@@ -12,7 +12,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.sender import is_refused, new_secret
 from linkmgr.repository import webhooks
 from linkmgr.request import request as web_request
-from linkmgr.resources.resource import Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, created, row_id, updated
 from linkmgr.resources.stored import STORED
 
 SUBJECTS = ("link", "qr", *(stored.words.path for stored in STORED))
@@ -110,6 +110,7 @@ class Webhook(Resource):
     )
     reason = member(Shown({"type": "string"}), "Why the service turned the webhook off.", "")
     date = created()
+    updated = updated()
 
 
 def create_webhook(user_id: int, members: Row) -> Row:

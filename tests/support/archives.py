@@ -36,6 +36,7 @@ def normalized(archive: bytes) -> Files:
     places = {file: {line.get("id"): place for place, line in enumerate(lines)} for file, lines in files.items()}
     for file, lines in files.items():
         for place, line in enumerate(lines):
+            line.pop("updated", None)  # an import is a change
             line["id"] = places["qr"][line["id"]] if file == "logos" else place
             for member, other in REFERENCES.get(file, {}).items():
                 value = line[member]
