@@ -2,36 +2,18 @@
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
-import psycopg2.extensions
 from flask import Flask
 
-from linkmgr.db.statements import Database
-
-
-class _CountingCursor(psycopg2.extensions.cursor):
-    trips = 0
-
-    def execute(self, *arguments: Any) -> None:
-        _CountingCursor.trips += 1
-        super().execute(*arguments)
-
-
-class _CountingDatabase(Database):
-    def connect(self) -> psycopg2.extensions.connection:
-        connection = super().connect()
-        connection.cursor_factory = _CountingCursor
-        return connection
+from linkmgr.db.connections import Cursor
 
 
 def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
     """Return the round trips of the third such request. The first one also prepares the statements, and the second one
     counts the next ones for the rate limit."""
-    database: Database = app.extensions["linkmgr_database"]
-    counting = _CountingDatabase(database.dsn, database.prepare)
-    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = counting
     for _ in range(2):
         app.test_client().open(**request())
-    before = _CountingCursor.trips
-    app.test_client().open(**request())
-    return _CountingCursor.trips - before
+    with patch.object(Cursor, "execute", autospec=True, side_effect=Cursor.execute) as execute:
+        app.test_client().open(**request())
+    return execute.call_count

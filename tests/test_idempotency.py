@@ -44,8 +44,6 @@ def test_a_create_under_a_key_needs_six_round_trips_to_postgresql(
     app: Flask, on_plan: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     carol = on_plan(alias={"enabled": "1"})
-    for name in ("linkmgr_database", "linkmgr_reader"):  # which `count` replaces
-        monkeypatch.setitem(app.extensions, name, app.extensions[name])
     monkeypatch.setattr(callers, "RESERVED_SECONDS", 60)  # however slow the machine is
 
     def request() -> dict[str, Any]:

@@ -94,7 +94,7 @@ def readers(standby: Replica) -> int:
 
 
 def kill_the_replica(site: Site) -> None:
-    site.standby.signal(signal.SIGKILL)
+    machines.signal_all(site.standby.server, signal.SIGKILL)
 
 
 def kill_redis(site: Site) -> None:

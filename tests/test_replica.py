@@ -60,7 +60,7 @@ def test_lists_and_single_reads_lag_within_the_bound_and_updates_do_not(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica, alice: Client
 ) -> None:
     monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 3600)
-    monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
+    monkeypatch.setattr(replica.Replica, "seconds", 30)
     client = Client(reading.test_client(), alice.key)
     first = link(client, 1)
     standby.catch_up()
@@ -87,8 +87,8 @@ FAULTS: dict[str, Callable[[Replica], object]] = {
         standby.dsn,
         "SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity WHERE application_name = 'linkmgr'",
     ),
-    "it is killed": lambda standby: standby.signal(signal.SIGKILL),
-    "it freezes": lambda standby: standby.signal(signal.SIGSTOP),
+    "it is killed": lambda standby: machines.signal_all(standby.server, signal.SIGKILL),
+    "it freezes": lambda standby: machines.signal_all(standby.server, signal.SIGSTOP),
 }
 
 
@@ -106,7 +106,7 @@ def test_the_loss_of_the_replica_costs_no_request_and_reads_return_to_it_later(
         assert links(client) == 1
     finally:
         if fault == "it freezes":
-            standby.signal(signal.SIGCONT)
+            machines.signal_all(standby.server, signal.SIGCONT)
         standby.start()
     wait_until(lambda: near(reading))
 
@@ -114,7 +114,7 @@ def test_the_loss_of_the_replica_costs_no_request_and_reads_return_to_it_later(
 def test_a_read_that_the_replica_cancels_is_answered_by_the_primary(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica
 ) -> None:
-    monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
+    monkeypatch.setattr(replica.Replica, "seconds", 30)
     asked = "SELECT pg_is_in_recovery() AS late, CASE WHEN pg_is_in_recovery() THEN pg_sleep(30)::text END AS slept"
     ending = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 

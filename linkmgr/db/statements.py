@@ -12,11 +12,15 @@ Inside `transaction.lazily`, all but run_unsynced use its connection from the fi
 Connections use autocommit, so that a statement is one round trip and one transaction. The last used connection is used
 next, because its server process is in the processor's caches. A connection prepares each statement on its first use,
 because planning costs more than executing. This requires static SQL with named parameters.
+
+No thread waits for a server that hangs: each message has a deadline (connections.py). After one has expired, another
+thread connects until that works. While even that takes too long, statements fail at once.
 """
 
 import json
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -32,7 +36,8 @@ from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr import metrics
-from linkmgr.db import embedded, session
+from linkmgr.db import connections, embedded, session
+from linkmgr.db.connections import ConnectTimedOut, TimedOut
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
@@ -43,8 +48,10 @@ VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+)\)", _SCHEMA.re
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
+_RECONNECT_SECONDS = 0.2  # between two attempts
 # The statements of one message are one transaction, at whose end the setting expires.
 UNSYNCED = "SET LOCAL synchronous_commit = off; "
+NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -61,7 +68,7 @@ def _prepared(sql: str) -> tuple[str, str]:
 
 
 class Pooled(NamedTuple):
-    connection: psycopg2.extensions.connection
+    connection: connections.Connection
     prepared: set[str]
 
 
@@ -94,6 +101,11 @@ def act_as(user_id: int, key_id: int | None) -> Iterator[None]:
 
 class Database:
     may_lag = True
+    # For each response. The timeouts of the server are shorter and report a reason, but none ends a commit that waits
+    # for a disk or a standby.
+    seconds = 5.0
+    is_suspect = False  # a statement has timed out, and since then no new connection has been made
+    is_hung = False  # no new connection could be made in time
 
     def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
@@ -101,26 +113,50 @@ class Database:
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
         self._idle: list[Pooled] = []
-        self.pools = [self]  # those of the same server, which lose their connections together
+        self._hosts = connections.hosts(dsn)  # the one that responded last is the first
+        self._recovering = threading.Lock()
+        # Those of the same server, which lose their connections together. The first one has its state.
+        self.pools = [self]
+
+    @property
+    def server(self) -> "Database":
+        return self.pools[0]
 
     def connect(self) -> psycopg2.extensions.connection:
-        connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
-        connection.autocommit = True
-        return session.register_types(connection)
+        """Return a blocking connection, for commands."""
+        made: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
+        made.autocommit = True
+        return session.register_types(made)
+
+    def _connect(self) -> connections.Connection:
+        seconds, failures = min(connections.CONNECT_SECONDS, self.seconds / len(self._hosts)), []
+        for host in [*self._hosts]:
+            try:
+                made = connections.connect(self.dsn, host, seconds, self.options)
+            except psycopg2.Error as error:
+                failures.append(error)
+            else:
+                self._hosts[:] = [host, *(other for other in self._hosts if other is not host)]
+                return made
+        raise next((error for error in failures if isinstance(error, TimedOut)), failures[0])
 
     def _open(self) -> Pooled:
-        connection = self.connect()
-        if session.schema_version(connection) < VERSION:
-            connection.close()
+        made = self._connect()
+        if session.schema_version(made) < VERSION:
+            made.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         metrics.count("database_connections_opened")
-        return Pooled(connection, set())
+        return Pooled(made, set())
 
-    def take(self) -> Pooled:
+    def take(self, *, fresh: bool = False) -> Pooled:
+        if self.server.is_hung:
+            raise ConnectTimedOut
         try:
-            return self._idle.pop()
+            pooled = self._open() if fresh else self._idle.pop()
         except IndexError:
-            return self._open()
+            pooled = self._open()
+        pooled.connection.seconds = self.seconds
+        return pooled
 
     def give_back(self, pooled: Pooled) -> None:
         if pooled.connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
@@ -134,8 +170,34 @@ class Database:
                 while True:
                     pool._idle.pop().connection.close()
 
+    def lose(self, error: psycopg2.Error) -> None:
+        """Close the connections that the error says are lost. One that hangs says nothing of the others."""
+        if isinstance(error, TimedOut):
+            self.server.suspect()
+        else:
+            self.close_idle()
+
+    def suspect(self) -> None:
+        with self._recovering:
+            if not self.is_suspect:
+                self.is_suspect = True
+                threading.Thread(target=self._recover, args=(this_app(),), daemon=True).start()
+
+    def _recover(self, app: Flask) -> None:
+        with app.app_context():
+            while self.is_suspect:
+                try:
+                    self.give_back(self._open())
+                    self.is_suspect = self.is_hung = False
+                except psycopg2.Error as error:
+                    self.is_hung = isinstance(error, TimedOut)
+                    self.close_idle()
+                    time.sleep(_RECONNECT_SECONDS)
+
     def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
         connection, prepared = pooled
+        if NO_TIMEOUT in prelude:
+            connection.seconds = None
         with connection.cursor() as cursor:
             if self.prepare:
                 prepare, execute = _prepared(sql)
@@ -153,7 +215,7 @@ class Database:
             return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
 
     def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
-        pooled = self._open() if fresh else self.take()
+        pooled = self.take(fresh=fresh)
         try:
             return self.execute_on(pooled, sql, params, self.prelude + prelude)
         finally:
@@ -182,7 +244,7 @@ class Database:
             except psycopg2.Error as error:
                 if not session.is_connection_lost(error):
                     raise
-                self.close_idle()
+                self.lose(error)
                 if fresh or not idempotent:
                     raise session.normalize_error(error) from error
                 fresh = True

@@ -103,7 +103,7 @@ class Transaction:
         except psycopg2.Error as error:
             if not session.is_connection_lost(error):
                 raise
-            self._database.close_idle()
+            self._database.lose(error)
             raise session.normalize_error(error) from error
 
 

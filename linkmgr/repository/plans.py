@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run
+from linkmgr.db.statements import NO_TIMEOUT, UNSYNCED, Row, database, row, rows, run
 from linkmgr.errors import AppError, existing, not_found
 from linkmgr.fields.problems import invalid
 
@@ -145,7 +145,7 @@ def note_retention(after: int, limit: int) -> int | None:
         """,
         {"after": after, "limit": limit},
         idempotent=True,
-        prelude=f"{UNSYNCED}SET LOCAL statement_timeout = 0; ",
+        prelude=UNSYNCED + NO_TIMEOUT,
     )
     return None if noted["last"] is None else int(noted["last"])
 

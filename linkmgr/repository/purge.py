@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
-from linkmgr.db.statements import Row, database, run_unsynced
+from linkmgr.db.statements import NO_TIMEOUT, Row, database, run_unsynced
 from linkmgr.repository import binned, cleanup, import_rows, imports, outbox, plans
 from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
@@ -18,7 +18,7 @@ MAX_TRACKED = 1000  # or users
 _TRIES = 5
 # New visits wait while a partition is dropped.
 _SHORT_TIMEOUTS = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "
-_NO_TIMEOUT = f"{cleanup.BY_INDEX}SET LOCAL statement_timeout = 0; "
+_BY_INDEX = cleanup.BY_INDEX + NO_TIMEOUT
 
 
 class Purged(NamedTuple):
@@ -56,7 +56,7 @@ def purge() -> Purged:
 
 
 def _rows(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, idempotent=True, prelude=_NO_TIMEOUT)
+    return database().execute(sql, params, idempotent=True, prelude=_BY_INDEX)
 
 
 # --- months
@@ -159,7 +159,7 @@ def _delete_expired(tracked: Row) -> int:
             """,
             tracked | {"limit": MAX_ROWS},
             idempotent=False,
-            prelude=_NO_TIMEOUT,
+            prelude=_BY_INDEX,
         )
         deleted += int(batch["number"])
         if batch["number"] < MAX_ROWS:
@@ -178,7 +178,7 @@ def _delete_visitors(ids: list[int]) -> None:
         """,
         {"ids": ids},
         idempotent=True,
-        prelude="SET LOCAL statement_timeout = 0; ",
+        prelude=NO_TIMEOUT,
     ):
         for start in range(0, len(visitors), MAX_ROWS):
             batch = visitors[start : start + MAX_ROWS]

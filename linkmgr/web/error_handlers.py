@@ -13,6 +13,7 @@ from psycopg2 import errors as pg
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from linkmgr.db import session
+from linkmgr.db.connections import TimedOut
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields import bodies
@@ -90,7 +91,8 @@ def _database_error(error: psycopg2.Error) -> AppError | None:
             return AppError("value_refused")
         case _ if not isinstance(error, _UNAVAILABLE):
             return None
-    code = "unavailable" if session.is_connection_lost(error) else "busy"  # a timeout, lock, deadlock or full disk
+    # A timeout, lock, deadlock or full disk is not an outage.
+    code = "unavailable" if session.is_connection_lost(error) and type(error) is not TimedOut else "busy"
     if isinstance(error, SchemaTooOld):
         code = "schema_too_old"
     name = type(error).__name__

@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from psycopg2.extensions import parse_dsn
 from linkmgr.db import embedded
 from linkmgr.db.binaries import find_server, make_readable
 from tests.conftest import ROOT
-from tests.support.clusters import ask
-from tests.support.servers import free_port
+from tests.support.clusters import ask, postmaster
+from tests.support.servers import children, free_port
 from tests.support.targets import wait_until
 
 
@@ -26,6 +26,14 @@ def answers(dsn: str) -> bool:
         return ask(dsn, "SELECT 1") == "1"
     except psycopg2.OperationalError:
         return False
+
+
+def signal_all(server: embedded.Server, number: signal.Signals) -> None:
+    """Send a signal to all processes of a server."""
+    main = postmaster(server.data)
+    for process in (main, *children(main)):
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
 
 
 class Replica:
@@ -43,13 +51,6 @@ class Replica:
             return answers(self.dsn)
 
         wait_until(started)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to all processes of the server."""
-        postmaster = int((self.server.data / "postmaster.pid").read_text().split()[0])
-        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-        for process in (postmaster, *map(int, children)):
-            os.kill(process, number)
 
     def catch_up(self) -> None:
         """Wait until the replica has replayed everything that the primary has written."""
