@@ -4,7 +4,7 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, metrics, openapi, pages, settings
-from linkmgr.db import jobs, replica, restricted, statements
+from linkmgr.db import jobs, lookups, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
 from linkmgr.repository import cleanup, link_lists, purge
@@ -37,6 +37,7 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         statements.init_app(app)
         replica.init_app(app)
+        lookups.init_app(app)
         restricted.init_app(app)
         jobs.init_app(cleanup.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired])
         job.init_app()

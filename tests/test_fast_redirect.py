@@ -87,9 +87,9 @@ def test_any_other_link_is_read_once_and_passed_on(
 ) -> None:
     link, read, reads = short(**columns), public.short_link, []
 
-    def count(host: str | None, alias: str) -> Any:
+    def count(host: str | None, alias: str, **options: Any) -> Any:
         reads.append(alias)
-        return read(host, alias)
+        return read(host, alias, **options)
 
     monkeypatch.setattr(public, "short_link", count)
     link.ask(agent=ANDROID)
@@ -97,7 +97,7 @@ def test_any_other_link_is_read_once_and_passed_on(
 
 
 def test_pages_of_the_service_cost_no_lookup(short: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(public, "short_link", lambda *_: pytest.fail("a page was looked up"))
+    monkeypatch.setattr(public, "short_link", lambda *_, **__: pytest.fail("a page was looked up"))
     for path in ("/login", "/console", "/healthz", "/api/account", "/"):
         short().app.test_client().get(path)
 

@@ -2,13 +2,18 @@
 
 GET requests for links that only redirect to their URL, as most do, are answered before Flask: its routing, hooks and
 response take longer than the rest of such a request. `visit` answers the same, and all other requests.
+
+While the database does not respond, each process redirects to those of the last minute without it.
 """
 
 import re
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
+import psycopg2
 from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
@@ -34,14 +39,24 @@ _LINK = "linkmgr.link"
 _REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
 
 
+class _Recent(NamedTuple):
+    id: int
+    user_id: int
+    url: str
+    until: float  # time.monotonic()
+
+
 class FastRedirects:
     """The WSGI layer for these links. Make it after all routes are registered."""
+
+    recent_seconds, max_recent = 60, 10_000
 
     def __init__(self, app: Flask) -> None:
         self.app, self.flask = app, app.wsgi_app
         self._path = re.compile(f"/({PATTERN})")
         self._words = reserved_words(app.extensions["linkmgr_branded_routes"])  # of all hosts
         self._own_words = reserved_words(app.url_map)
+        self._recent: OrderedDict[tuple[str | None, str], _Recent] = OrderedDict()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         location = self._visit(environ)
@@ -61,13 +76,34 @@ class FastRedirects:
                 host = branded.host_of(environ)
                 if path[1] in self._own_words if host is None else not branded.can_be_branded(host):
                     return None
-                link = environ[_LINK] = public.short_link(host, path[1])
-                if link and _is_fast(link, environ.get("HTTP_USER_AGENT", "")):
-                    counting.count(environ, link["id"], link["user_id"])
-                    return str(link["url"])
+                return self._location(environ, host, path[1])
             except Exception as error:  # the route raises it, so that its handler answers
                 environ[_LINK] = error
         return None
+
+    def _location(self, environ: dict[str, Any], host: str | None, alias: str) -> str | None:
+        key, now = (host, alias), time.monotonic()
+        recent = self._recent.get(key)
+        if recent and (recent.until < now or recent.user_id in public.disabled_users):
+            recent = None
+        try:
+            link = environ[_LINK] = public.short_link(host, alias, can_wait=not recent)
+        except psycopg2.Error:
+            if recent is None:
+                raise
+        except AppError:
+            self._recent.pop(key, None)
+            raise
+        else:
+            self._recent.pop(key, None)
+            if not (link and _is_fast(link, environ.get("HTTP_USER_AGENT", ""))):
+                return None
+            recent = _Recent(link["id"], link["user_id"], link["url"], now + self.recent_seconds)
+            self._recent[key] = recent
+            if len(self._recent) > self.max_recent:
+                self._recent.popitem(last=False)
+        counting.count(environ, recent.id, recent.user_id)
+        return recent.url
 
 
 def _is_fast(link: Row, agent: str) -> bool:

@@ -5,11 +5,14 @@ of deleted users are not served; background jobs delete them in batches. Those o
 raise `link_disabled`, and the branded domains of this user redirect nowhere.
 """
 
+from linkmgr.db.lookups import public_row
 from linkmgr.db.paging import Page, page
 from linkmgr.db.statements import Row, row, rows
 from linkmgr.errors import AppError, required
 from linkmgr.fields.short_urls import short_url
 from linkmgr.settings import settings
+
+disabled_users: set[int] = set()  # that this process has suspended with `all`
 
 
 def _enabled(owned: Row | None) -> Row | None:
@@ -21,7 +24,7 @@ def _enabled(owned: Row | None) -> Row | None:
 def qr_code(host: str | None, code: str) -> Row:
     """`target_branded` is True if the target is on a branded domain, and `is_own_link` if it is a short URL of a link
     of the owner, on our hosts."""
-    code_row = row(
+    code_row = public_row(
         """
         SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
                EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded,
@@ -42,14 +45,14 @@ def qr_code(host: str | None, code: str) -> Row:
     return required(_enabled(code_row), "image_missing")
 
 
-def short_link(host: str | None, alias: str) -> Row | None:
-    """Return the link, or None. An unknown host has no links.
+def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
+    """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another answer.
 
     `base` is the beginning of the short URL. `url_branded` is True if the URL is on a branded domain. The members of
     `_page` are those of a direct link, which most links are, unless the link shows a page before its target: joining
     their tables doubled the time of the statement.
     """
-    link = _enabled(_link(host, alias))
+    link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
         return None
     if link.pop("has_page"):
@@ -58,9 +61,9 @@ def short_link(host: str | None, alias: str) -> Row | None:
     return link | {"type": "direct", "splash": None, "overlay": None, "pixels": None}
 
 
-def _link(host: str | None, alias: str) -> Row | None:
+def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
     """Return a link without its page. Its domain belongs to its owner, so that one check covers deleted users."""
-    link = row(
+    link = public_row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
@@ -77,6 +80,7 @@ def _link(host: str | None, alias: str) -> Row | None:
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
         """,
+        can_wait=can_wait,
         host=host,
         alias=alias,
     )
@@ -88,7 +92,7 @@ def _page(link_id: int) -> Row | None:
 
     If the splash page or the overlay has been deleted, the type is direct, until a background job updates the link.
     """
-    return row(
+    return public_row(
         """
         SELECT to_json(splash) AS splash, to_json(overlay) AS overlay,
                CASE WHEN splash_id IS NOT NULL AND splash.id IS NULL
@@ -109,7 +113,7 @@ def _page(link_id: int) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
-    page = row(
+    page = public_row(
         """
         SELECT b.id, b.user_id, b.alias, name, bio, theme, links, u.suspended = 'all' AS disabled
           FROM aliases a
@@ -129,7 +133,7 @@ def random_link(host: str | None, slug: str) -> Row:
     or oldest. So a visitor never waits for the reading of more. Equal campaigns are compared with <= and >=, because
     PostgreSQL would look for a few links of a small one among all links of large ones: only one index has this
     order."""
-    link = row(
+    link = public_row(
         """
         SELECT l.id, d.domain, l.alias
           FROM campaigns c JOIN users ON users.id = c.user_id
@@ -202,7 +206,7 @@ def is_username(username: str) -> bool:
 
 
 def branded_domain(host: str) -> Row | None:
-    return row(
+    return public_row(
         """
         SELECT CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
                CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,

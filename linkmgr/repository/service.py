@@ -1,10 +1,11 @@
 """The state of the service: its database and the connections to it."""
 
-from linkmgr.db.statements import Row, row, rows
+from linkmgr.db.lookups import lookups
+from linkmgr.db.statements import Row, rows
 
 
 def check() -> None:
-    row("SELECT 1 AS alive")
+    lookups().read("SELECT 1 AS alive", {})
 
 
 def connections() -> Row:

@@ -5,6 +5,7 @@ from linkmgr import keys
 from linkmgr.db.paging import Page, Paging, page
 from linkmgr.db.statements import MAX_BIGINT, Row, row, rows, run
 from linkmgr.errors import AppError, existing, required
+from linkmgr.repository import public
 from linkmgr.repository.account import with_avatar
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
@@ -120,6 +121,8 @@ def update(user_id: int, *, by: int | None, **changes: Any) -> None:
     if updated is None:
         read(user_id)  # raises not_found
         raise AppError("last_administrator")
+    if suspended := changes.get("suspended"):
+        (public.disabled_users.add if suspended == "all" else public.disabled_users.discard)(user_id)
 
 
 def delete(user_id: int, *, by: int | None) -> None:
