@@ -15,8 +15,9 @@ from jinja2 import DictLoader
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
-# Per worker. At most half of them do what takes long (linkmgr/request/pool.py). At 16 connections, 1 thread had 0.63 to
-# 0.90 of the throughput of 4, 2 threads 0.73 to 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
+# Per worker. Redirects and health checks have three more (deploy/queues.py). At most half of these four do what takes
+# long (linkmgr/request/pool.py). At 16 connections, 1 thread had 0.63 to 0.90 of the throughput of 4, 2 threads 0.73 to
+# 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
 threads = 4
 reuse_port = True  # the kernel distributes connections; otherwise one worker may get most kept-alive connections
 timeout = 30
@@ -86,7 +87,8 @@ class _Logger(Logger):  # type: ignore[misc]
 
 
 logger_class = _Logger
-for module in ("deploy.worker", "deploy.framing"):  # gunicorn's master would keep the old ones on reload
+# gunicorn's master would keep the old ones on reload.
+for module in ("deploy.worker", "deploy.framing", "deploy.queues"):
     sys.modules.pop(module, None)
 worker_class = "deploy.worker.Worker"
 

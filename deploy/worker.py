@@ -23,7 +23,7 @@ from gunicorn.http import Request, errors, wsgi
 from gunicorn.http.unreader import IterUnreader
 from gunicorn.workers import base
 
-from deploy import framing
+from deploy import framing, queues
 
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 _SEND_SECONDS = 60  # timeout of a client that reads a response
@@ -45,6 +45,7 @@ _Steps = Generator[int]
 
 class Connection(socket.socket):
     event = 0  # that it waits for, or 0 while a thread owns it
+    additional = 0  # threads that its request may use
     held = 0  # bytes in memory while it waits
     is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it
     taking: Iterator[bool]  # of `body` from `received`
@@ -146,6 +147,7 @@ class Worker(base.Worker):  # type: ignore[misc]
 
     def run(self) -> None:
         # Imported here, because the master would keep the old code on reload.
+        from linkmgr.fields import aliases  # noqa: PLC0415
         from linkmgr.request import request  # noqa: PLC0415
         from linkmgr.web import middleware  # noqa: PLC0415
 
@@ -158,7 +160,10 @@ class Worker(base.Worker):  # type: ignore[misc]
         for fd, listener in self.listeners.items():
             listener.setblocking(False)
             self.epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
-        for _ in range(self.cfg.threads):
+        self.queues = queues.Queues(self.cfg.threads)
+        is_service = isinstance(self.wsgi, request.Service)
+        self.pages = aliases.reserved_words(self.wsgi.url_map) if is_service else frozenset()
+        for _ in range(self.cfg.threads + queues.HEALTH):
             threading.Thread(target=self._work, daemon=True).start()
         while self.alive and self.ppid == os.getppid():
             self._check(_CHECK_SECONDS)
@@ -181,6 +186,9 @@ class Worker(base.Worker):  # type: ignore[misc]
     def _work(self) -> None:
         while True:
             try:
+                if waiting := self.queues.start():
+                    self._advance(waiting)
+                    continue
                 [(fd, _)] = self.epoll.poll(maxevents=1)
                 if listener := self.listeners.get(fd):
                     self._accept(listener)
@@ -214,12 +222,18 @@ class Worker(base.Worker):  # type: ignore[misc]
             if event:
                 before, connection.held = connection.held, sum(map(len, connection.buffers))
                 connection.event = event
-                self.epoll.modify(connection, event | select.EPOLLONESHOT)
+                if event == queues.WAIT:
+                    self.queues.add(connection)
+                else:
+                    self.epoll.modify(connection, event | select.EPOLLONESHOT)
                 if connection.held // _BLOCK > before // _BLOCK:  # not for each byte
                     self._expire()
             else:
-                del self.connections[connection.fileno()]
-                connection.close()
+                self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        del self.connections[connection.fileno()]
+        connection.close()
 
     def _expire(self, number: int = 0) -> bool:
         """Expire the connections past their deadline, the idle ones after `idle_until`, a number of those that have
@@ -233,7 +247,11 @@ class Worker(base.Worker):  # type: ignore[misc]
         for connection in connections:
             is_late = connection.deadline <= now or (self.idle_until <= now and not connection.held)
             if connection.event and (is_late or number > 0 or (size > 0 and connection.held)):
-                connection.expire()
+                if connection.event != queues.WAIT:
+                    connection.expire()
+                elif self.queues.remove(connection):
+                    connection.deadline = 0.0
+                    self._close(connection)
                 number, size = number - 1, size - connection.held
         return any(not connection.deadline for connection in connections)
 
@@ -273,7 +291,15 @@ class Worker(base.Worker):  # type: ignore[misc]
             environ["wsgi.input"] = connection
             if not connection.is_partial and environ.pop("HTTP_TRANSFER_ENCODING", None):
                 environ["CONTENT_LENGTH"] = str(len(connection.body))
-            self._respond(connection, request, response, environ)
+            connection.additional = queues.additional(environ, self.pages)
+            seconds = connection.deadline - time.monotonic()
+            connection.limit(_SEND_SECONDS)
+            yield queues.WAIT
+            connection.limit(seconds)
+            try:
+                self._respond(connection, request, response, environ)
+            finally:
+                self.queues.end()
             return not (response.should_close() or connection.is_partial)  # no request may begin behind a bad body
         except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
             raise
