@@ -911,7 +911,7 @@ SELECT l.*,
 
 -- The ids of the links that match all filters that are not null. The domain 0 is our own host.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
-                               expired text, password text, since timestamptz, until timestamptz)
+                               expired text, password text, clicked text, since timestamptz, until timestamptz)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM links l
@@ -924,6 +924,8 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (status IS NULL OR public = (status = 'public'))
        AND (expired IS NULL OR coalesce(expires <= now(), false) = (expired = 'yes'))
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
+       AND (clicked IS NULL OR (clicked = 'yes') = (
+            coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
        AND (since IS NULL OR created >= since)
        AND (until IS NULL OR created < until)
 $$;

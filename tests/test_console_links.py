@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.pages.console import link_list
+from linkmgr.pages.console import link_changes
 from linkmgr.repository import link_lists
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
@@ -81,6 +81,8 @@ def test_filters_are_in_the_query_and_each_is_removed_by_its_chip(
         ("is:private", ["private"], 1),
         ("is:EXPIRED is:public", ["expired"], 2),
         ("has:password", ["locked"], 1),
+        ("has:clicks", [], 1),
+        ("no:clicks is:private", ["private"], 2),
         ("plan is:private", ["private"], 2),
         ('campaign:"{campaign}"', ["in_campaign"], 1),
         ('plan channel:"{channel}"', [], 2),
@@ -281,8 +283,8 @@ def test_selected_links_are_exported_as_csv(console: FlaskClient, alice: Client,
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_list, "BATCH", 3)
-    monkeypatch.setattr(link_list, "MAX_BATCHES", 2)
+    monkeypatch.setattr(link_changes, "BATCH", 3)
+    monkeypatch.setattr(link_changes, "MAX_BATCHES", 2)
 
 
 def hidden(page: str) -> dict[str, str]:

@@ -110,6 +110,8 @@ def test_links_have_filters_and_orders(
     assert found("q=NEEDLE") == ["branded", "tagged"]
     assert found("status=private") == ["hidden"]
     assert found("status=public&order=click") == ["old", "branded", "tagged"]
+    assert found("clicked=no") == ["branded", "tagged"]
+    assert found("clicked=yes&sort=asc") == ["old", "hidden"]
     assert found("order=click") == ["hidden", "old", "branded", "tagged"]
     assert found("order=click&sort=asc") == ["tagged", "branded", "old", "hidden"]
     assert found("from=2020-01-02&to=2020-01-02T00:01") == found("to=2020-01-03") == ["old"]
@@ -118,5 +120,5 @@ def test_links_have_filters_and_orders(
     assert found("domain=http://127.0.0.1:5000&from=2021-01-01") == ["tagged", "hidden"]
     assert found("status=public", make_restricted(alice, own_only=True)) == []
     assert bob.get(f"/api/urls?domain={branded['host']}").get_json()["code"] == "domain_unknown"
-    for query in ("after=5&sort=asc", "campaign=x", "status=x", "from=x", "sort=x"):
+    for query in ("after=5&sort=asc", "campaign=x", "status=x", "clicked=x", "from=x", "sort=x"):
         assert alice.get(f"/api/urls?{query}").get_json()["code"] == "invalid", query

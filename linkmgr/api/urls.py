@@ -50,6 +50,7 @@ QUERY = {
     "campaign": Parameter("The links of a campaign.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
     "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
     "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
+    "clicked": Parameter("`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]),
     "from": Parameter(
         "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
     ),
@@ -148,8 +149,8 @@ def _list_links(sent: Row) -> Page:
         raise invalid("after requires order=date. Use page to list links by clicks")
     if page["after"] and sent["sort"] == "asc":
         raise invalid("after requires sort=desc. Use page to list the oldest links first")
-    filters = dict.fromkeys(link_lists.FILTERS) | {name: sent[name] for name in ("q", "campaign", "channel", "status")}
-    filters |= {"since": sent["from"], "until": sent["to"]}
+    filters = {name: sent.get(name) for name in link_lists.FILTERS}
+    filters |= {"domain": None, "since": sent["from"], "until": sent["to"]}
     if sent["domain"]:
         filters["domain"] = link_lists.domain_id(user_id(), stats.host_of("domain", sent["domain"]))
     if (order, sent["sort"]) != ("date", "desc") or any(value is not None for value in filters.values()):

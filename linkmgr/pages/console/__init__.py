@@ -8,7 +8,7 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     domains,
     home,
     keys,
-    link_list,
+    link_changes,
     links,
     overlay,
     pixels,

@@ -10,7 +10,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.pages import charts
 from linkmgr.pages.console.forms import PER_PAGE
 from linkmgr.pages.console.frame import bp
-from linkmgr.pages.console.link_list import BATCH, MAX_BATCHES, selected_ids
+from linkmgr.pages.console.link_changes import BATCH, MAX_BATCHES, selected_ids
 from linkmgr.repository import binned
 
 _CHANGES = {"restore": ("restored", binned.restore_all), "delete": ("deleted forever", binned.delete)}

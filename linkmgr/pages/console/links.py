@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from flask import Response, g, render_template, request
+from flask import Response, flash, g, render_template, request
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import link_list, periods
+from linkmgr.pages.console import link_changes, link_list, periods
 from linkmgr.pages.console.controls import FormData
 from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
@@ -59,7 +59,7 @@ class LinkForm(StoredForm):
         binned.put(user_id, row_id)
 
     def say_deleted(self, row_id: int) -> None:
-        link_list.say_deleted("Link deleted.", [row_id])
+        flash("Link deleted.", link_changes.restorable([row_id]))
 
     def from_form(self, form: FormData) -> Row:
         is_new = request.method == "GET" and "domain" not in form
