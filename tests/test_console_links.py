@@ -124,7 +124,7 @@ ORDERS = {
     "visit": ["last", "visitors", "clicks", "none"],
     "date": ["none", "last", "visitors", "clicks"],
     "created": ["none", "visitors", "clicks", "last"],
-    "oldest": ["last", "none", "visitors", "clicks"],
+    "oldest": ["last", "clicks", "visitors", "none"],
     "fewest": ["none", "last", "visitors", "clicks"],
     "recent": ["clicks", "visitors", "last", "none"],
 }

@@ -174,10 +174,10 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                          WHEN 'recent' THEN (SELECT sum(visits)::bigint FROM tracked_rollups r
                                               WHERE tracked_id = compared.id AND unit = 'day' AND NOT bot
                                                 AND at > now() - interval '28 days')
-                         WHEN 'oldest' THEN (SELECT -extract(epoch FROM created)::bigint FROM links l
+                         WHEN 'oldest' THEN (SELECT -(1e6 * extract(epoch FROM created))::bigint FROM links l
                                               WHERE l.id = compared.id)
                          WHEN 'visitor' THEN (SELECT visitors FROM totals WHERE tracked_id = id)
-                         WHEN 'created' THEN (SELECT extract(epoch FROM created)::bigint FROM links l
+                         WHEN 'created' THEN (SELECT (1e6 * extract(epoch FROM created))::bigint FROM links l
                                                WHERE l.id = compared.id)
                          ELSE extract(epoch FROM max(visited))::bigint END DESC NULLS LAST, id DESC
                 LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
