@@ -27,7 +27,7 @@ def test_visitors_are_null_beyond_the_retention_period_and_the_answer_says_why(
     assert "detailed_since" in answer["meta"]["visitors_null_because"]
     assert answer["meta"]["detailed_since"][:10] in (date(90), date(89))
     assert report(free, "metrics=visitors,clicks&by=country&period=12mo&order=visitors")["data"]["rows"] == [
-        {"country": "Germany", "visitors": None, "clicks": 2}
+        {"country": "Germany", "visitors": None, "clicks": 2, "country_code": "DE"}
     ]
 
 

@@ -48,9 +48,16 @@ def pages(client: Client, path: str, limit: int, query: str = "") -> list[list[d
 def test_a_visit_is_listed_with_its_properties(target: Target, alice: Client) -> None:
     target.visit(agent=IPHONE, address=geoip.PERU, Referer="https://t.co/abc")
     [visit] = alice.get(f"/api/qr/{target.id}/visits").get_json()["data"]["visits"]
-    assert list(visit) == COLUMNS
+    assert list(visit) == [*COLUMNS, "country_code"]
     assert datetime.now(UTC) - datetime.fromisoformat(visit["time"] + "Z") < timedelta(minutes=1)
-    expected = {"country": "Peru", "referrer": "t.co", "browser": "Mobile Safari", "os": "iOS", "bot": False}
+    expected = {
+        "country": "Peru",
+        "country_code": "PE",
+        "referrer": "t.co",
+        "browser": "Mobile Safari",
+        "os": "iOS",
+        "bot": False,
+    }
     assert {name: visit[name] for name in expected} == expected
 
 

@@ -164,7 +164,7 @@ def test_visits_are_gathered_and_carry_no_address(
     assert all(len(delivery.body) < 20_000 for delivery in receiver.received)
     [scan] = [delivery.json for delivery in receiver.received if delivery.json["type"] == "scan"]
     [visit] = scan["data"]["visits"]
-    assert visit.keys() == {"id", "shorturl", "time", *BY_NAME}
+    assert visit.keys() == {"id", "shorturl", "time", *BY_NAME, "country_code"}
     assert visit["shorturl"] == alice.get(f"/api/qr/{code}").get_json()["details"]["link"]
 
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
 
+from linkmgr.fields.countries import with_code
 from linkmgr.fields.query import Parameter, query_choice, query_position
 from linkmgr.imports.account import export as account_export
 from linkmgr.repository import plans, visit_list
@@ -184,7 +185,8 @@ def _export_visits(tracked_id: int, what: str, form: str | None = None) -> Respo
 
 
 def _to_visit(visit: Json) -> Json:
-    return {name: visit[name] for name in visit_list.COLUMNS} | {"time": visit["time"][: len("2026-11-21 09:30:00")]}
+    kept = {name: visit[name] for name in visit_list.COLUMNS} | {"time": visit["time"][: len("2026-11-21 09:30:00")]}
+    return with_code(kept)
 
 
 def _respond(name: str, columns: Columns, batches: Iterator[list[Json]], form: str | None = None) -> Response:

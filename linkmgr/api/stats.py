@@ -4,6 +4,7 @@ from flask import Blueprint, Response, request
 
 from linkmgr.fields import dimensions, periods
 from linkmgr.fields import stats as queries
+from linkmgr.fields.countries import with_code
 from linkmgr.fields.dimensions import BY_NAME, DIMENSIONS
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import page_limit, parameters
@@ -22,6 +23,7 @@ bp = Blueprint("stats", __name__)
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = shapes.map_of("DE,-US", "country")
+_CODE = shapes.or_null("DE") | {"description": "The ISO 3166 code of the country, or null without one."}
 _VISIT: dict[str, shapes.Shape] = {
     "time": shapes.TIMESTAMP,
     **{dimension.name: dimension.example for dimension in DIMENSIONS},
@@ -37,9 +39,10 @@ def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
 
 _RECORDS = {
     "StatsRow": _some_of(
-        {"time": "2026-10-24", "country": "Germany", "clicks": 12},
+        {"time": "2026-10-24", "country": "Germany", "clicks": 12, "country_code": "DE"},
         time="2026-10-24",
         **dict.fromkeys(BY_NAME, "Germany"),
+        country_code=_CODE,
         target=shapes.ID,
         campaign={"type": ["integer", "null"], "examples": [17]},
         channel={"type": ["integer", "null"], "examples": [17]},
@@ -66,7 +69,7 @@ _RECORDS = {
         utc_days_before=shapes.DAY,
         visitors_null_because={"type": ["string", "null"], "examples": [None]},
     ),
-    "Visit": shapes.object_of(**_VISIT),
+    "Visit": shapes.object_of(**_VISIT, country_code=_CODE),
 }
 SECTION = Section(
     "stats",
@@ -99,7 +102,7 @@ def _as_csv(report: Report) -> Response:
 def _respond(report: Report) -> Json | Response:
     if csv.is_preferred():
         return _as_csv(report)
-    return ok(data={"rows": report.rows, "totals": report.totals}, meta=report.meta)
+    return ok(data={"rows": list(map(with_code, report.rows)), "totals": report.totals}, meta=report.meta)
 
 
 _QUERY = operation(
@@ -173,7 +176,7 @@ def list_visits(tracked_id: int, *, what: str, as_csv: bool = False) -> Json | R
     page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=sent["after"], bots=bots)
     if as_csv or csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))
-    data: dict[str, Any] = {"perpage": limit, "visits": page.rows}
+    data: dict[str, Any] = {"perpage": limit, "visits": list(map(with_code, page.rows))}
     return ok(data=data | ({"next": page.next} if page.next else {}))
 
 

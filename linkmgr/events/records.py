@@ -17,6 +17,7 @@ from flask import current_app
 from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
+from linkmgr.fields.countries import with_code
 from linkmgr.repository import imports, outbox, url_records
 from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.stored import STORED
@@ -192,7 +193,9 @@ def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
         receivers = [webhook for webhook in webhooks if _passes(webhook, [row] if row else [])]
         if receivers:
             visits, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ([], receivers))
-            visits.append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _short_url(row)})
+            visits.append(
+                with_code(visit) | {"time": visit["time"][:19].replace("T", " "), "shorturl": _short_url(row)}
+            )
     return [(data, receivers) for visits, receivers in groups.values() for data in _halved(visits)]
 
 

@@ -5,7 +5,18 @@ change names over time.
 """
 
 from pathlib import Path
+from typing import Any
 
 _LINES = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 NAMES = {code: names.split("/") for code, _, names in (line.partition(" ") for line in _LINES)}
 LABELS = {name.lower(): names[0] for names in NAMES.values() for name in names}
+_CODES = {name: code for code, names in NAMES.items() for name in (code, *names)}  # some databases have only codes
+
+
+def code_of(name: str) -> str | None:
+    return _CODES.get(name)
+
+
+def with_code(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a visit or a row of statistics with the code of its country, if it has one."""
+    return row | {"country_code": code_of(row["country"])} if "country" in row else row

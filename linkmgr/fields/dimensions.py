@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from linkmgr.fields import languages
-from linkmgr.fields.countries import LABELS, NAMES
+from linkmgr.fields.countries import LABELS, NAMES, code_of
 from linkmgr.settings import settings
 
 UNKNOWN = "Unknown"  # the label of a visit of which the label is not known
@@ -18,7 +18,6 @@ MAX_LABEL = 100
 _CODE_LENGTH = 2  # of a country and most languages
 _SUMS = {UNKNOWN.lower(), OTHER.lower()}
 _COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
-_CODES = {names[0]: code for code, names in NAMES.items()}
 
 
 class AnyText:
@@ -91,7 +90,8 @@ class Countries(AnyText):
         return text if text in _COUNTRIES else LABELS.get(text.lower(), UNKNOWN)
 
     def displayed(self, label: str) -> str:
-        return f"{label} ({_CODES[label]})" if label in _CODES else super().displayed(label)
+        code = code_of(label)
+        return f"{label} ({code})" if code else super().displayed(label)
 
 
 def _form(value: str) -> str:
