@@ -4,14 +4,13 @@ import logging
 import os
 import re
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 from gunicorn.glogging import Logger
-from jinja2 import DictLoader
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
@@ -19,7 +18,9 @@ workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
 # long (linkmgr/request/pool.py). At 16 connections, 1 thread had 0.63 to 0.90 of the throughput of 4, 2 threads 0.73 to
 # 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
 threads = 4
-reuse_port = True  # the kernel distributes connections; otherwise one worker may get most kept-alive connections
+# Each worker has a socket of its own, among which the kernel distributes connections. Otherwise one worker may get most
+# kept-alive connections. The launcher passes them on, so that a reload closes none.
+reuse_port = not any("=fd://" in argument for argument in sys.argv)
 timeout = 30
 graceful_timeout = 30
 limit_request_line = 8190  # bytes, gunicorn's maximum: campaigns and mailers append long queries
@@ -60,11 +61,6 @@ class _Logger(Logger):  # type: ignore[misc]
         for handler in self.error_log.handlers:
             handler.setFormatter(_RedactingFormatter(handler.formatter or logging.Formatter()))
 
-    def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
-        if msg.startswith("Listening at"):  # with reuse_port the master has no socket, and its address is empty
-            args = (", ".join(self.cfg.bind), *args[1:])
-        super().info(msg, *args, **kwargs)
-
     def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
         if not (self.access_log_enabled and hasattr(resp, "status_code")):
             return  # the application sent no response; the worker sends and logs one
@@ -87,36 +83,34 @@ class _Logger(Logger):  # type: ignore[misc]
 
 
 logger_class = _Logger
-# gunicorn's master would keep the old ones on reload.
-for module in ("deploy.worker", "deploy.framing", "deploy.queues"):
-    sys.modules.pop(module, None)
 worker_class = "deploy.worker.Worker"
+# A worker listens as soon as it is forked, so what it serves is loaded before. A worker that replaces a dead one needs
+# none of the files, which may be of a newer version. `make dev` loads them again.
+preload_app = "--reload" not in sys.argv
 
 
-def _keep_version(app: Any) -> None:
-    """Read the files that requests would read later. `git pull` replaces them before the workers are replaced."""
-    for module in ("docs_view", "document"):
-        import_module(f"linkmgr.openapi.{module}")
-    templates = app.jinja_env
-    # Only the sources, because compiling all of them takes half a second.
-    sources = {name: templates.loader.get_source(templates, name)[0] for name in templates.list_templates()}
-    templates.loader = DictLoader(sources)
+def when_ready(server: Any) -> None:
+    if preload_app:
+        from linkmgr import serving  # noqa: PLC0415 - the master of `make dev` would keep the old code
+
+        serving.load(server.app.wsgi())
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    taken = [other.sockets[0] for other in server.WORKERS.values() if other.sockets]
+    worker.sockets = [listener for listener in server.LISTENERS if listener not in taken][:1] or server.LISTENERS
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    for listener in server.LISTENERS:
+        if listener not in worker.sockets:
+            listener.close()
 
 
 def post_worker_init(worker: Any) -> None:
-    # Imported here, because modules that the master imports are not reloaded.
-    from linkmgr.db import jobs  # noqa: PLC0415
-    from linkmgr.events import worker as events  # noqa: PLC0415
-    from linkmgr.request import pool  # noqa: PLC0415
-    from linkmgr.request.request import Service  # noqa: PLC0415
-    from linkmgr.visits import queue  # noqa: PLC0415
+    from linkmgr import serving  # noqa: PLC0415
 
-    if isinstance(worker.wsgi, Service):
-        if not worker.cfg.reload:
-            _keep_version(worker.wsgi)
-        pool.resize(worker.cfg.threads)
-        queue.start(worker.wsgi)
-        jobs.Worker(worker.wsgi).start()
-        for _ in range(jobs.FETCHERS):
-            jobs.Fetcher(worker.wsgi).start()
-        events.Worker(worker.wsgi).start()
+    serving.start(worker.wsgi, worker.cfg.threads)
+    if "READY_FD" in os.environ and worker.age >= worker.cfg.workers:  # the last one
+        with suppress(OSError):  # the launcher reads the first time only
+            os.write(int(os.environ["READY_FD"]), b"1")

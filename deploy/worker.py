@@ -28,7 +28,6 @@ from deploy import framing, queues
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 _SEND_SECONDS = 60  # timeout of a client that reads a response
 _CLOSE_SECONDS = 2  # to discard the rest of a refused request, and to close idle connections when the worker stops
-_OVERLAP_SECONDS = 0.3  # longer than a new worker takes to listen
 _CHECK_SECONDS = 0.5  # between two checks of the deadlines
 _MAX_HEAD = 64 << 10  # bytes
 _MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
@@ -168,9 +167,9 @@ class Worker(base.Worker):  # type: ignore[misc]
         while self.alive and self.ppid == os.getppid():
             self._check(_CHECK_SECONDS)
         self.alive = False
-        time.sleep(_OVERLAP_SECONDS)  # with `reuse_port`, connections arrive as long as this worker listens
         while self.listeners:
-            _, listener = self.listeners.popitem()
+            fd, listener = self.listeners.popitem()
+            self.epoll.unregister(fd)  # closing does not suffice, because the launcher keeps it open
             self._accept(listener)
             listener.close()
         self.idle_until = time.monotonic() + _CLOSE_SECONDS

@@ -5,8 +5,10 @@ python -m linkmgr.launch run    as in production
 """
 
 import errno
+import logging
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -19,6 +21,7 @@ from typing import NoReturn
 
 import psycopg2
 from cryptography.fernet import InvalidToken
+from gunicorn.systemd import sd_notify
 
 from linkmgr import create_app, demo
 from linkmgr.db import embedded, folders, migrations
@@ -28,6 +31,8 @@ from linkmgr.settings import Settings, port, settings
 
 ROOT = Path(__file__).parent.parent
 _POLL_SECONDS = 0.2
+_BACKLOG = 2048  # that of gunicorn
+_START_SECONDS = 60  # until a new gunicorn is given up
 _STOP_SECONDS = 35  # longer than gunicorn's graceful_timeout
 
 
@@ -43,28 +48,36 @@ def _check_workers() -> None:
         raise SystemExit(f"WEB_CONCURRENCY must be a number of workers from 1 to 999; it is {workers!r}.")
 
 
-def _address() -> tuple[str, int] | None:
-    address = "127.0.0.1", port()
-    if "GUNICORN_CMD_ARGS" in os.environ:
-        from gunicorn.config import Config  # noqa: PLC0415 - after the check of WEB_CONCURRENCY
-        from gunicorn.util import parse_address  # noqa: PLC0415
+def _address_and_workers() -> tuple[tuple[str, int] | str, int]:
+    from gunicorn.config import Config  # noqa: PLC0415 - after the check of WEB_CONCURRENCY
+    from gunicorn.util import parse_address  # noqa: PLC0415
 
-        config = Config()
-        options = config.parser().parse_args(config.get_cmd_args_from_env())
-        if options.bind:
-            address = parse_address(options.bind[0])
-    return address if isinstance(address, tuple) else None
+    config = Config()
+    options = config.parser().parse_args(config.get_cmd_args_from_env())
+    address = parse_address(options.bind[0]) if options.bind else ("127.0.0.1", port())
+    return address, options.workers or int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
 
 
-def _check_address(host: str, port: int) -> None:
+def _listen(mode: str) -> list[socket.socket]:
+    """Open a socket for each worker, among which the kernel distributes connections. As long as the launcher keeps
+    them, no connection is lost that a worker has not accepted when it stops."""
+    address, workers = _address_and_workers()
+    if not isinstance(address, tuple):
+        return []
+    host, number = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+        socket.create_server(address, family=family).close()
+        return [
+            socket.create_server(address, family=family, backlog=_BACKLOG, reuse_port=True, dualstack_ipv6=":" in host)
+            for _ in range(1 if mode == "dev" else workers)
+        ]
     except PermissionError:
-        raise SystemExit(f"Only root may listen on port {port}. Choose another one: PORT=5000 make ...") from None
+        raise SystemExit(f"Only root may listen on port {number}. Choose another one: PORT=5000 make ...") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise SystemExit(
-                f"Port {port} is in use. Stop the program that listens there, or choose another: PORT=5001 make ..."
+                f"Port {number} is in use. Stop the program that listens there, or choose another: PORT=5001 make ..."
             ) from None
         raise SystemExit(f"{host} is not an address of this machine.") from None
 
@@ -129,33 +142,97 @@ def _dev_options(config: Settings) -> list[str]:
     return ["--reload", "--workers", "1", "--graceful-timeout", "3", "--access-logfile", str(log)]
 
 
-def _listens(address: tuple[str, int] | None) -> bool:
-    if address is None:
-        return True
-    host, port = address
-    with suppress(OSError), socket.create_connection((host or "127.0.0.1", port), timeout=1):
-        return True
-    return False
+def _notify(state: str) -> None:
+    sd_notify(state, logging.getLogger(__name__))  # systemd, if it has started this process
 
 
-def _serve(options: list[str], postgres: embedded.Server | None, introduction: str) -> int:
-    parent = os.getpid()
-    gunicorn = subprocess.Popen(  # noqa: S603
-        [sys.executable, "-m", "gunicorn", "--config", ROOT / "deploy/gunicorn.conf.py", *options, "app:app"],
-        cwd=ROOT,
-        # Only the launcher gets Ctrl-C: a worker that gets it from the terminal and from its master may hang.
-        start_new_session=True,
-        preexec_fn=lambda: embedded.stop_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - no threads here
-    )
-    # gunicorn replaces its workers, which load the new code. The old ones complete their requests.
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
-    address = _address()
+class _Gunicorn(subprocess.Popen[bytes]):
+    def __init__(self, options: list[str], sockets: list[socket.socket]) -> None:
+        numbers = [listener.fileno() for listener in sockets]
+        options = [*options, *(f"--bind=fd://{number}" for number in numbers)]
+        parent = os.getpid()
+        self._ready, answering = os.pipe()  # gunicorn.conf.py sends a byte when its workers answer
+        environment = os.environ | {"READY_FD": str(answering)}
+        environment.pop("NOTIFY_SOCKET", None)  # gunicorn says that it is ready before it has workers
+        super().__init__(
+            [sys.executable, "-m", "gunicorn", "--config", ROOT / "deploy/gunicorn.conf.py", *options, "app:app"],
+            cwd=ROOT,
+            env=environment,
+            pass_fds=[answering, *numbers],
+            # Only the launcher gets Ctrl-C: a worker that gets it from the terminal and from its master may hang.
+            start_new_session=True,
+            preexec_fn=lambda: embedded.stop_with_parent(signal.SIGTERM, parent),
+        )
+        os.close(answering)
+        self._deadline = time.monotonic() + _START_SECONDS
+
+    def answers(self) -> bool | None:
+        """Return None while it starts, and False once it has failed."""
+        if not select.select([self._ready], [], [], 0)[0]:
+            if time.monotonic() > self._deadline:
+                self.kill()
+            return None
+        answers = os.read(self._ready, 1) != b""
+        os.close(self._ready)
+        return answers
+
+
+class _Service:
+    """gunicorn. A reload starts another one beside it, which replaces it when it answers."""
+
+    def __init__(self, options: list[str], sockets: list[socket.socket], introduction: str) -> None:
+        self._options, self._sockets, self._introduction = options, sockets, introduction
+        self._processes = [_Gunicorn(options, sockets)]  # the newest is the last
+        self._serving: _Gunicorn | None = None
+        self._must_reload = False
+
+    def check(self) -> int | None:
+        """Continue a start or a reload. Return the exit status of a service that has ended."""
+        newest = self._processes[-1]
+        if newest is not self._serving:
+            self._continue_start(newest)
+        elif self._must_reload:
+            self._must_reload = False
+            _notify("RELOADING=1")
+            self._processes.append(_Gunicorn(self._options, self._sockets))
+        ended = (self._serving or newest).poll()
+        self._processes = [process for process in self._processes if process.poll() is None]
+        return ended
+
+    def _continue_start(self, newest: _Gunicorn) -> None:
+        match newest.answers():
+            case True:
+                for old in self._processes[:-1]:
+                    old.terminate()
+                _say("The new version serves." if self._serving else self._introduction)
+                self._serving = newest
+                _notify("READY=1\nSTATUS=Serving")
+                if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+                    signal.signal(signal.SIGHUP, self._reload)
+            case False:
+                newest.wait()
+                if self._serving:
+                    _say("The reload failed: the new version does not start. The one before keeps serving.")
+                    _notify("READY=1\nSTATUS=The last reload failed. The version before it serves.")
+
+    def _reload(self, _signal: int, _frame: FrameType | None) -> None:
+        self._must_reload = True
+
+    def stop(self) -> None:
+        end = time.monotonic() + _STOP_SECONDS
+        for listener in self._sockets:
+            listener.close()
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0, end - time.monotonic()))
+            process.kill()
+
+
+def _serve(service: _Service, postgres: embedded.Server | None) -> int:
     try:
-        while gunicorn.poll() is None:
-            if introduction and _listens(address):
-                _say(introduction)
-                introduction = ""
+        while (status := service.check()) is None:
             time.sleep(_POLL_SECONDS)
             if postgres:
                 with suppress(OSError):  # such as out of memory; the next round tries again
@@ -163,12 +240,10 @@ def _serve(options: list[str], postgres: embedded.Server | None, introduction: s
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        gunicorn.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            gunicorn.wait(_STOP_SECONDS)
-        gunicorn.kill()
+        _notify("STOPPING=1")
+        service.stop()
         return 0
-    return gunicorn.wait()
+    return status
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
@@ -181,8 +256,7 @@ def main(mode: str) -> int:
     with_terminal = (mode == "dev" or os.isatty(0)) and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN  # nohup
     signal.signal(signal.SIGHUP, _stop if with_terminal else signal.SIG_IGN)
     _check_workers()
-    if address := _address():
-        _check_address(*address)
+    sockets = _listen(mode)
     if mode == "dev":
         os.environ.setdefault("LINKMGR_DOMAIN_CHECK", "off")
         os.environ.setdefault("LINKMGR_SERVE_LOOPBACK", "1")
@@ -202,7 +276,8 @@ def main(mode: str) -> int:
                     "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS."
                 ) from None
             database().close_idle()
-            return _serve(_dev_options(config) if mode == "dev" else [], postgres, introduction)
+            options = _dev_options(config) if mode == "dev" else []
+            return _serve(_Service(options, sockets, introduction), postgres)
 
 
 if __name__ == "__main__":

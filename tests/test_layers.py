@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("openapi",),
     ("cli", "demo"),
     ("__init__",),
-    ("__main__", "launch"),
+    ("__main__", "launch", "serving"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -9,7 +9,7 @@ from flask import Flask
 
 POLL_SECONDS = 1
 _STOP_SECONDS = _RETRY_SECONDS = 5
-_JITTER = random.Random()  # noqa: S311 - of its own, because tests compare the state of the shared one
+_JITTER = random.SystemRandom()  # workers are forked with the same state of any other
 
 
 class Background:

@@ -17,7 +17,9 @@ from tests.support.targets import wait_until
 class Service:
     """The launcher with its own data folder and port, in its own process group as in a terminal."""
 
-    def __init__(self, mode: str, folder: Path, stdin: int = subprocess.DEVNULL, **environment: str) -> None:
+    def __init__(
+        self, mode: str, folder: Path, stdin: int = subprocess.DEVNULL, checkout: Path = ROOT, **environment: str
+    ) -> None:
         self.port, self.data = free_port(), folder / "postgres"
         self.last_line = "Press Ctrl-C to stop." if mode == "dev" else "linkmgr is running"
         self.log = folder / f"{mode}-{self.port}.log"
@@ -26,7 +28,7 @@ class Service:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "linkmgr.launch", mode],
-                cwd=ROOT,
+                cwd=checkout,
                 env=kept | given,
                 stdin=stdin,
                 stdout=log,

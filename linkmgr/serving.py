@@ -1,0 +1,50 @@
+"""Preparation of the processes that serve the application: deploy/gunicorn.conf.py calls these functions."""
+
+import os
+import stat
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from jinja2 import Environment, FileSystemBytecodeCache
+
+from linkmgr.db import jobs
+from linkmgr.events import worker as events
+from linkmgr.request import pool
+from linkmgr.request.request import Service
+from linkmgr.settings import settings
+from linkmgr.visits import queue
+
+
+def load(app: Any) -> None:
+    """Load the files that requests would load later. `git pull` replaces them while this version serves."""
+    if not isinstance(app, Service):
+        return
+    for module in ("docs_view", "document"):
+        import_module(f"linkmgr.openapi.{module}")
+    templates = app.jinja_env
+    with suppress(OSError, EOFError), app.app_context():
+        # Compiling takes most of a second. The folder contains code, so nobody else may write to it.
+        folder = settings().folder / "templates"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (folder.lstat().st_uid, stat.S_IMODE(folder.lstat().st_mode)) == (os.geteuid(), 0o700):
+            templates.bytecode_cache = FileSystemBytecodeCache(str(folder))
+            _compile(templates)
+    templates.bytecode_cache = None  # a request that cannot write to it would fail
+    _compile(templates)
+
+
+def _compile(templates: Environment) -> None:
+    for name in templates.list_templates():
+        templates.get_template(name)
+
+
+def start(app: Any, threads: int) -> None:
+    """Start the background threads of a worker."""
+    if isinstance(app, Service):
+        pool.resize(threads)
+        queue.start(app)
+        jobs.Worker(app).start()
+        for _ in range(jobs.FETCHERS):
+            jobs.Fetcher(app).start()
+        events.Worker(app).start()
