@@ -277,33 +277,7 @@ def test_tags_may_have_several_separators(text: str) -> None:
     assert only(f'destination,slashtag,tags\nhttps://example.com,summer,"{quoted}"\n'.encode()).tags == ["a", "b"]
 
 
-# --- quotation marks, and several short URLs of a link
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_a_file_of_mysql_batch_has_no_quoting(newline: str) -> None:
-    content = (FILES / "mysql_batch_quotes.tsv").read_text().replace("\n", newline).encode()
-    assert titles(content) == ['"Unclosed', "plain", 'ends with "']
-    assert titles(content[: content.index(b"mc4")]) == ['"Unclosed']
-
-
-def test_backslashes_of_mysql_batch_are_read_as_what_they_stand_for() -> None:
-    texts = [rb"C:\\new", rb"two\nlines", rb"a\ttab", rb"open \"mark", rb"\N", rb"\x"]
-    content = b"keyword\turl\ttitle\tclicks\n" + b"".join(
-        b"a\thttps://example.com\t" + text + b"\t1\n" for text in texts
-    )
-    assert titles(content) == [r"C:\new", "two\nlines", "a\ttab", r"open \"mark", None, r"\x"]
-
-
-def test_a_tab_separated_file_of_a_spreadsheet_is_quoted() -> None:
-    rows = [
-        b'a\thttps://example.com\t"Big ""sale"""\t1', b'b\thttps://example.com\t"two\nlines"\t2',
-        b'c\thttps://example.com\t"a\ttab"\t3', b'd\thttps://example.com\t"Big" sale\t4',
-    ]  # fmt: skip
-    content = b"\n".join([b"keyword\turl\ttitle\tclicks", *rows, b""])
-    assert titles(content) == ['Big "sale"', "two\nlines", "a\ttab", '"Big" sale']
-    last = b'keyword\tclicks\turl\ttitle\na\t1\thttps://example.com\t"two\nlines"\nb\t2\thttps://example.com\tc\n'
-    assert titles(last) == ["two\nlines", "c"]
+# --- quotation marks
 
 
 def test_a_quotation_mark_that_takes_in_rows_is_a_problem() -> None:
@@ -312,14 +286,3 @@ def test_a_quotation_mark_that_takes_in_rows_is_a_problem() -> None:
     assert first.problem == "Row 1 has a quotation mark that takes in the rows behind it. Double it, or remove it."
     assert last.members["title"] == "c"
     assert titles(lines(LINK + b',"see, for more,\nhttps://example.com/a",', LINK + b",c,"))[1:] == ["c"]
-
-
-def test_each_short_url_of_bitly_becomes_a_link() -> None:
-    rows = read((FILES / "bitly_backhalves_and_deleted.json").read_bytes())
-    names = [(row.number, row.members.get("domain"), row.members.get("custom")) for row in rows]
-    assert names == [(1, "go.example.org", "SummerB"), (2, "go.example.org", "SummerB2"),
-                     (3, "go.example.org", "3AbCdEf"), (4, None, None)]  # fmt: skip
-    assert {row.members["url"] for row in rows[:3]} == {"https://example.com/bitly2"}
-    assert (rows[3].problem or "").startswith("Row 4 is deleted")
-    reported = [{row.raw[name] for name in ("id", "link", "custom_bitlinks")} for row in rows[:3]]
-    assert reported == [{f"https://go.example.org/{alias}"} for alias in ("SummerB", "SummerB2", "3AbCdEf")]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.events.records import MAX_DATA
 from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.imports import job
 from linkmgr.repository import overlay
@@ -19,7 +18,7 @@ from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.imported import Import, sale, shlink, yourls
 from tests.support.pages import signed_in
-from tests.support.receivers import Deliver, Receiver, deliveries, events, subscribe
+from tests.support.receivers import Deliver, Receiver, events, subscribe
 from tests.support.visited import Store, Visited
 
 URL = "https://example.com/page"
@@ -168,20 +167,6 @@ def test_visits_are_gathered_and_carry_no_address(
     assert visit["shorturl"] == alice.get(f"/api/qr/{code}").get_json()["details"]["link"]
 
 
-def test_a_record_that_is_too_large_lacks_its_largest_members(
-    alice: Client, receiver: Receiver, deliver: Deliver
-) -> None:
-    subscribe(alice, receiver.url)
-    devices = ("iphone", "ipad", "android", "windows", "mac", "linux", "phone", "tablet", "desktop", "samsung", "pixel")
-    targets = [{"device": name, "link": f"{URL}?{'x' * 1900}"} for name in devices]
-    alice.add("/api/url/add", {"url": URL, "metatitle": "Large", "devicetarget": targets})
-    deliver()
-    [delivery] = receiver.received
-    assert len(delivery.body) <= MAX_DATA + 200
-    assert delivery.json["data"]["truncated"] is True
-    assert delivery.json["data"]["title"] == "Large"
-
-
 def test_an_answer_to_an_overlay_is_an_event(app: Flask, alice: Client, sql: Sql, deliver: Deliver) -> None:
     subscribe(alice, "", "answer.received")
     overlay_id = factories.overlay(sql, alice.id)
@@ -271,36 +256,6 @@ def test_administrators_learn_of_new_and_deleted_users(admin: Client, alice: Cli
     assert events(alice) == []
 
 
-def test_events_are_read_in_order_without_gaps(alice: Client, deliver: Deliver) -> None:
-    subscribe(alice)
-    ids = []
-    for number in range(7):
-        ids.append(alice.add("/api/url/add", {"url": f"{URL}?{number}"}))
-        deliver()
-    after, read = 0, []
-    while True:
-        data = alice.get(f"/api/events?limit=2&after={after}" if after else "/api/events?limit=2").get_json()["data"]
-        after = data["next"]
-        if not data["events"]:
-            break
-        read += [event["data"]["id"] for event in data["events"]]
-    assert read == ids
-    assert [event["type"] for event in events(alice, "type=link.created&limit=1")] == ["link.created"]
-    assert alice.get("/api/events?type=nothing").status_code == 400
-    assert alice.get("/api/events?page=2").status_code == 400
-
-
-def test_old_events_are_purged_with_their_deliveries(
-    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql, app: Flask
-) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
-    sql("UPDATE events SET created = now() - interval '31 days' RETURNING 1")
-    assert app.test_cli_runner().invoke(args=["visits", "purge"]).exit_code == 0
-    assert events(alice) == deliveries(alice, webhook_id) == []
-
-
 def test_an_update_that_changes_nothing_is_no_event(alice: Client, deliver: Deliver, sql: Sql) -> None:
     pixel_id = factories.pixel(sql, alice.id)
     channels = [factories.channel(sql, alice.id) for _ in range(3)]
@@ -339,23 +294,3 @@ def test_a_deleted_link_is_announced_with_its_short_url(
         data = events(alice)[-1]["data"]
         names = ("id", "alias", "url", "shorturl", "domain")
         assert {name: data[name] for name in names} == {name: record[name] for name in names}
-
-
-def test_a_restore_repeats_no_id_of_an_event_and_skips_none_behind_a_cursor(
-    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
-) -> None:
-    subscribe(alice, receiver.url)
-    sequence = "pg_get_serial_sequence('events', 'number')"
-    [dumped] = sql(f"SELECT nextval({sequence}) AS number")
-    cursor = "0"
-    for custom in ("lost", "new"):
-        alice.add("/api/url/add", {"url": URL, "custom": custom})
-        deliver()
-        data = alice.get(f"/api/events?after={cursor}").get_json()["data"]
-        [event] = data["events"]
-        assert event["data"]["alias"] == custom
-        cursor = data["next"]
-        # As after the restore of a dump that is older than the event
-        sql("DELETE FROM events RETURNING 1")
-        sql(f"SELECT setval({sequence}, %(number)s)", **dumped)
-    assert len({delivery.headers["webhook-id"] for delivery in receiver.received}) == len(receiver.received) == 2

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from flask import Flask
 
+from linkmgr.events.records import MAX_DATA
 from linkmgr.repository import domains
 from tests.conftest import Client
 from tests.support import factories
@@ -211,3 +212,17 @@ def test_a_check_is_no_change_of_a_domain(alice: Client, deliver: Deliver, sql: 
     assert alice.get(f"/api/domain/{domain_id}").headers["ETag"] == before
     changed = alice.put(f"/api/domain/{domain_id}/update", {"redirectroot": URL}, headers={"If-Match": before})
     assert changed.headers["ETag"] != before
+
+
+def test_a_record_that_is_too_large_lacks_its_largest_members(
+    alice: Client, receiver: Receiver, deliver: Deliver
+) -> None:
+    subscribe(alice, receiver.url)
+    devices = ("iphone", "ipad", "android", "windows", "mac", "linux", "phone", "tablet", "desktop", "samsung", "pixel")
+    targets = [{"device": name, "link": f"{URL}?{'x' * 1900}"} for name in devices]
+    alice.add("/api/url/add", {"url": URL, "metatitle": "Large", "devicetarget": targets})
+    deliver()
+    [delivery] = receiver.received
+    assert len(delivery.body) <= MAX_DATA + 200
+    assert delivery.json["data"]["truncated"] is True
+    assert delivery.json["data"]["title"] == "Large"

@@ -10,14 +10,13 @@ import pytest
 from flask import Flask
 
 from linkmgr.events.worker import Dispatcher
-from linkmgr.repository import outbox
 from linkmgr.resources.webhooks import TYPES
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.keyring import Make
 from tests.support.pages import signed_in
 from tests.support.races import during
-from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, fail, make_due, subscribe
+from tests.support.receivers import Deliver, Receiver, deliveries, fail, make_due, subscribe
 
 FOREIGN = "https://go.example.org"
 
@@ -272,39 +271,3 @@ def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, app_w
     assert "has no webhook with id 99" in flask.invoke(args=["webhooks", "test", "alice", "99"]).output
     silent, _ = subscribe(alice)
     assert "has no URL" in flask.invoke(args=["webhooks", "test", "alice", str(silent)]).output
-
-
-def test_events_of_a_type_are_read_past_many_of_other_types(
-    alice: Client, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subscribe(alice)
-    alice.add("/api/channel/add", {"name": "First"})
-    for number in range(7):
-        alice.add("/api/url/add", {"url": f"{URL}?{number}"})
-    alice.add("/api/channel/add", {"name": "Last"})
-    deliver()
-    first, *_, last = [event["id"] for event in events(alice)]
-    monkeypatch.setattr(outbox, "MAX_EXAMINED", 3)
-    after, pages = first - 1, []
-    while after < last:
-        query = f"type=channel.*&limit=2&after={after}" if after else "type=channel.*&limit=2"
-        data = alice.get(f"/api/events?{query}").get_json()["data"]
-        assert int(data["next"]) > after
-        after = int(data["next"])
-        pages.append([event["data"]["name"] for event in data["events"]])
-    assert [name for page in pages for name in page] == ["First", "Last"]
-    assert [] in pages
-    for kind in ("channel.*", "link.*"):
-        data = alice.get(f"/api/events?type={kind}&after={last}").get_json()["data"]
-        assert (data["events"], data["next"]) == ([], str(last))
-
-
-def test_an_empty_feed_can_be_polled(alice: Client, deliver: Deliver) -> None:
-    first = alice.get("/api/events").get_json()["data"]
-    assert first["events"] == []
-    again = alice.get(f"/api/events?after={first['next']}")
-    assert (again.status_code, again.get_json()["data"]) == (200, first)
-    subscribe(alice)
-    link_id = alice.add("/api/url/add", {"url": URL})
-    deliver()
-    assert [event["data"]["id"] for event in events(alice, f"after={first['next']}")] == [link_id]

@@ -181,3 +181,8 @@ def _luminance(color: str) -> float:
     parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def ids_of(page: str) -> list[int]:
+    """Return the ids of the links in a list."""
+    return [int(found) for found in re.findall(r'id="short-(\d+)"', page)]
