@@ -86,11 +86,8 @@ def test_a_file_that_cannot_be_used_is_refused_before_the_import(
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
     for arguments, sentence in {
-        (
-            file,
-            "--errors",
-            tmp_path / "missing" / "errors.csv",
-        ): "errors.csv cannot be used: No such file or directory.",
+        (file, "--errors", tmp_path / "missing/errors.csv"): "errors.csv cannot be used: No such file or directory.",
+        (tmp_path / "other.csv",): "other.csv cannot be used: No such file or directory.",
         (tmp_path / "pipe",): "FILE must be a regular file: save the content of a pipe to one first.",
     }.items():
         result = run("import", *arguments, "--user", "alice")

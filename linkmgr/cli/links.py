@@ -1,3 +1,4 @@
+import stat
 import sys
 import time
 from contextlib import ExitStack
@@ -74,7 +75,7 @@ def _require_begun(user_id: int, import_id: int) -> None:
 
 
 @group.command("import")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @click.option("--user", "name", required=True, help="The user who gets the links.")
 @click.option("--source", type=click.Choice(("auto", *requests.SOURCES)), default="auto", show_default=True)
 @click.option("--address", help="Read this service instead of a file, and its token from the standard input.")
@@ -100,7 +101,7 @@ def import_links(
     Ctrl-C stops after the current batch, and the import can be resumed."""
     if [file, import_id, address].count(None) != 2:  # noqa: PLR2004
         raise click.UsageError("Name either a file, or a service with --address, or an import with --resume.")
-    if file is not None and not file.is_file():
+    if file is not None and not stat.S_ISREG(file.stat().st_mode):
         raise click.UsageError("FILE must be a regular file: save the content of a pipe to one first.")
     user_id = find_id(name)
     if errors and not dry_run:
