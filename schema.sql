@@ -359,6 +359,17 @@ CREATE TABLE overlay_answers (
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
 
+CREATE TABLE utm_templates (
+    LIKE resources INCLUDING ALL,
+    name         text NOT NULL,
+    utm_source   text NOT NULL DEFAULT '',
+    utm_medium   text NOT NULL DEFAULT '',
+    utm_campaign text NOT NULL DEFAULT '',
+    utm_term     text NOT NULL DEFAULT '',
+    utm_content  text NOT NULL DEFAULT ''
+);
+CREATE TRIGGER limit_rows AFTER INSERT ON utm_templates FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'utm_full');
+
 CREATE TABLE pixels (
     LIKE resources INCLUDING ALL,
     type    text        NOT NULL,
@@ -1411,6 +1422,7 @@ BEGIN
         ('splash_pages', 'splash', 'splash', true, '{}'),
         ('overlays', 'overlay', 'overlay', true, '{}'),
         ('pixels', 'pixel', 'pixels', false, '{}'),
+        ('utm_templates', 'utm', '', false, '{}'),
         ('imports', NULL, '', true, '{part}'),
         ('webhooks', NULL, NULL, true,
          '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}'),

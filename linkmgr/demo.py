@@ -21,6 +21,7 @@ from linkmgr.resources.resource import Stored
 from linkmgr.resources.splash import SPLASH_PAGES
 from linkmgr.resources.urls import LINKS
 from linkmgr.resources.users import register
+from linkmgr.resources.utm import UTM_TEMPLATES
 from linkmgr.settings import settings
 from linkmgr.visits import demo as demo_visits
 
@@ -113,6 +114,7 @@ def _add_rows(user_id: int) -> None:
         add(PIXELS, type="gapixel", name="Shop", tag="UA-12345678-1"),
         add(PIXELS, type="fbpixel", name="Spring campaign", tag="1234567890"),
     ]
+    add(UTM_TEMPLATES, name="Newsletter", utm_source="newsletter", utm_medium="email", utm_campaign="spring")
     spring = add(CAMPAIGNS, name="Spring", slug="spring", public=True)
     add(CAMPAIGNS, name="Draft")
     shelf = add(CHANNELS, name="Favorites", color="#f97316", description="What we show first", starred=True)

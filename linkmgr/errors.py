@@ -77,6 +77,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "default_key_only": "400 You have no other API key that is valid. Add one before you turn off the default key.",
     "keys_full": "400 You have 100 API keys, which is the maximum. Delete a key that is not used, or change an "
     "existing one.",
+    "utm_full": "400 You have 100 UTM templates, which is the maximum. Delete one, or change an existing one.",
     "domains_unknown": (400, "domains", "domains must contain only ids of your branded domains."),
     "administrators_only": "403 Only administrators can use this operation. Use an administrator's API key.",
     "administration_page": "403 Only administrators can open this page. Sign in as an administrator.",

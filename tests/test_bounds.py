@@ -64,6 +64,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "service": ("1 row", SCHEMA, "INSERT INTO service"),
     "sessions": ("100 and 30 days", f"{REPOSITORY}/login.py", "MAX_SESSIONS = 100"),
     "splash_pages": PLAN,
+    "utm_templates": ("100", SCHEMA, "limit_rows(100, 'utm_full')"),
     "totals": (f"{PARENT}: a link or QR code", SCHEMA, "tracked_id bigint PRIMARY KEY,\n    clicks"),
     "tracked_rollups": ("quarters 400 days; 1000 labels", f"{REPOSITORY}/visits.py", "MAX_LABELS = 1000"),
     "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "own    integer := pg_backend_pid() % 32"),

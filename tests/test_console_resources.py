@@ -66,6 +66,12 @@ CASES = (
         {"position": "top"}, THEIRS, "Overlay",
     ),
     Case(
+        "utm", "utm",
+        {"name": "Letter <b>", "utm_source": "letter", "utm_medium": "email", "utm_campaign": "summer",
+         "utm_term": "rye", "utm_content": "button"},
+        {"utm_term": "spelt"}, THEIRS, "UTM template",
+    ),
+    Case(
         "pixels", "pixel", {"type": "gapixel", "name": "Shop <b>", "tag": "G-123"}, {"tag": "G-4"},
         THEIRS | {"tag": "G-123"}, "Pixel",
     ),

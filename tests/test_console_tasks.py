@@ -111,6 +111,22 @@ def test_three_links_on_the_default_domain_take_a_paste_and_enter_each(person: P
     assert [link["shorturl"].startswith("https://go.example.com/") for link in links] == [True] * 3
 
 
+def test_a_link_with_the_parameters_of_a_template(person: Person, alice: Client) -> None:
+    template = alice.add("/api/utm/add", {"name": "Letter", "utm_source": "letter", "utm_medium": "email"})
+    person.click("New link with options", "/console/links/new")
+    person.browser.wait_for_focus("url")
+    person.browser.press("https://example.com")  # pasted, which is no click
+    person.steps += 1  # opens the list of templates
+    person.choose("#utm", str(template))
+    person.browser.wait_for_text("Visitors go to https://example.com?utm_source=letter&utm_medium=email")
+    person.click("Create link")
+    person.browser.wait_for_text("Link created.")
+    assert person.steps <= 4
+    [link] = alice.get("/api/urls").get_json()["data"]["urls"]
+    added = alice.get(f"/api/url/{link['id']}").get_json()["details"]["parameters"]
+    assert added == [{"name": "utm_source", "value": "letter"}, {"name": "utm_medium", "value": "email"}]
+
+
 def test_a_link_with_alias_password_expiry_and_device_target(person: Person, alice: Client) -> None:
     person.click("New link with options", "/console/links/new")
     person.browser.wait_for_focus("url")

@@ -20,6 +20,7 @@ from linkmgr.api import (
     stats,
     urls,
     users,
+    utm,
     webhooks,
 )
 from linkmgr.fields.member import JsonSchema
@@ -35,6 +36,7 @@ MODULES = (
     qr,
     campaigns,
     channels,
+    utm,
     bulk,
     export,
     imports,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import orjson
+
 from linkmgr.db.statements import Row, run
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.short_urls import short_url
@@ -199,6 +201,32 @@ def remove_from_channel(user_id: int, ids: list[int], channel: int) -> int:
 
 def set_members(user_id: int, ids: list[int], **members: Any) -> int:
     return _number(update_links(user_id, ids, atomic=False, **members))
+
+
+def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> int:
+    """Set some parameters of links, which keep their others, and return the number of links."""
+    changed = run(
+        """
+        WITH locked AS MATERIALIZED (
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) ORDER BY id FOR UPDATE),
+        changed AS (
+            UPDATE links l
+               SET url_only = false,
+                   parameters = %(pairs)s::jsonb || coalesce(
+                       (SELECT jsonb_agg(pair ORDER BY number)
+                          FROM jsonb_array_elements(parameters) WITH ORDINALITY AS stored (pair, number)
+                         WHERE pair ->> 0 <> ALL (%(names)s::text[])), '[]')
+             WHERE user_id = %(user_id)s AND id IN (SELECT id FROM locked)
+            RETURNING 1)
+        SELECT count(*) AS number FROM changed
+        """,
+        user_id=user_id,
+        ids=ids,
+        pairs=orjson.dumps(pairs).decode(),
+        names=[name for name, _ in pairs],
+    )
+    assert changed
+    return int(changed["number"])
 
 
 def _number(results: list[Row]) -> int:

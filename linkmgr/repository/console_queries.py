@@ -168,7 +168,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **pagin
     return links
 
 
-CHOICES = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # what a link can refer to
+CHOICES = ("domain", "campaign", "channel", "pixel", "splash", "overlay", "utm")  # what forms of links offer
 MAX_CHOICES = 200  # of a resource
 
 
@@ -177,6 +177,8 @@ def choices(user_id: int) -> dict[str, dict[str, str]]:
         """
         (SELECT 'domain' AS path, id, domain AS name FROM domains
           WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'utm', id, name FROM utm_templates WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
          UNION ALL
         (SELECT 'campaign', id, name FROM campaigns WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
          UNION ALL

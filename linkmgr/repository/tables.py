@@ -88,6 +88,7 @@ TABLES = (
     "pixels",
     "qrs",
     "splash_pages",
+    "utm_templates",
     "webhooks",
     "domains",
 )

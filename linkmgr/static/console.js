@@ -139,7 +139,7 @@ for (const form of document.querySelectorAll("form:has(.group), #form")) {
     try {
       const response = await fetch(form.action, { method: "POST", body, signal: loading.signal });
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      for (const part of page.querySelectorAll(".live [id], summary [id]")) {
+      for (const part of page.querySelectorAll(".live [id], summary [id], .renewed")) {
         const current = document.getElementById(part.id);
         if (!current || current.outerHTML === part.outerHTML) continue;
         if (part.matches("iframe")) current.srcdoc = part.srcdoc;

@@ -2,7 +2,7 @@
 specific first."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -93,7 +93,7 @@ def language_names(accepted: str) -> Iterator[str]:
         yield from (primary, *names, f"{primary}-{primary}", f"{primary}_{primary}")
 
 
-def with_parameters(url: str, parameters: list[list[str]]) -> str:
+def with_parameters(url: str, parameters: Sequence[Sequence[str]]) -> str:
     if not parameters:
         return url
     base, mark, fragment = url.partition("#")

@@ -4,7 +4,8 @@ Format 1. Each line is an object with the members of the API, and `id`: the id t
 in an order in which a line refers to earlier lines only. Times are UTC.
 
     domains.jsonl    the members of POST /api/domain/add, and `image`: the PNG of its logo in base64, or null
-    campaigns.jsonl, channels.jsonl, pixels.jsonl, splash.jsonl, overlays.jsonl
+    campaigns.jsonl, channels.jsonl, pixels.jsonl, splash.jsonl, overlays.jsonl,
+    utm.jsonl
                      the members of POST /api/campaign/add and so on, and date
     bio.jsonl        the members of POST /api/bio/add, custom, channel, date
     answers.jsonl    overlay (an id), answer, date

@@ -16,6 +16,7 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     splash,
     statistics,
     transfer,
+    utm,
     webhooks,
 )
 from linkmgr.pages.console.frame import bp as bp

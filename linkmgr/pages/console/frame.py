@@ -81,6 +81,7 @@ NAVIGATION = {
         Entry("Pixels", "/console/pixels", "M5 5h14v14H5zM12 2v6M12 16v6M2 12h6M16 12h6"),
     ),
     "Set up": (
+        Entry("UTM templates", "/console/utm", "M4 7h9l7 5-7 5H4zM8 12h1"),
         Entry("Domains", "/console/domains", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M4 12h16M12 4v16"),
         Entry("API keys", "/console/keys", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l8-8M16 7l3 3"),
         Entry("Webhooks", "/console/webhooks", "M13 3L5 14h6l-1 7 8-11h-6z"),

@@ -16,8 +16,9 @@ from linkmgr.pages import charts, signed_in
 from linkmgr.pages.console import link_list
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import binned, bulk_changes, console_queries, link_lists, plans
+from linkmgr.repository import binned, bulk_changes, console_queries, link_lists, plans, utm
 from linkmgr.resources.urls import Link, link_to_changes
+from linkmgr.resources.utm import parameters_of
 from linkmgr.web import csv
 from linkmgr.web import export as web_export
 
@@ -43,6 +44,10 @@ def _set(member: str) -> Callable[[int, list[int], Any], int]:
     )
 
 
+def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
+    return bulk_changes.set_parameters(user_id, ids, parameters_of(utm.read(user_id, template_id)))
+
+
 # By value of the button.
 CHANGES = {
     "delete": Change("Delete", "deleted", lambda user_id, ids, _: binned.put_all(user_id, ids)),
@@ -53,6 +58,7 @@ CHANGES = {
     ),
     "status": Change("Make", "changed", _set("status"), "status", " {}"),
     "expiry": Change("Expire", "changed", _set("expiry"), "expiry", " at {}"),
+    "utm": Change("Change", "changed", _set_utm, "template", " to the chosen UTM template"),
 }
 _ACTIONS = ("ask", "export", *CHANGES)
 _POSITION = ("below", "number", "done")  # fields that say how far a change of all is
@@ -108,7 +114,7 @@ def links_change() -> ResponseReturnValue:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
     if not (is_all or ids):
         return _back("Select links first.")
-    filters = link_list.all_filters() if is_all else {}
+    filters = link_list.all_filters(console_queries.choices(g.user_id)) if is_all else {}
     query = link_list.requested(filters) if is_all else {}
     if action != "export":
         link_list.take_place()
@@ -168,8 +174,8 @@ def _value(change: Change, filters: link_list.Filters) -> Any:
     if change.member in Link.controls() and change.member not in link_list.ROWS:
         value = signed_in.from_control(text)
         return None if not text or problems(Link.updates(), {change.member: value}) else value
-    row_id, (_, names) = to_number(text), filters.get(change.member, ("", {}))
-    return row_id if isinstance(row_id, int) and (not row_id or not filters or str(row_id) in names) else None
+    row_id, (_, names) = to_number(text), filters.get(change.member, ("", {text: ""}))
+    return row_id if isinstance(row_id, int) and (not row_id or str(row_id) in names) else None
 
 
 def _where(change: Change, value: Any, filters: link_list.Filters) -> str:

@@ -45,8 +45,7 @@ NAMES = (*_FILTERS, "order", "per")
 Filters = dict[str, tuple[str, dict[str, str]]]  # by name: the label, and the labels of the values
 
 
-def all_filters() -> Filters:
-    rows = console_queries.choices(g.user_id)
+def all_filters(rows: dict[str, dict[str, str]]) -> Filters:
     rows["domain"] = {"0": settings().base_url} | rows["domain"]
     return {
         name: (name.capitalize(), {row_id: text.rpartition("://")[2] for row_id, text in rows[name].items()})
@@ -113,7 +112,8 @@ def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
 def show(form: Form) -> str:
     if any(request.args.get(name) for name in _FILTERS) or request.args.get("order") == "recent":
         take_place()  # before any other statement
-    filters = all_filters()
+    choices = console_queries.choices(g.user_id)
+    filters = all_filters(choices)
     query = requested(filters)
     page = _page(query)
     ids = [row["id"] for row in page.rows]
@@ -137,6 +137,7 @@ def show(form: Form) -> str:
         chips=chips,
         is_filtered=bool(chips),
         filters=filters,
+        templates=choices["utm"],
         days=_DAYS,
         base_url=settings().base_url,
     )

@@ -1,5 +1,6 @@
 """Links: the page of one link, and the forms. Its list is link_list.py."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from flask import Response, flash, g, render_template, request
@@ -10,13 +11,15 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_changes, link_list, periods
-from linkmgr.pages.console.controls import FormData
+from linkmgr.pages.console.controls import FormData, lines
 from linkmgr.pages.console.forms import BOTH, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
-from linkmgr.repository import binned, console_queries, url_records, visit_list
+from linkmgr.repository import binned, console_queries, url_records, utm, visit_list
 from linkmgr.resources.urls import LINKS, Link
+from linkmgr.resources.utm import PARAMETERS
 from linkmgr.settings import settings
+from linkmgr.visits import targets
 
 _LATEST = 10
 # Members with rows of two controls, and the names of these
@@ -42,6 +45,23 @@ def _lacks(member: str, row: Row) -> bool:
     return not (row[first] and (row[second] or member == "parameters"))
 
 
+def _split_utm(pairs: list[Row]) -> tuple[dict[str, str], list[Row]]:
+    """Return the UTM parameters, which have fields of their own, and the others."""
+    first = {pair["name"]: number for number, pair in reversed([*enumerate(pairs)]) if lines(pair["value"])}
+    own = {name: first[name] for name in PARAMETERS if name in first}
+    rest = [pair for number, pair in enumerate(pairs) if number not in own.values()]
+    return {name: pairs[number]["value"] for name, number in own.items()}, rest
+
+
+def _utm_first(record: Row, pairs: Sequence[Row] = ()) -> Row:
+    own, rest = _split_utm([*pairs, *record["parameters"]])
+    return record | {"parameters": [{"name": name, "value": text} for name, text in own.items()] + rest}
+
+
+def _with_parameters(record: Row) -> str:
+    return targets.with_parameters(record["url"], [(pair["name"], pair["value"]) for pair in record["parameters"]])
+
+
 class LinkForm(StoredForm):
     path = "/links"
     list_template = "console/links.html"
@@ -62,8 +82,17 @@ class LinkForm(StoredForm):
         flash("Link deleted.", link_changes.restorable([row_id]))
 
     def from_form(self, form: FormData) -> Row:
+        """Take the UTM parameters from their fields, and those that are empty from the chosen template."""
+        record, chosen = super().from_form(form), form.get("utm")
+        templates = utm.batch(g.user_id, 0) if chosen else []
+        template = next((row for row in templates if str(row["id"]) == chosen), {})
+        texts = {name: lines(form.get(name, "")) or template.get(name) for name in PARAMETERS}
+        pairs = [{"name": name, "value": text} for name, text in texts.items() if text]
         is_new = request.method == "GET" and "domain" not in form
-        return super().from_form(form) | ({"domain": g.domain} if is_new else {})
+        return _utm_first(record, pairs) | ({"domain": g.domain} if is_new else {})
+
+    def from_row(self, row: Row) -> Row:
+        return _utm_first(super().from_row(row))
 
     def page(self, row_id: int) -> str:
         record = url_records.read_named(g.user_id, row_id)
@@ -106,6 +135,7 @@ class LinkForm(StoredForm):
             "campaign": {"": "None"} | named["campaign"],
             "channel": named["channel"],
             "pixels": named["pixel"],
+            "utm": named["utm"],
             "type": {"direct": "Directly", "frame": "In a frame", "splash": "After a plain splash page"}
             | {row_id: f"After the splash page {name}" for row_id, name in named["splash"].items()}
             | {f"overlay-{row_id}": f"Below the overlay {name}" for row_id, name in named["overlay"].items()},
@@ -122,6 +152,9 @@ class LinkForm(StoredForm):
                 name: "" if plan_use.is_included(g.account, name) else "not in your plan"
                 for name in ("alias", "geo", "device", "parameters")
             },
+            "split_utm": _split_utm,
+            "with_parameters": _with_parameters,
+            "utm_fields": {name: field.metadata for name, field in PARAMETERS.items()},
             "wrong_rows": g.get("wrong_rows", ()),
         }
 

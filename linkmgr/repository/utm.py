@@ -1,0 +1,94 @@
+from typing import Unpack
+
+from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.statements import Row, row, rows, run, run_one
+from linkmgr.errors import existing
+from linkmgr.repository.tables import BATCH
+
+
+def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
+    return page(
+        """
+        SELECT *
+          FROM (SELECT *, created AS date, version::text FROM utm_templates
+                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
+                 ORDER BY id DESC
+                 LIMIT %(most)s) newest
+         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        """
+        CASE WHEN %(q)s::text IS NULL
+             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'utm_templates')
+             ELSE (SELECT count(*) FROM utm_templates WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
+        """,
+        user_id=user_id,
+        **paging,
+    )
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date FROM utm_templates
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def read(user_id: int, utm_id: int) -> Row:
+    stored = row(
+        """
+        SELECT *, created AS date, version::text FROM utm_templates WHERE user_id = %(user_id)s AND id = %(utm_id)s
+        """,
+        user_id=user_id,
+        utm_id=utm_id,
+    )
+    return existing(stored, "UTM template")
+
+
+def add(user_id: int, members: Row) -> Row:
+    return run_one(
+        """
+        INSERT INTO utm_templates (user_id, name, utm_source, utm_medium, utm_campaign, utm_term, utm_content)
+        VALUES (%(user_id)s, %(name)s, %(utm_source)s, %(utm_medium)s, %(utm_campaign)s, %(utm_term)s,
+                %(utm_content)s)
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+    )
+
+
+def update(user_id: int, utm_id: int, members: Row) -> Row:
+    updated = run(
+        """
+        UPDATE utm_templates
+           SET name = coalesce(%(name)s, name),
+               utm_source = coalesce(%(utm_source)s, utm_source),
+               utm_medium = coalesce(%(utm_medium)s, utm_medium),
+               utm_campaign = coalesce(%(utm_campaign)s, utm_campaign),
+               utm_term = coalesce(%(utm_term)s, utm_term),
+               utm_content = coalesce(%(utm_content)s, utm_content)
+         WHERE user_id = %(user_id)s AND id = %(utm_id)s
+        RETURNING *, created AS date, version::text
+        """,
+        **members,
+        user_id=user_id,
+        utm_id=utm_id,
+    )
+    return existing(updated, "UTM template")
+
+
+def delete(user_id: int, utm_id: int) -> None:
+    deleted = run(
+        "DELETE FROM utm_templates WHERE user_id = %(user_id)s AND id = %(utm_id)s RETURNING id",
+        user_id=user_id,
+        utm_id=utm_id,
+    )
+    existing(deleted, "UTM template")

@@ -1,0 +1,37 @@
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import Text
+from linkmgr.fields.links import MAX_NAME
+from linkmgr.fields.member import member
+from linkmgr.repository import utm
+from linkmgr.resources.resource import Resource, Stored, Words, created, row_id
+
+
+def _parameter(about: str, example: str, label: str) -> Text:
+    return member(Text(MAX_NAME, allow_empty=True), about, example, label=label)
+
+
+class UtmTemplate(Resource):
+    id = row_id()
+    name = member(Text(required=True), "Its name in lists.", "Newsletter", label="Name")
+    utm_source = _parameter("The site or the list that visitors come from.", "newsletter", "Source")
+    utm_medium = _parameter("The sort of the link.", "email", "Medium")
+    utm_campaign = _parameter("The campaign, which need not be one of the account.", "summer", "Campaign")
+    utm_term = _parameter("The words of a paid search.", "rye bread", "Term")
+    utm_content = _parameter("The part of the text that has the link.", "button", "Content")
+    date = created()
+
+
+PARAMETERS = {name: field for name, field in UtmTemplate.controls().items() if name != "name"}
+
+
+def parameters_of(template: Row) -> list[tuple[str, str]]:
+    return [(name, template[name]) for name in PARAMETERS if template[name]]
+
+
+UTM_TEMPLATES = Stored(
+    UtmTemplate,
+    Words("UTM template", path="utm", plural="utm", table="utm_templates"),
+    rows=utm,
+    create=utm.add,
+    change=utm.update,
+)
