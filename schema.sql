@@ -1367,7 +1367,7 @@ BEGIN
             PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
         END IF;
     END LOOP;
-    IF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'links' THEN
+    IF TG_OP = 'INSERT' AND TG_TABLE_NAME IN ('links', 'binned_links') THEN
         INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM changed;
     ELSIF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'bios' THEN
         INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM changed;
@@ -1382,9 +1382,7 @@ DECLARE
     new_domain bigint := coalesce(NEW.domain_id, 0);
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        DELETE FROM aliases
-         WHERE alias = OLD.alias AND domain_id = old_domain
-           AND (TG_TABLE_NAME <> 'links' OR owner_of_link(OLD.id) IS NULL);  -- an alias stays with a link in the bin
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
     ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
         UPDATE aliases SET alias = NEW.alias, domain_id = new_domain
          WHERE alias = OLD.alias AND domain_id = old_domain;

@@ -87,7 +87,8 @@ def restore(user_id: int, link_id: int) -> None:
 
 def restore_all(user_id: int, ids: list[int]) -> int:
     """Bring links back, without campaigns and other rows that were deleted meanwhile, and return their number. A new
-    link of the same URL alone may have taken the place of one that was `url_only`."""
+    link of the same URL alone may have taken the place of one that was `url_only`. Subqueries look up single rows: a
+    join could read the rows of all users."""
     return _number(
         """
         WITH taken AS (
@@ -100,23 +101,25 @@ def restore_all(user_id: int, ids: list[int]) -> int:
         restored AS (
             INSERT INTO links
             SELECT l.*
-              FROM taken b
-              LEFT JOIN campaigns c ON c.user_id = b.user_id AND c.id = b.campaign_id
-              LEFT JOIN splash_pages s ON s.user_id = b.user_id AND s.id = b.splash_id
-              LEFT JOIN overlays o ON o.user_id = b.user_id AND o.id = b.overlay_id,
-                   jsonb_populate_record(NULL::links, to_jsonb(b) || jsonb_build_object(
+              FROM taken b,
+                   LATERAL (SELECT (SELECT id FROM campaigns c
+                                     WHERE c.user_id = b.user_id AND c.id = b.campaign_id) AS campaign_id,
+                                   (SELECT id FROM splash_pages s
+                                     WHERE s.user_id = b.user_id AND s.id = b.splash_id) AS splash_id,
+                                   (SELECT id FROM overlays o
+                                     WHERE o.user_id = b.user_id AND o.id = b.overlay_id) AS overlay_id) kept,
+                   jsonb_populate_record(NULL::links, to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
                        'version', random_version(), 'url_only', false,
-                       'campaign_id', c.id, 'splash_id', s.id, 'overlay_id', o.id,
-                       'type', CASE WHEN (b.splash_id, b.overlay_id) IS NOT DISTINCT FROM (s.id, o.id) THEN b.type
-                                    ELSE 'direct' END,
+                       'type', CASE WHEN (b.splash_id, b.overlay_id) IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
+                                    THEN 'direct' ELSE b.type END,
                        'pixel_ids', (SELECT array_agg(id) FROM pixels p
                                       WHERE p.user_id = b.user_id AND p.id = ANY (b.pixel_ids)))) l
             RETURNING id),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT b.user_id, c.id, b.id
-              FROM taken b
-              JOIN channels c ON c.user_id = b.user_id AND c.id = ANY (b.channel_ids))
+            SELECT b.user_id, channel_id, b.id
+              FROM taken b, unnest(b.channel_ids) AS channel_id
+             WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id))
         SELECT count(*) AS number FROM restored
         """,
         user_id,
