@@ -57,7 +57,7 @@ def test_a_change_of_one_field_changes_only_that(
     assert (answer.status_code, answer.headers["Location"]) == (303, f"/console/links/{link_id}")
     after = details(alice, link_id)
     assert after[member] == expected
-    derived = {"longurl", "alias", "shorturl", "title", "location", "geotarget", "version", member}
+    derived = {"longurl", "alias", "shorturl", "title", "location", "geotarget", "updated", "version", member}
     assert {name: after[name] for name in after if name not in derived} == {
         name: before[name] for name in before if name not in derived
     }

@@ -3,7 +3,7 @@ from linkmgr.fields.base import Text
 from linkmgr.fields.links import MAX_NAME
 from linkmgr.fields.member import member
 from linkmgr.repository import utm
-from linkmgr.resources.resource import Resource, Stored, Words, created, row_id
+from linkmgr.resources.resource import Resource, Stored, Words, created, row_id, updated
 
 
 def _parameter(about: str, example: str, label: str) -> Text:
@@ -19,6 +19,7 @@ class UtmTemplate(Resource):
     utm_term = _parameter("The words of a paid search.", "rye bread", "Term")
     utm_content = _parameter("The part of the text that has the link.", "button", "Content")
     date = created()
+    updated = updated()
 
 
 PARAMETERS = {name: field for name, field in UtmTemplate.controls().items() if name != "name"}
