@@ -65,7 +65,6 @@ def check_printed(service: Service) -> None:
     assert command.endswith(f": PORT={service.port} .venv/bin/flask --app app users login NAME")  # names that URL
 
 
-@pytest.mark.alone
 def test_dev_restarts_with_its_data_and_ctrl_c_stops_every_process(start: Callable[..., Service]) -> None:
     first = start("dev").started()
     key = first.key("demo")

@@ -1,11 +1,23 @@
-"""Markers derived from the fixtures of a test, so that `make test-fast` skips it, and the order of the files."""
+"""The collection of tests: markers by fixture, so that `make test-fast` skips some, and the order of the files."""
 
+import gc
 from collections import Counter
+from collections.abc import Generator
 
 import pytest
 
 MARKERS = {"chromium": "browser", "serve": "services", "shared": "services", "redis_url": "services"}  # by fixture
 LONG = ("browser", "services", "slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Pause the garbage collection, which would search through thousands of new tests several times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by markers

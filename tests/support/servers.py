@@ -33,8 +33,9 @@ def resident(pid: int) -> float:
 
 
 # Each process of the tests has ports of its own, because two services could listen on the same one (SO_REUSEPORT).
+# Those of another run on this machine begin elsewhere.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_PORTS = cycle(range(10_000 + 2_000 * _WORKER, 12_000 + 2_000 * _WORKER))
+_PORTS = cycle(10_000 + 2_000 * _WORKER + (os.getpid() + number) % 2_000 for number in range(2_000))
 
 
 def free_port() -> int:
