@@ -4,16 +4,38 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
+import psycopg2.extensions
 from flask import Flask
 
-from linkmgr.db.connections import Cursor
+from linkmgr.db.statements import Database
+
+
+class _CountingCursor(psycopg2.extensions.cursor):
+    trips = 0
+
+    def execute(self, *arguments: Any) -> None:
+        _CountingCursor.trips += 1
+        super().execute(*arguments)
+
+
+_connect = Database.connect
+
+
+def _connect_counting(database: Database) -> psycopg2.extensions.connection:
+    connection = _connect(database)
+    connection.cursor_factory = _CountingCursor
+    return connection
 
 
 def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
     """Return the round trips of the third such request. The first one also prepares the statements, and the second one
     counts the next ones for the rate limit."""
-    for _ in range(2):
+    database: Database = app.extensions["linkmgr_database"]
+    with patch.object(Database, "connect", _connect_counting):
+        database.close_idle()
+        for _ in range(2):
+            app.test_client().open(**request())
+        before = _CountingCursor.trips
         app.test_client().open(**request())
-    with patch.object(Cursor, "execute", autospec=True, side_effect=Cursor.execute) as execute:
-        app.test_client().open(**request())
-    return execute.call_count
+    database.close_idle()
+    return _CountingCursor.trips - before

@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import connections, statements
+from linkmgr.db import statements
 from linkmgr.db.statements import Database
 from tests.conftest import Client
 from tests.support.races import at_once
@@ -74,7 +74,7 @@ def test_the_last_used_connection_is_reused_first_by_any_thread(app: Flask) -> N
 
 
 def test_a_connection_left_in_a_transaction_is_not_reused(app: Flask) -> None:
-    class Cursor(connections.Cursor):
+    class Cursor(psycopg2.extensions.cursor):
         def execute(self, *arguments: Any) -> None:
             super().execute("BEGIN")
             super().execute(*arguments)

@@ -60,7 +60,7 @@ def test_lists_and_single_reads_lag_within_the_bound_and_updates_do_not(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica, alice: Client
 ) -> None:
     monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 3600)
-    monkeypatch.setattr(replica.Replica, "seconds", 30)
+    monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
     client = Client(reading.test_client(), alice.key)
     first = link(client, 1)
     standby.catch_up()
@@ -114,7 +114,7 @@ def test_the_loss_of_the_replica_costs_no_request_and_reads_return_to_it_later(
 def test_a_read_that_the_replica_cancels_is_answered_by_the_primary(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica
 ) -> None:
-    monkeypatch.setattr(replica.Replica, "seconds", 30)
+    monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
     asked = "SELECT pg_is_in_recovery() AS late, CASE WHEN pg_is_in_recovery() THEN pg_sleep(30)::text END AS slept"
     ending = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 

@@ -3,40 +3,44 @@
 They use the connections of the primary with short deadlines. If the primary does not respond, they use the replica.
 """
 
+import copy
 from typing import Any
 
 import psycopg2
 from flask import Flask
 
 from linkmgr.db import session
-from linkmgr.db.connections import TimedOut
+from linkmgr.db.deadlines import TimedOut
 from linkmgr.db.replica import Replica
 from linkmgr.db.statements import Database, Row, database
 from linkmgr.settings import this_app
 
+QUICK_SECONDS = 0.7  # if there is another answer
+SECONDS = 1.2
 
-class Lookups(Database):
-    seconds = 0.7
 
+class Lookups:
     def __init__(self, primary: Database, replica: Replica | None) -> None:
-        super().__init__(primary.dsn, primary.prepare)
-        self._idle, self._hosts, self.pools = primary._idle, primary._hosts, primary.pools
-        self.replica = replica
+        self.primary, self._quick, self._replica = copy.copy(primary), copy.copy(primary), replica
+        self.primary.seconds, self._quick.seconds = SECONDS, QUICK_SECONDS
 
-    def look_up(self, sql: str, params: Row, *, can_wait: bool) -> list[Row]:
-        """Read from the primary, else from the replica, else from the primary again if the visitor `can_wait`."""
+    def read(self, sql: str, params: Row, *, can_wait: bool) -> list[Row]:
+        """Read from the primary. If it does not respond, read from the replica, or fail if the visitor `can_wait` no
+        longer."""
+        if can_wait and not self._replica:
+            return self.primary.read(sql, params)
         try:
-            if self.server.is_suspect:
+            if self.primary.server.is_suspect:
                 raise TimedOut
-            return self.execute(sql, params, idempotent=False)
+            return self._quick.execute(sql, params, idempotent=False)
         except psycopg2.Error as error:
             if not session.is_connection_lost(error):
                 raise
-            if self.replica and (rows := self.replica.read_alone(sql, params)):
+            if self._replica and (rows := self._replica.read_alone(sql, params)):
                 return rows
             if not can_wait:
                 raise
-        return self.execute(sql, params, idempotent=False)
+        return self.primary.read(sql, params)
 
 
 def lookups() -> Lookups:
@@ -45,7 +49,7 @@ def lookups() -> Lookups:
 
 
 def public_row(sql: str, *, can_wait: bool = True, **params: Any) -> Row | None:
-    return next(iter(lookups().look_up(sql, params, can_wait=can_wait)), None)
+    return next(iter(lookups().read(sql, params, can_wait=can_wait)), None)
 
 
 def init_app(app: Flask) -> None:

@@ -4,17 +4,26 @@ The replica never makes a request fail. If it times out, fails or returns no row
 and after a failure the replica is not used for some seconds. It is used while its last replayed commit is recent by the
 clock of the primary. A regular commit on the primary guarantees that there is something to replay.
 
+Server-side timeouts do not help if the server or the network hangs. The connections are therefore asynchronous, and
+this module waits with a timeout.
+
 Without the primary, visitors are served from it (lookups.py). Then it is enough that it has replayed what it received.
 """
 
+import select
 import time
+from typing import Any
 
 import psycopg2
 from flask import Flask, current_app
+from psycopg2 import extensions
 
+from linkmgr.db.deadlines import TimedOut
+from linkmgr.db.session import register_types
 from linkmgr.db.statements import UNSYNCED, Database, Row
 from linkmgr.settings import settings
 
+TIMEOUT_SECONDS = 1.0  # to connect, and to execute a statement
 MAX_LAG_SECONDS = 5
 MAX_LAG_BYTES = 1 << 20  # between what is received and what is replayed
 CHECK_SECONDS = 1
@@ -28,14 +37,32 @@ _REPLAYED = """
 """
 
 
-class Replica(Database):
-    seconds = 1.0
+def _wait(connection: extensions.connection) -> None:
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while (state := connection.poll()) != extensions.POLL_OK:
+        poll = select.poll()
+        poll.register(connection, select.POLLIN if state == extensions.POLL_READ else select.POLLOUT)
+        if not poll.poll(max(0, end - time.monotonic()) * 1000):
+            raise TimedOut
 
+
+class _Cursor(extensions.cursor):
+    def execute(self, query: Any, vars: Any = None) -> None:  # noqa: A002 - psycopg2's name
+        super().execute(query, vars)
+        _wait(self.connection)
+
+
+class Replica(Database):
     def __init__(self, dsn: str, primary: Database) -> None:
         super().__init__(dsn, primary.prepare)
         self.primary = primary
         self._is_usable = False
         self._next_check = self._paused_until = 0.0
+
+    def connect(self) -> extensions.connection:
+        connection = psycopg2.connect(self.dsn, async_=True, cursor_factory=_Cursor, **self.options)
+        _wait(connection)
+        return register_types(connection)
 
     def read(self, sql: str, params: Row) -> list[Row]:
         return self._read(sql, params) or self.primary.read(sql, params)

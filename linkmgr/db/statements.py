@@ -13,8 +13,8 @@ Connections use autocommit, so that a statement is one round trip and one transa
 next, because its server process is in the processor's caches. A connection prepares each statement on its first use,
 because planning costs more than executing. This requires static SQL with named parameters.
 
-No thread waits for a server that hangs: each message has a deadline (connections.py). After one has expired, another
-thread connects until that works. While even that takes too long, statements fail at once.
+No thread waits for a server that hangs: each statement has a deadline (deadlines.py). After one has expired, another
+thread connects until that works. While even that takes long, statements fail at once.
 """
 
 import json
@@ -36,8 +36,8 @@ from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr import metrics
-from linkmgr.db import connections, embedded, session
-from linkmgr.db.connections import ConnectTimedOut, TimedOut
+from linkmgr.db import deadlines, embedded, session
+from linkmgr.db.deadlines import Deadline, TimedOut
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
@@ -49,6 +49,7 @@ VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+)\)", _SCHEMA.re
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
 _RECONNECT_SECONDS = 0.2  # between two attempts
+_SLOW_SECONDS = 1.5  # to fail to connect; a server that is stopped refuses at once
 # The statements of one message are one transaction, at whose end the setting expires.
 UNSYNCED = "SET LOCAL synchronous_commit = off; "
 NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
@@ -68,7 +69,7 @@ def _prepared(sql: str) -> tuple[str, str]:
 
 
 class Pooled(NamedTuple):
-    connection: connections.Connection
+    connection: psycopg2.extensions.connection
     prepared: set[str]
 
 
@@ -101,11 +102,11 @@ def act_as(user_id: int, key_id: int | None) -> Iterator[None]:
 
 class Database:
     may_lag = True
-    # For each response. The timeouts of the server are shorter and report a reason, but none ends a commit that waits
-    # for a disk or a standby.
+    # The deadline of a statement. The timeouts of the server are shorter and report a reason, but none ends a commit
+    # that waits for a disk or a standby.
     seconds = 5.0
     is_suspect = False  # a statement has timed out, and since then no new connection has been made
-    is_hung = False  # no new connection could be made in time
+    is_hung = False  # nor refused
 
     def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
@@ -113,50 +114,40 @@ class Database:
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
         self._idle: list[Pooled] = []
-        self._hosts = connections.hosts(dsn)  # the one that responded last is the first
         self._recovering = threading.Lock()
-        # Those of the same server, which lose their connections together. The first one has its state.
-        self.pools = [self]
-
-    @property
-    def server(self) -> "Database":
-        return self.pools[0]
+        self.server: Database = self  # has the state of the server
+        self.pools = [self]  # those of the same server, which lose their connections together
 
     def connect(self) -> psycopg2.extensions.connection:
-        """Return a blocking connection, for commands."""
-        made: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
-        made.autocommit = True
-        return session.register_types(made)
-
-    def _connect(self) -> connections.Connection:
-        seconds, failures = min(connections.CONNECT_SECONDS, self.seconds / len(self._hosts)), []
-        for host in [*self._hosts]:
-            try:
-                made = connections.connect(self.dsn, host, seconds, self.options)
-            except psycopg2.Error as error:
-                failures.append(error)
-            else:
-                self._hosts[:] = [host, *(other for other in self._hosts if other is not host)]
-                return made
-        raise next((error for error in failures if isinstance(error, TimedOut)), failures[0])
+        connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
+        connection.autocommit = True
+        return session.register_types(connection)
 
     def _open(self) -> Pooled:
-        made = self._connect()
-        if session.schema_version(made) < VERSION:
-            made.close()
+        deadlines.start()
+        started = time.monotonic()
+        try:
+            connection = self.connect()
+        except psycopg2.Error:
+            self.server.is_hung = time.monotonic() - started > _SLOW_SECONDS
+            if self.server.is_hung:
+                self.server.suspect()
+            raise
+        with Deadline(connection, self.seconds):
+            version = session.schema_version(connection)
+        if version < VERSION:
+            connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         metrics.count("database_connections_opened")
-        return Pooled(made, set())
+        return Pooled(connection, set())
 
     def take(self, *, fresh: bool = False) -> Pooled:
         if self.server.is_hung:
-            raise ConnectTimedOut
+            raise psycopg2.OperationalError("no connection can be made")
         try:
-            pooled = self._open() if fresh else self._idle.pop()
+            return self._open() if fresh else self._idle.pop()
         except IndexError:
-            pooled = self._open()
-        pooled.connection.seconds = self.seconds
-        return pooled
+            return self._open()
 
     def give_back(self, pooled: Pooled) -> None:
         if pooled.connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
@@ -189,16 +180,14 @@ class Database:
                 try:
                     self.give_back(self._open())
                     self.is_suspect = self.is_hung = False
-                except psycopg2.Error as error:
-                    self.is_hung = isinstance(error, TimedOut)
+                except psycopg2.Error:
                     self.close_idle()
                     time.sleep(_RECONNECT_SECONDS)
 
     def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
         connection, prepared = pooled
-        if NO_TIMEOUT in prelude:
-            connection.seconds = None
-        with connection.cursor() as cursor:
+        seconds = float("inf") if NO_TIMEOUT in prelude else self.seconds
+        with connection.cursor() as cursor, Deadline(connection, seconds):
             if self.prepare:
                 prepare, execute = _prepared(sql)
                 if execute not in prepared:
@@ -222,8 +211,8 @@ class Database:
             self.give_back(pooled)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
-        """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
-        retried after a deadlock. `prelude` is sent with it in the same transaction."""
+        """Execute one statement. An `idempotent` statement is retried if the connection is lost before its deadline.
+        Any statement is retried after a deadlock. `prelude` is sent with it in the same transaction."""
         deadlocks, fresh = 0, False
         prelude += "" if idempotent else acting.get()
         while True:
@@ -245,7 +234,7 @@ class Database:
                 if not session.is_connection_lost(error):
                     raise
                 self.lose(error)
-                if fresh or not idempotent:
+                if fresh or not idempotent or isinstance(error, TimedOut):
                     raise session.normalize_error(error) from error
                 fresh = True
 

@@ -12,6 +12,7 @@ from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr.db import session, statements
+from linkmgr.db.deadlines import Deadline
 from linkmgr.db.statements import Database, Pooled, Row, database, executor
 
 
@@ -93,7 +94,8 @@ class Transaction:
         try:
             if params is not None:
                 return self._database.execute_on(self._pooled, sql, params, first)
-            with self._pooled.connection.cursor() as cursor:
+            connection = self._pooled.connection
+            with connection.cursor() as cursor, Deadline(connection, self._database.seconds):
                 cursor.execute(first + sql)
             return []
         except pg.FeatureNotSupported as error:  # the schema has changed; see Database.execute

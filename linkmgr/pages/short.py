@@ -84,26 +84,29 @@ class FastRedirects:
     def _location(self, environ: dict[str, Any], host: str | None, alias: str) -> str | None:
         key, now = (host, alias), time.monotonic()
         recent = self._recent.get(key)
-        if recent and (recent.until < now or recent.user_id in public.disabled_users):
-            recent = None
+        is_usable = recent is not None and now < recent.until and recent.user_id not in public.disabled_users
         try:
-            link = environ[_LINK] = public.short_link(host, alias, can_wait=not recent)
+            link = environ[_LINK] = public.short_link(host, alias, can_wait=not is_usable)
+            if not (link and _is_fast(link, environ.get("HTTP_USER_AGENT", ""))):
+                self._recent.pop(key, None)
+                return None
+            if recent is None or recent.url != link["url"] or recent.until - now < self.recent_seconds / 2:
+                recent = self._remember(key, link, now)
         except psycopg2.Error:
-            if recent is None:
+            if recent is None or not is_usable:
                 raise
         except AppError:
             self._recent.pop(key, None)
             raise
-        else:
-            self._recent.pop(key, None)
-            if not (link and _is_fast(link, environ.get("HTTP_USER_AGENT", ""))):
-                return None
-            recent = _Recent(link["id"], link["user_id"], link["url"], now + self.recent_seconds)
-            self._recent[key] = recent
-            if len(self._recent) > self.max_recent:
-                self._recent.popitem(last=False)
         counting.count(environ, recent.id, recent.user_id)
         return recent.url
+
+    def _remember(self, key: tuple[str | None, str], link: Row, now: float) -> _Recent:
+        self._recent.pop(key, None)  # a new key is the last one to be removed
+        recent = self._recent[key] = _Recent(link["id"], link["user_id"], link["url"], now + self.recent_seconds)
+        if len(self._recent) > self.max_recent:
+            self._recent.popitem(last=False)
+        return recent
 
 
 def _is_fast(link: Row, agent: str) -> bool:

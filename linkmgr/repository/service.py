@@ -5,7 +5,7 @@ from linkmgr.db.statements import Row, rows
 
 
 def check() -> None:
-    lookups().read("SELECT 1 AS alive", {})
+    lookups().primary.read("SELECT 1 AS alive", {})
 
 
 def connections() -> Row:

@@ -13,7 +13,7 @@ from psycopg2 import errors as pg
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from linkmgr.db import session
-from linkmgr.db.connections import TimedOut
+from linkmgr.db.deadlines import TimedOut
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields import bodies
