@@ -17,7 +17,8 @@ from tests.support.sessions import sign_in
 pytestmark = pytest.mark.browser
 
 DOCS = "/api/docs"
-NAMED = ("bios", "campaigns", "channels", "overlays", "pixels", "qrs", "splash_pages", "webhooks")
+NAMED = ("bios", "campaigns", "channels", "overlays", "pixels", "qrs", "splash_pages", "utm_templates",
+         "webhooks")  # fmt: skip
 NAMES = ["A name of 255 characters " + "x" * 210, "عرض الصيف الكبير على جميع المنتجات", "🎉🍞 Party bread"]
 
 
@@ -61,7 +62,8 @@ def is_page(app: Flask, path: str) -> bool:
 def test_each_page_of_the_console_is_accessible_and_fits(
     browser: Browser, base: str, app: Flask, demo_user: Client, sql: Sql
 ) -> None:
-    tables = {word: "splash_pages" if word == "splash" else word for word in ROWS if word not in ("imports", "keys")}
+    named = {"splash": "splash_pages", "utm": "utm_templates"}
+    tables = {word: named.get(word, word) for word in ROWS if word not in ("imports", "keys")}
     ids = {word: sql(f"SELECT min(id) AS id FROM {table}")[0]["id"] for word, table in tables.items()}
     link = f"/console/links/{ids['links']}"
     paths = [*pages(app, sql, demo_user.id, **{word: row_id for word, row_id in ids.items() if row_id}), "/account"]
