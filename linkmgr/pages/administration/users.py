@@ -11,7 +11,7 @@ from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.access import bp
 from linkmgr.pages.console.controls import lines, to_number
-from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
+from linkmgr.pages.console.forms import PAGE, PER_PAGE
 from linkmgr.pages.console.frame import flash_with_warnings
 from linkmgr.pages.console.stored_forms import FormWithDelete
 from linkmgr.repository import account as accounts
@@ -39,7 +39,6 @@ def _user_page(row_id: int, **values: Any) -> str:
 
 
 class UserForm(FormWithDelete):
-    path = "/users"
     template = "console/user_form.html"
     after = PAGE
     bp = bp
@@ -84,11 +83,8 @@ class UserForm(FormWithDelete):
 
 
 FORM = UserForm(ManagedUser, "user")
-bp.add_url_rule("/users", "users", FORM.show_list)
-bp.add_url_rule("/users/new", "user_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/users", "/users/new", "/users/<id:row_id>/edit", "/users/<id:row_id>/delete")
 bp.add_url_rule("/users/<id:row_id>", "user", FORM.page)
-bp.add_url_rule("/users/<id:row_id>/edit", "user_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/users/<id:row_id>/delete", "user_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/users/<id:row_id>/plan")

@@ -6,7 +6,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.pages import bio as bio_page
 from linkmgr.pages.console.controls import FormData
-from linkmgr.pages.console.forms import AGAIN, BOTH, PAGE
+from linkmgr.pages.console.forms import AGAIN, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.resources.bio import BIO_PAGES, THEMES, BioLink
@@ -14,7 +14,6 @@ from linkmgr.settings import settings
 
 
 class BioForm(StoredForm):
-    path = "/bios"
     list_template = "console/bios.html"
     template = "console/bio_form.html"
     after = PAGE
@@ -57,8 +56,5 @@ def _preview(record: Row) -> str:
 
 
 FORM = BioForm(BIO_PAGES)
-bp.add_url_rule("/bios", "bios", FORM.show_list)
-bp.add_url_rule("/bios/new", "bio_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/bios", "/bios/new", "/bios/<id:row_id>/edit", "/bios/<id:row_id>/delete")
 bp.add_url_rule("/bios/<id:row_id>", "bio", FORM.page)
-bp.add_url_rule("/bios/<id:row_id>/edit", "bio_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/bios/<id:row_id>/delete", "bio_delete", FORM.delete_page, methods=BOTH)

@@ -16,7 +16,6 @@ from linkmgr.resources.campaigns import CAMPAIGNS
 
 
 class CampaignForm(GroupForm):
-    path = "/campaigns"
     list_template = "console/campaigns.html"
     after = PAGE
     page_template = "console/campaign.html"
@@ -42,11 +41,8 @@ class CampaignForm(GroupForm):
 
 
 FORM = CampaignForm(CAMPAIGNS)
-bp.add_url_rule("/campaigns", "campaigns", FORM.show_list)
-bp.add_url_rule("/campaigns/new", "campaign_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/campaigns", "/campaigns/new", "/campaigns/<id:row_id>/edit", "/campaigns/<id:row_id>/delete")
 bp.add_url_rule("/campaigns/<id:row_id>", "campaign", FORM.page, methods=BOTH)
-bp.add_url_rule("/campaigns/<id:row_id>/edit", "campaign_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/campaigns/<id:row_id>/delete", "campaign_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/campaigns/<id:row_id>/remove/<id:link_id>")

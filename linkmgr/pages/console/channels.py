@@ -13,7 +13,6 @@ from linkmgr.resources.channels import CHANNELS
 
 
 class ChannelForm(GroupForm):
-    path = "/channels"
     list_template = "console/channels.html"
     after = PAGE
     page_template = "console/channel.html"
@@ -34,11 +33,8 @@ class ChannelForm(GroupForm):
 
 
 FORM = ChannelForm(CHANNELS)
-bp.add_url_rule("/channels", "channels", FORM.show_list)
-bp.add_url_rule("/channels/new", "channel_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/channels", "/channels/new", "/channels/<id:row_id>/edit", "/channels/<id:row_id>/delete")
 bp.add_url_rule("/channels/<id:row_id>", "channel", FORM.page, methods=BOTH)
-bp.add_url_rule("/channels/<id:row_id>/edit", "channel_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/channels/<id:row_id>/delete", "channel_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post(f"/channels/<id:row_id>/remove/<any({', '.join(channels.ITEMS)}):type>/<id:item_id>")

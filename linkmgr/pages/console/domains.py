@@ -4,7 +4,6 @@ from werkzeug.wrappers import Response
 from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import load
 from linkmgr.outbound import domain_check
-from linkmgr.pages.console.forms import BOTH
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import CountedForm
 from linkmgr.repository import account as accounts
@@ -15,7 +14,6 @@ from linkmgr.settings import settings
 
 
 class DomainForm(CountedForm):
-    path = "/domains"
     list_template = "console/domains.html"
     template = "console/domain_form.html"
     noun = "domain"
@@ -48,10 +46,7 @@ class DomainForm(CountedForm):
 
 
 FORM = DomainForm(DOMAINS)
-bp.add_url_rule("/domains", "domains", FORM.show_list)
-bp.add_url_rule("/domains/new", "domain_new", FORM.new_page, methods=BOTH)
-bp.add_url_rule("/domains/<id:row_id>/edit", "domain_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/domains/<id:row_id>/delete", "domain_delete", FORM.delete_page, methods=BOTH)
+FORM.add_urls("/domains", "/domains/new", "/domains/<id:row_id>/edit", "/domains/<id:row_id>/delete")
 
 
 @bp.post("/domains/default")
@@ -70,4 +65,4 @@ def domain_check_now(row_id: int) -> Response:
         flash("This installation does not check domains.", "info")
     else:
         flash(problem or "The domain points to this service.", "error" if problem else "success")
-    return redirect(url_for("console.domain_edit", row_id=row_id), code=303)
+    return redirect(url_for("console.domains_edit", row_id=row_id), code=303)

@@ -95,10 +95,19 @@ class Form(ABC):
         self.fixed = resource.creates()().fields.keys() - resource.updates()().fields.keys()  # not changed
 
     def new_page(self) -> ResponseReturnValue:
-        return self._add() if request.method == "POST" else self._new()
+        if request.method == "POST":
+            return self._add()
+        record = self.from_form(request.args)
+        if original := int(query_id("from") or 0):
+            copied = self.from_row(self.read(g.user_id, original))
+            record |= {name: value for name, value in copied.items() if name not in self.unique}
+        return self._render(record)
 
     def edit_page(self, row_id: int) -> ResponseReturnValue:
-        return self._save(row_id) if request.method == "POST" else self._edit(row_id)
+        if request.method == "POST":
+            return self._save(row_id)
+        row = self.read(g.user_id, row_id)
+        return self._render(self.from_row(row), row=row)
 
     def from_form(self, form: FormData) -> Row:
         return {
@@ -147,13 +156,6 @@ class Form(ABC):
             **self.choices(),
         )
 
-    def _new(self) -> str:
-        record = self.from_form(request.args)
-        if original := int(query_id("from") or 0):
-            copied = self.from_row(self.read(g.user_id, original))
-            record |= {name: value for name, value in copied.items() if name not in self.unique}
-        return self._render(record)
-
     def _add(self) -> ResponseReturnValue:
         added: Row = {}
         record = self.from_form(request.form)
@@ -168,10 +170,6 @@ class Form(ABC):
             f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.resource.labels()
         )
         return self.show_new(added)
-
-    def _edit(self, row_id: int) -> str:
-        row = self.read(g.user_id, row_id)
-        return self._render(self.from_row(row), row=row)
 
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)

@@ -6,7 +6,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load
 from linkmgr.pages.account import confirm_password, password_problem
-from linkmgr.pages.console.forms import BOTH, LIST
+from linkmgr.pages.console.forms import LIST
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import api_keys, console_queries
@@ -41,7 +41,6 @@ def _scope_table() -> list[tuple[str, list[str]]]:
 
 
 class KeyForm(StoredForm):
-    path = "/keys"
     list_template = "console/keys.html"
     template = "console/key_form.html"
     after = LIST
@@ -66,10 +65,7 @@ class KeyForm(StoredForm):
 
 
 FORM = KeyForm(KEYS)
-bp.add_url_rule("/keys", "keys", FORM.show_list)
-bp.add_url_rule("/keys/new", "key_new", FORM.new_page, methods=BOTH)
-bp.add_url_rule("/keys/<id:row_id>/edit", "key_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/keys/<id:row_id>/delete", "key_delete", FORM.delete_page, methods=BOTH)
+FORM.add_urls("/keys", "/keys/new", "/keys/<id:row_id>/edit", "/keys/<id:row_id>/delete")
 
 
 # --- rotation

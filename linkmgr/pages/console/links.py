@@ -12,7 +12,7 @@ from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_changes, link_list, periods
 from linkmgr.pages.console.controls import FormData, lines
-from linkmgr.pages.console.forms import BOTH, PAGE
+from linkmgr.pages.console.forms import PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import binned, console_queries, url_records, utm, visit_list
@@ -63,7 +63,6 @@ def _with_parameters(record: Row) -> str:
 
 
 class LinkForm(StoredForm):
-    path = "/links"
     list_template = "console/links.html"
     template = "console/link_form.html"
     after = PAGE
@@ -160,8 +159,5 @@ class LinkForm(StoredForm):
 
 
 FORM = LinkForm(LINKS)
-bp.add_url_rule("/links", "links", FORM.show_list)
-bp.add_url_rule("/links/new", "link_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/links", "/links/new", "/links/<id:row_id>/edit", "/links/<id:row_id>/delete")
 bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)
-bp.add_url_rule("/links/<id:row_id>/edit", "link_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/links/<id:row_id>/delete", "link_delete", FORM.delete_page, methods=BOTH)

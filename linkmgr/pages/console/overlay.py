@@ -13,7 +13,6 @@ PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
 
 
 class OverlayForm(StoredForm):
-    path = "/overlays"
     list_template = "console/overlays.html"
     template = "console/overlay_form.html"
     noun = "overlay"
@@ -34,10 +33,7 @@ class OverlayForm(StoredForm):
 
 
 FORM = OverlayForm(OVERLAYS)
-bp.add_url_rule("/overlays", "overlays", FORM.show_list)
-bp.add_url_rule("/overlays/new", "overlay_new", FORM.new_page, methods=BOTH)
-bp.add_url_rule("/overlays/<id:row_id>/edit", "overlay_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/overlays/<id:row_id>/delete", "overlay_delete", FORM.delete_page, methods=BOTH)
+FORM.add_urls("/overlays", "/overlays/new", "/overlays/<id:row_id>/edit", "/overlays/<id:row_id>/delete")
 bp.add_url_rule("/overlays/<id:row_id>/preview", "overlay_preview", FORM.preview_row)
 bp.add_url_rule("/overlays/preview", "overlay_preview_typed", FORM.preview_typed, methods=BOTH)
 

@@ -1,11 +1,8 @@
-from linkmgr.pages.console.forms import BOTH
-from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.resources.pixels import PIXELS
 
 
 class PixelForm(StoredForm):
-    path = "/pixels"
     list_template = "console/pixels.html"
     used = "link"
     example = (
@@ -16,7 +13,4 @@ class PixelForm(StoredForm):
 
 
 FORM = PixelForm(PIXELS)
-bp.add_url_rule("/pixels", "pixels", FORM.show_list)
-bp.add_url_rule("/pixels/new", "pixel_new", FORM.new_page, methods=BOTH)
-bp.add_url_rule("/pixels/<id:row_id>/edit", "pixel_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/pixels/<id:row_id>/delete", "pixel_delete", FORM.delete_page, methods=BOTH)
+FORM.add_urls("/pixels", "/pixels/new", "/pixels/<id:row_id>/edit", "/pixels/<id:row_id>/delete")

@@ -14,7 +14,7 @@ from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.controls import FormData, lines, with_scheme
-from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
+from linkmgr.pages.console.forms import PAGE, PER_PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.qr import image as qr_image
@@ -47,7 +47,6 @@ def _code(row: Row) -> str:
 
 
 class QrForm(StoredForm):
-    path = "/qrs"
     list_template = "console/qrs.html"
     template = "console/qr_form.html"
     after = PAGE
@@ -178,8 +177,5 @@ def _preview_logo(record: Row, code: str | None) -> bytes | None:
 
 
 FORM = QrForm(QR_CODES)
-bp.add_url_rule("/qrs", "qrs", FORM.show_list)
-bp.add_url_rule("/qrs/new", "qr_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/qrs", "/qrs/new", "/qrs/<id:row_id>/edit", "/qrs/<id:row_id>/delete")
 bp.add_url_rule("/qrs/<id:row_id>", "qr", FORM.page)
-bp.add_url_rule("/qrs/<id:row_id>/edit", "qr_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/qrs/<id:row_id>/delete", "qr_delete", FORM.delete_page, methods=BOTH)

@@ -5,7 +5,6 @@ from linkmgr.resources.splash import SPLASH_PAGES
 
 
 class SplashForm(StoredForm):
-    path = "/splash"
     preview = "splash"
     used = "link"
     example = (
@@ -16,9 +15,6 @@ class SplashForm(StoredForm):
 
 
 FORM = SplashForm(SPLASH_PAGES)
-bp.add_url_rule("/splash", "splash", FORM.show_list)
-bp.add_url_rule("/splash/new", "splash_new", FORM.new_page, methods=BOTH)
-bp.add_url_rule("/splash/<id:row_id>/edit", "splash_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/splash/<id:row_id>/delete", "splash_delete", FORM.delete_page, methods=BOTH)
+FORM.add_urls("/splash", "/splash/new", "/splash/<id:row_id>/edit", "/splash/<id:row_id>/delete")
 bp.add_url_rule("/splash/<id:row_id>/preview", "splash_preview", FORM.preview_row)
 bp.add_url_rule("/splash/preview", "splash_preview_typed", FORM.preview_typed, methods=BOTH)

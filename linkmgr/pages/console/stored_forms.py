@@ -9,7 +9,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial, plan_use
-from linkmgr.pages.console.forms import PER_PAGE, Form
+from linkmgr.pages.console.forms import BOTH, PER_PAGE, Form
 from linkmgr.pages.plan_use import Usage
 from linkmgr.repository import console_queries, tables
 from linkmgr.resources.resource import Stored
@@ -20,6 +20,13 @@ class FormWithDelete(Form):
 
     @abstractmethod
     def delete(self, user_id: int, row_id: int) -> None: ...
+
+    def add_urls(self, path: str, new: str, edit: str, delete: str) -> None:
+        self.path, name = path, path[1:]
+        self.bp.add_url_rule(path, name, self.show_list)
+        self.bp.add_url_rule(new, f"{name}_new", self.new_page, methods=BOTH)
+        self.bp.add_url_rule(edit, f"{name}_edit", self.edit_page, methods=BOTH)
+        self.bp.add_url_rule(delete, f"{name}_delete", self.delete_page, methods=BOTH)
 
     def delete_page(self, row_id: int) -> ResponseReturnValue:
         return self._delete(row_id) if request.method == "POST" else self._ask(row_id)

@@ -12,7 +12,7 @@ from linkmgr.fields.query import page_number, query_id
 from linkmgr.fields.times import iso
 from linkmgr.outbound.sender import new_secret
 from linkmgr.pages.console.controls import FormData, to_number
-from linkmgr.pages.console.forms import BOTH, PAGE, PER_PAGE
+from linkmgr.pages.console.forms import PAGE, PER_PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import console_queries, webhooks
@@ -78,7 +78,6 @@ def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: b
 
 
 class WebhookForm(StoredForm):
-    path = "/webhooks"
     list_template = "console/webhooks.html"
     template = "console/webhook_form.html"
     after = PAGE
@@ -121,11 +120,8 @@ class WebhookForm(StoredForm):
 
 
 FORM = WebhookForm(WEBHOOKS)
-bp.add_url_rule("/webhooks", "webhooks", FORM.show_list)
-bp.add_url_rule("/webhooks/new", "webhook_new", FORM.new_page, methods=BOTH)
+FORM.add_urls("/webhooks", "/webhooks/new", "/webhooks/<id:row_id>/edit", "/webhooks/<id:row_id>/delete")
 bp.add_url_rule("/webhooks/<id:row_id>", "webhook", FORM.page)
-bp.add_url_rule("/webhooks/<id:row_id>/edit", "webhook_edit", FORM.edit_page, methods=BOTH)
-bp.add_url_rule("/webhooks/<id:row_id>/delete", "webhook_delete", FORM.delete_page, methods=BOTH)
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
