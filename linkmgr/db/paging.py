@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 from linkmgr.db.statements import MAX_BIGINT, Row, replica_row, replica_rows
 
 MAX_SORTED = 20_000  # rows of a list by another order than the newest first
+_COUNTED = "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = %(counted)s"
 
 
 class Paging(TypedDict):
@@ -35,8 +36,9 @@ class Page(NamedTuple):
 
 def page(
     sql: str,
-    total: str,
+    total: str = "",
     *,
+    counted: str = "",
     limit: int,
     number: int,
     after: int | None = None,
@@ -46,15 +48,18 @@ def page(
     **params: Any,
 ) -> Page:
     """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
-    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. `cursor` is the column by which the
-    query is ordered; it is removed from the rows unless it is their id. `matches` is a query that is executed once for
-    both, which read its rows from `matches`. A list that can be in another `order` compares the %(most)s newest rows,
-    and has no cursor then.
+    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. That of a list without `q` is the
+    number of rows of the table `counted`, if there is one. `cursor` is the column by which the query is ordered; it is
+    removed from the rows unless it is their id. `matches` is a query that is executed once for both, which read its
+    rows from `matches`. A list that can be in another `order` compares the %(most)s newest rows, and has no cursor
+    then.
 
     The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
     cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
     """
     params, offset = {"q": None, "order": order} | params, min((number - 1) * limit, 2**62)
+    if counted and params["q"] is None:
+        total, params["counted"] = _COUNTED, counted
     is_newest_first = order in (None, "date")
     values = params | {"limit": limit, "offset": offset, "after": MAX_BIGINT}
     if after is not None:

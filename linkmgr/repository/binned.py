@@ -30,7 +30,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
                                   LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY binned DESC, b.id DESC
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'binned_links'",
+        counted="binned_links",
         user_id=user_id,
         **paging,
     )

@@ -1,12 +1,14 @@
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, Paging, page
-from linkmgr.db.statements import Row, row, rows, run, run_one
+from linkmgr.db.statements import Row, row, run, run_one
 from linkmgr.errors import existing, not_found
 from linkmgr.fields.short_urls import short_url
-from linkmgr.repository.tables import BATCH
+from linkmgr.repository.tables import batch_of
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
+
+batch = batch_of("channels")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -20,27 +22,10 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
          ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        """
-        CASE WHEN %(q)s::text IS NULL
-             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'channels')
-             ELSE (SELECT count(*) FROM channels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
-        """,
+        "SELECT count(*) FROM channels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        counted="channels",
         user_id=user_id,
         **paging,
-    )
-
-
-def batch(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT *, created AS date FROM channels
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
     )
 
 

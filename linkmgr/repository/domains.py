@@ -3,7 +3,9 @@ from typing import Unpack
 from linkmgr.db.paging import NamedPaging, Page, page
 from linkmgr.db.statements import Row, row, rows, run, run_repaired
 from linkmgr.errors import existing
-from linkmgr.repository.tables import BATCH, release_name
+from linkmgr.repository.tables import batch_of, release_name
+
+batch = batch_of("domains")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -17,26 +19,10 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
          ORDER BY CASE %(order)s WHEN 'name' THEN lower(domain) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        """
-        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'domains')
-             ELSE (SELECT count(*) FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)) END
-        """,
+        "SELECT count(*) FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)",
+        counted="domains",
         user_id=user_id,
         **paging,
-    )
-
-
-def batch(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT * FROM domains
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
     )
 
 

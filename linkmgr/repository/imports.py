@@ -18,7 +18,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'imports'",
+        counted="imports",
         user_id=user_id,
         **paging,
     )

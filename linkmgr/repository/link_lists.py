@@ -41,7 +41,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
                                 LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY id DESC
         """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'links'",
+        counted="links",
         user_id=user_id,
         **paging,
     )

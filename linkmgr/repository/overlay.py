@@ -1,12 +1,14 @@
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, Paging, page
-from linkmgr.db.statements import Row, row, rows, run, run_one
+from linkmgr.db.statements import Row, row, run, run_one
 from linkmgr.errors import AppError, existing, required
-from linkmgr.repository.tables import BATCH
+from linkmgr.repository.tables import batch_of
 
 MAX_ANSWERS = 100_000  # per overlay
 MAX_ANSWER = 16 << 10  # bytes of one; the longest form has 9 KiB
+
+batch = batch_of("overlays")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -20,27 +22,10 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
          ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        """
-        CASE WHEN %(q)s::text IS NULL
-             THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'overlays')
-             ELSE (SELECT count(*) FROM overlays WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
-        """,
+        "SELECT count(*) FROM overlays WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        counted="overlays",
         user_id=user_id,
         **paging,
-    )
-
-
-def batch(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT *, created AS date FROM overlays
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
     )
 
 

@@ -3,9 +3,11 @@
 from typing import Unpack
 
 from linkmgr.db.paging import NamedPaging, Page, page
-from linkmgr.db.statements import Row, row, rows, run, run_one
+from linkmgr.db.statements import Row, row, run, run_one
 from linkmgr.errors import existing
-from linkmgr.repository.tables import BATCH
+from linkmgr.repository.tables import batch_of
+
+batch = batch_of("pixels")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -19,26 +21,10 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
          ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        """
-        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'pixels')
-             ELSE (SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
-        """,
+        "SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        counted="pixels",
         user_id=user_id,
         **paging,
-    )
-
-
-def batch(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT *, created AS date FROM pixels
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
     )
 
 

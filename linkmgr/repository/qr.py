@@ -29,10 +29,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
          ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        """
-        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'qrs')
-             ELSE (SELECT count(*) FROM qrs WHERE user_id = %(user_id)s AND has_text(name, %(q)s)) END
-        """,
+        "SELECT count(*) FROM qrs WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        counted="qrs",
         user_id=user_id,
         **paging,
     )

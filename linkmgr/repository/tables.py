@@ -5,7 +5,7 @@ from typing import Any
 
 from psycopg2 import IntegrityError
 
-from linkmgr.db.statements import Row, run
+from linkmgr.db.statements import Row, rows, run
 
 BATCH = 500  # rows of an export in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
@@ -17,6 +17,14 @@ def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]
     while stored := batch(user_id, after):
         after = stored[-1]["id"]
         yield stored
+
+
+def batch_of(table: str) -> Batch:
+    """Return the function `batch` of a table whose rows are exported as they are stored."""
+    statement = f"""
+        SELECT *, created AS date FROM {table} WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT {BATCH}
+    """  # noqa: S608 - the same for several tables
+    return lambda user_id, after: rows(statement, user_id=user_id, after=after)
 
 
 # --- names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted user are available
