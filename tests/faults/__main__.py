@@ -17,6 +17,7 @@ _DIRECT = (
     injection.RESTART,
     injection.STOP,
     injection.KILL,
+    injection.FROZEN,
     injection.KILL_BACKEND,
     injection.TERMINATE,
     injection.SLOTS,

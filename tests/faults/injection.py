@@ -11,8 +11,10 @@ from typing import NamedTuple
 import psycopg2
 
 from tests.faults.deployment import Deployment
+from tests.support import machines
 
 HOLD = 4  # seconds that a lasting fault lasts
+_FREEZE = 8  # longer than the deadlines of the service
 _KILLS, _BETWEEN_KILLS = 6, 0.7  # seconds
 ALL = ("writes", "reads", "visits")
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'linkmgr'"
@@ -27,6 +29,12 @@ class Fault(NamedTuple):
 
 def _postmaster(number: signal.Signals) -> Callable[[Deployment], None]:
     return lambda deployment: os.kill(deployment.database.postmaster(), number)
+
+
+def _freeze(deployment: Deployment) -> None:
+    machines.signal_all(deployment.database.server, signal.SIGSTOP)
+    time.sleep(_FREEZE)
+    machines.signal_all(deployment.database.server, signal.SIGCONT)
 
 
 def _kill_backend(deployment: Deployment) -> None:
@@ -119,6 +127,7 @@ def _freeze_redis(deployment: Deployment) -> None:
 RESTART = Fault("PostgreSQL is restarted", _postmaster(signal.SIGINT))
 STOP = Fault("PostgreSQL is stopped immediately", _postmaster(signal.SIGQUIT))
 KILL = Fault("PostgreSQL is killed (-9)", _postmaster(signal.SIGKILL))
+FROZEN = Fault("PostgreSQL is frozen, 8 s", _freeze)
 KILL_BACKEND = Fault("a PostgreSQL process is killed (-9)", _kill_backend)
 TERMINATE = Fault("all connections are terminated", _terminate_backends)
 SLOTS = Fault("other clients occupy all connections, 4 s", _take_slots)
