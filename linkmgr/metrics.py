@@ -12,16 +12,19 @@ import fcntl
 import hashlib
 import mmap
 import os
+import resource
+import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from flask import Flask
-from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from linkmgr.errors import CATALOGUE
@@ -32,6 +35,9 @@ EVENTS = {
     "visits_lost": "Visits that could not be written to the data folder or stored in the database.",
     "database_connections_opened": "Connections to PostgreSQL that were opened.",
     "limiter_refusals": "Requests that exceeded the rate limit.",
+    "limiter_fallbacks": "Requests that a process counted for the rate limit, because Redis was unavailable.",
+    "job_failures": "Failed attempts of background jobs.",
+    "delivery_failures": "Failed attempts to deliver an event to a webhook.",
 }
 _STATUSES = sorted({200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()})  # all others share a cell
 # upper bounds of the histogram
@@ -43,11 +49,12 @@ _SUM = _DURATIONS + len(_SECONDS) + 1  # the total duration in microseconds
 _LINE = _SUM + 1  # cells of one route and method
 _UNMATCHED = ("", "any")
 ROUTE = "linkmgr.route"  # key of the WSGI environment: the route of a request that did not reach Flask
-_HEAD = 4  # cells with the digest of the layout
+_PROCESS = 4  # the cell behind the digest of the layout: the id of the process
+_HEAD = _PROCESS + 1
 
 
 class Metrics(Collector):
-    """Cells of 64 bits: the digest of the layout, the events, and a line for each route and method."""
+    """Cells of 64 bits: the digest of the layout, the process, the events, and a line for each route and method."""
 
     def __init__(self, app: Flask, folder: Path) -> None:
         self.folder = folder
@@ -81,13 +88,15 @@ class Metrics(Collector):
             except BlockingIOError:
                 os.close(file)
                 number += 1
-        if os.fstat(file).st_size != self._size or os.pread(file, 8 * _HEAD, 0) != self._digest:
+        if os.fstat(file).st_size != self._size or os.pread(file, 8 * _PROCESS, 0) != self._digest:
             os.ftruncate(file, 0)
             os.posix_fallocate(file, 0, self._size)  # on a full disk, writing to a sparse file raises SIGBUS
             os.pwrite(file, self._digest, 0)
         mapped = mmap.mmap(file, self._size)  # duplicates the descriptor, which keeps the lock
         os.close(file)
-        return memoryview(mapped).cast("Q")
+        cells = memoryview(mapped).cast("Q")
+        cells[_PROCESS] = os.getpid()
+        return cells
 
     def count(self, event: str, number: int) -> None:
         with self._lock:
@@ -110,6 +119,17 @@ class Metrics(Collector):
         cells = [memoryview(file).cast("Q") for file in files if file.startswith(self._digest)]
         return [sum(values) for values in zip([0] * (self._size // 8), *cells, strict=True)]
 
+    def _memory(self) -> Iterator[tuple[str, int]]:
+        """Yield the number of the file of each living process, and its resident memory in bytes."""
+        for path in self.folder.glob("*.cells"):
+            with path.open("rb") as file, suppress(OSError):  # its process ends in this moment
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    process = int.from_bytes(os.pread(file.fileno(), 8, 8 * _PROCESS), sys.byteorder)
+                    pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+                    yield path.stem, int(pages) * resource.getpagesize()
+
     def collect(self) -> Iterator[Metric]:
         totals = self._totals()
         for name, doc in EVENTS.items():
@@ -126,6 +146,10 @@ class Metrics(Collector):
                 durations.add_metric(key, list(buckets), line[_SUM] / 1e6)
         yield requests
         yield durations
+        memory = GaugeMetricFamily("linkmgr_worker_memory_bytes", "Resident memory of a process.", labels=("worker",))
+        for worker, size in self._memory():
+            memory.add_metric((worker,), size)
+        yield memory
 
 
 def init_app(app: Flask) -> None:

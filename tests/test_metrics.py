@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +14,14 @@ from flask import Flask
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import TestResponse
 
+from linkmgr.db import jobs
+from linkmgr.events.worker import Dispatcher
 from linkmgr.metrics import Metrics
+from linkmgr.settings import RELEASE
+from linkmgr.visits.spool import Spool
 from tests.conftest import ROOT, Client
+from tests.support.factories import Sql, link
+from tests.support.receivers import subscribe
 from tests.support.targets import FIREFOX, wait_until
 
 TOKEN = "a-token-of-the-tests"
@@ -87,11 +94,39 @@ def test_every_metric_is_documented(measured: Flask, tmp_path: Path) -> None:
     client = Client(measured.test_client())
     client.get("/api/account")
     assert ("linkmgr_backup_age_seconds",) not in scrape(client)
-    measured.test_cli_runner().invoke(args=["database", "backup", str(tmp_path / "dump")])
+    for command in (["database", "backup", str(tmp_path / "dump")], ["visits", "purge"]):
+        measured.test_cli_runner().invoke(args=command)
     metrics = scrape(client)
-    assert 0 <= metrics[("linkmgr_backup_age_seconds",)] < 60
-    served = {re.sub("(?<=_seconds)_.*", "", name) for name, *_ in metrics}
+    assert all(0 <= metrics[f"linkmgr_{name}_age_seconds",] < 60 for name in ("backup", "purge"))
+    names = {name for name, *_ in metrics} | {"linkmgr_replica_in_use", "linkmgr_replica_lag_seconds"}
+    served = {re.sub("(?<=_request_seconds)_.*", "", name) for name in names}
     assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "deploy/README.md").read_text())) == served
+
+
+def test_what_waits_and_what_fails_is_reported(
+    measured: Flask, register: Callable[..., Client], tmp_path: Path, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = register("alice", via=measured)
+    subscribe(alice, "http://127.0.0.1:1/", "link.created")
+    link(sql, alice.id)
+    waiting = Spool.create(tmp_path / "visits")
+    waiting.append(b'{"at": 1}\n')
+    waiting.append(b'{"at": 2}\n')
+    sql("INSERT INTO jobs (task, argument, attempts) SELECT 'broken', '{}', 5 RETURNING id")
+    found = scrape(alice)
+    assert [found[f"linkmgr_{name}",] for name in ("visits_waiting", "jobs_waiting", "jobs_failing")] == [2, 1, 1]
+    assert found["linkmgr_visits_waiting_seconds",] > found["linkmgr_jobs_waiting_seconds",] > 0
+    assert found["linkmgr_events_waiting_seconds",] > 0
+    assert found["linkmgr_worker_memory_bytes", "0"] > 1 << 20
+    assert found["linkmgr_build_info", RELEASE] == 1
+    monkeypatch.setitem(jobs.HANDLERS, "broken", jobs.Handler(lambda _: 1 / 0 > 0))
+    with measured.app_context():
+        Dispatcher().run(threading.Event())
+        jobs.run_next(lambda _: False)
+    waiting.delete()
+    found = scrape(alice)
+    names = ("delivery_failures_total", "deliveries_waiting", "job_failures_total", "events_waiting_seconds")
+    assert [found[f"linkmgr_{name}",] for name in names] == [1, 1, 1, 0]
 
 
 def test_without_the_token_no_metrics_are_returned(measured: Flask, app: Flask) -> None:

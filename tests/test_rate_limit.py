@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -193,10 +194,11 @@ def test_reserved_requests_that_are_not_used_are_given_back(
 # --- when the storage is unavailable
 
 
-def send_signal(redis_url: str, fault: signal.Signals) -> None:
+def send_signal(redis_url: str, fault: signal.Signals) -> int:
     with Redis.from_url(redis_url) as redis:
-        pid = redis.info("server")["process_id"]
+        pid = int(redis.info("server")["process_id"])
     os.kill(pid, fault)
+    return pid
 
 
 def test_with_redis_every_response_has_the_same_headers(
@@ -213,19 +215,29 @@ def test_with_redis_every_response_has_the_same_headers(
 
 @pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
 def test_without_redis_requests_are_counted_in_the_process(
-    make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str, fault: signal.Signals
+    make_app: Callable[..., Flask],
+    register: Callable[..., Client],
+    redis_url: str,
+    caplog: pytest.LogCaptureFixture,
+    fault: signal.Signals,
 ) -> None:
     over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
     alice = register("alice", plan="Free", via=over_redis)
     assert alice.get("/api/account").status_code == 200
-    send_signal(redis_url, fault)
+    pid = send_signal(redis_url, fault)
     assert send_calls(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
+    lost = "rate limit: Redis is unavailable, each process counts its own requests"
+    assert [record.message for record in caplog.records if record.name == "linkmgr"] == [lost]
+    if fault == signal.SIGSTOP:
+        os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: alice.get("/api/account").status_code == 200)
+        assert caplog.records[-1].message == "rate limit: Redis is available again"
 
 
 def test_all_requests_that_wait_for_an_unresponsive_redis_are_answered(
-    make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str
+    make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str, tmp_path: Path
 ) -> None:
-    over_redis = make_app(rate_limit_storage=redis_url)
+    over_redis = make_app(rate_limit_storage=redis_url, metrics_token="m" * 16, data_dir=str(tmp_path))
     alice = register("alice", via=over_redis)
     assert alice.get("/api/account").status_code == 200
     send_signal(redis_url, signal.SIGSTOP)
@@ -233,6 +245,8 @@ def test_all_requests_that_wait_for_an_unresponsive_redis_are_answered(
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda client: client.get("/api/account").status_code, clients)
     assert Counter(answers) == {200: 8}
+    metrics = alice.http.get("/metrics", headers={"Authorization": f"Bearer {'m' * 16}"})
+    assert "linkmgr_limiter_fallbacks_total 8.0" in metrics.text
 
 
 def test_while_the_database_is_unavailable_the_response_is_503_with_all_headers(app_with: Callable[..., Flask]) -> None:

@@ -109,6 +109,10 @@ def test_the_loss_of_the_replica_costs_no_request_and_reads_return_to_it_later(
             machines.signal_all(standby.server, signal.SIGCONT)
         standby.start()
     wait_until(lambda: near(reading))
+    with reading.app_context():
+        state = reader(reading).state()
+    assert state["replica_in_use"]
+    assert 0 <= state["replica_lag_seconds"] < replica.MAX_LAG_SECONDS
 
 
 def test_a_read_that_the_replica_cancels_is_answered_by_the_primary(

@@ -140,6 +140,7 @@ def purge_visits() -> None:
     """Delete expired visits, events, request counters and responses stored for Idempotency-Key, and reduce old
     statistics. Run this every day."""
     purged = purge.purge()
+    (settings().folder / purge.LAST).touch()
     click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")
 
 

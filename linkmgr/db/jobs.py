@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from flask import current_app
 
+from linkmgr import metrics
 from linkmgr.db.background import Background
 from linkmgr.db.statements import Row, run_unsynced
 
@@ -207,6 +208,7 @@ def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
     except Later as later:
         put_back(job, delay=later.seconds, failed=False)
     except Exception as error:
+        metrics.count("job_failures")
         current_app.logger.error("job %s (%s) failed and will be retried", job["id"], job["task"], exc_info=error)
         put_back(job, delay=min(2 ** min(job["attempts"], 10), _MAX_DELAY), failed=True)
     else:

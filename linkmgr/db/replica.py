@@ -57,6 +57,7 @@ class Replica(Database):
         super().__init__(dsn, primary.prepare)
         self.primary = primary
         self._is_usable = False
+        self._lag: float | None = None
         self._next_check = self._paused_until = 0.0
 
     def connect(self) -> extensions.connection:
@@ -96,11 +97,16 @@ class Replica(Database):
             return
         [replayed] = self._execute_once(_REPLAYED, {}, "")
         # A promoted replica has no replayed commit, or one that no longer advances.
-        self._is_usable = replayed["until"] is not None and committed["now"] - replayed["until"] < MAX_LAG_SECONDS
+        self._lag = None if replayed["until"] is None else max(0.0, committed["now"] - replayed["until"])
+        self._is_usable = self._lag is not None and self._lag < MAX_LAG_SECONDS
+
+    def state(self) -> Row:
+        self._read("SELECT 1", {})
+        return {"replica_in_use": self._is_usable, "replica_lag_seconds": self._lag}
 
     def _pause(self, error: psycopg2.Error) -> None:
         self.close_idle()
-        self._is_usable = False
+        self._is_usable, self._lag = False, None
         self._next_check = self._paused_until = time.monotonic() + PAUSE_SECONDS
         current_app.logger.warning(
             "replica unavailable, not used for %s seconds: %s", PAUSE_SECONDS, type(error).__name__

@@ -9,7 +9,7 @@ import psycopg2
 from cryptography.fernet import InvalidToken
 from flask import Flask
 
-from linkmgr import keys
+from linkmgr import keys, metrics
 from linkmgr.db.background import Background
 from linkmgr.db.statements import Row
 from linkmgr.events import records
@@ -107,6 +107,8 @@ def _message(delivery: Row) -> Message:
 
 def _result(delivery: Row, response: Response) -> Row:
     attempts = delivery["attempts"]
+    if not response.is_success:
+        metrics.count("delivery_failures")
     delay = None
     if attempts <= len(SCHEDULE):
         delay = max(SCHEDULE[attempts - 1] * random.uniform(0.9, 1.1), response.retry_after or 0)  # noqa: S311

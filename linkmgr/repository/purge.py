@@ -13,6 +13,7 @@ from linkmgr.db.statements import NO_TIMEOUT, Row, database, run_unsynced
 from linkmgr.repository import binned, cleanup, import_rows, imports, outbox, plans
 from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
+LAST = "last_purge"  # file of the data folder, changed by each purge
 MAX_ROWS = 5000
 MAX_TRACKED = 1000  # or users
 _TRIES = 5

@@ -8,15 +8,28 @@ def check() -> None:
     lookups().primary.read("SELECT 1 AS alive", {})
 
 
-def connections() -> Row:
-    [counts] = rows(
+def gauges() -> Row:
+    """Return the gauges of the database by name. Rows are counted up to 10,000."""
+    [values] = rows(
         """
-        SELECT count(*) AS open, count(*) FILTER (WHERE state <> 'idle' AND pid <> pg_backend_pid()) AS in_use
-          FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'linkmgr'
+        SELECT connections.*, jobs.*,
+               (SELECT count(*) FROM (SELECT FROM deliveries WHERE state = 'waiting' LIMIT 10000) first)
+               AS deliveries_waiting,
+               coalesce((SELECT extract(epoch FROM clock_timestamp() - created) FROM outbox ORDER BY id LIMIT 1),
+                        0)::float8 AS events_waiting_seconds,
+               (SELECT coalesce(json_object_agg(name, stored), '{}') FROM visit_spools) AS spools
+          FROM (SELECT count(*) AS database_connections_open,
+                       count(*) FILTER (WHERE state <> 'idle' AND pid <> pg_backend_pid())
+                       AS database_connections_in_use
+                  FROM pg_stat_activity
+                 WHERE datname = current_database() AND application_name = 'linkmgr') connections,
+               (SELECT count(*) AS jobs_waiting, count(*) FILTER (WHERE attempts > 3) AS jobs_failing,
+                       extract(epoch FROM greatest(clock_timestamp() - min(due), interval '0'))::float8
+                       AS jobs_waiting_seconds
+                  FROM (SELECT due, attempts FROM jobs ORDER BY due LIMIT 10000) first) jobs
         """
     )
-    return counts
+    return values
 
 
 def state() -> Row:

@@ -8,9 +8,12 @@ while the disk is full.
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+import orjson
 
 SIZE = 1024 * 1024  # bytes of a file
 _CHUNK = 256 * 1024  # bytes per read
@@ -87,12 +90,17 @@ def orphans(folder: Path) -> Iterator[Spool]:
             yield spool
 
 
-def count_waiting(folder: Path, stored: dict[str, int]) -> int:
-    number = 0
+def backlog(folder: Path, stored: dict[str, int]) -> tuple[int, float]:
+    """Return the number of waiting visits, and the age of the oldest one in seconds."""
+    number, now = 0, time.time()
+    oldest = now
     for path in folder.glob(f"*{_SUFFIX}"):
-        with suppress(OSError):  # deleted in the meantime, or owned by another system user
-            number += path.read_bytes()[stored.get(path.stem, 0) :].count(b"\n")
-    return number
+        with suppress(OSError, ValueError):  # deleted in the meantime, owned by another system user, or damaged
+            waiting = path.read_bytes()[stored.get(path.stem, 0) :]
+            number += (lines := waiting.count(b"\n"))
+            if lines:
+                oldest = min(oldest, orjson.loads(waiting[: waiting.index(b"\n")])["at"])
+    return number, now - oldest
 
 
 def _open(path: Path, flags: int = 0) -> int | None:

@@ -5,6 +5,7 @@ statement has counted. With RATE_LIMIT_STORAGE Redis counts, and this process wh
 """
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -29,6 +30,7 @@ Headers = list[tuple[str, str]]
 SCOPE = "limit"  # part of the key of each counter
 # Short timeouts: an unavailable Redis must not slow down requests.
 _REDIS: dict[str, Any] = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
+_noting = threading.Lock()
 
 
 @lru_cache
@@ -177,6 +179,7 @@ def init_app(app: Flask) -> None:
     )
     limiter.init_app(cast("Flask", _Api(app)))
     shared = limiter.shared_limit(lambda: current().limit.rate, scope=SCOPE, error_message=lambda: current().limit.code)
+    app.extensions["linkmgr_redis_lost"] = False
     app.extensions["linkmgr_limiter"], app.extensions["linkmgr_enforce_limit"] = limiter, shared(_nothing)
 
 
@@ -184,7 +187,24 @@ def enforce(limit: Limit, window: Window | None = None) -> None:
     """Count a request, unless `window` has counted it. Raise RateLimitExceeded with the code of the limit."""
     request = current()
     request.limit, request.window = limit, window
-    this_app().extensions["linkmgr_enforce_limit"]()
+    try:
+        this_app().extensions["linkmgr_enforce_limit"]()
+    finally:
+        if settings().rate_limit_storage:
+            _note_storage()
+
+
+def _note_storage() -> None:
+    """Count the requests without Redis. Log its loss and its return once in each process."""
+    limiter: Limiter = this_app().extensions["linkmgr_limiter"]
+    is_lost = limiter.limiter.storage is not limiter.storage
+    if is_lost:
+        metrics.count("limiter_fallbacks")
+    with _noting:
+        was_lost, this_app().extensions["linkmgr_redis_lost"] = this_app().extensions["linkmgr_redis_lost"], is_lost
+    if is_lost != was_lost:
+        state = "is unavailable, each process counts its own requests" if is_lost else "is available again"
+        this_app().logger.warning("rate limit: Redis %s", state)
 
 
 def enforce_pages(owner: object, window: Window | None = None) -> None:

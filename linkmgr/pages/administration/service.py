@@ -51,7 +51,7 @@ def service() -> str:
     return render_template(
         "administration/service.html",
         state=state,
-        waiting=spool.count_waiting(settings().folder / "visits", state["spools"]),
+        waiting=spool.backlog(settings().folder / "visits", state["spools"])[0],
         version=RELEASE,
         python=platform.python_version(),
         settings=_settings(),
