@@ -101,6 +101,9 @@ def test_every_metric_is_documented(measured: Flask, tmp_path: Path) -> None:
     names = {name for name, *_ in metrics} | {"linkmgr_replica_in_use", "linkmgr_replica_lag_seconds"}
     served = {re.sub("(?<=_request_seconds)_.*", "", name) for name in names}
     assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "deploy/README.md").read_text())) == served
+    for file in ("dashboard.json", "rules.yml"):
+        asked = set(re.findall(r"\blinkmgr_\w+", (ROOT / "deploy/prometheus" / file).read_text()))
+        assert set() < asked <= names
 
 
 def test_what_waits_and_what_fails_is_reported(
