@@ -71,8 +71,7 @@ class _Logger(Logger):  # type: ignore[misc]
             "path": path and _without_secrets(quote(path, "/:@!$&()*+,;=", encoding="latin-1")),
             "status": resp.status_code,
             "microseconds": request_time // _MICROSECOND,
-            "user": environ.get("linkmgr.user_id"),
-            "request": environ.get("linkmgr.request_id"),
+            **environ.get("linkmgr.log", {}),
         }
         data = orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
         for handler in self.access_log.handlers:

@@ -70,6 +70,7 @@ class Settings:
     key_lifetime_days: int | None = _setting(None, setting_types.integer(1, 36500), "a number of days from 1 to 36500")
     trusted_proxies: int = _setting(0, setting_types.integer(0, 10), "a number from 0 to 10")
     serve_loopback: bool = _switch(False)
+    log_addresses: str = _setting("0", setting_types.matching("0|network|full"), "0, network or full")
     metrics_token: str = _setting(
         "", setting_types.bearer_token, "at least 16 characters from A-Z, a-z, 0-9 and -._~+/="
     )

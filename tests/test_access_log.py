@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+import subprocess
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,9 @@ from flask import Flask
 from flask.logging import default_handler
 
 from linkmgr.db.statements import Database
-from tests.conftest import Client
+from linkmgr.request.request import logged_address
+from tests.conftest import ROOT, Client
+from tests.support.factories import Sql
 from tests.support.raw_http import TOKEN, send
 
 MADE = re.compile("[0-9a-f]{16}")
@@ -48,10 +53,41 @@ def test_a_line_describes_the_request_and_the_response(log: Log, alice: Client) 
     assert datetime.fromisoformat(known.pop("time")).tzinfo
     assert 0 < known.pop("microseconds") < 60_000_000
     assert known == {
-        "method": "GET", "path": "/api/account", "status": 200, "user": alice.id, "request": "of-the.client_1",
+        "method": "GET", "path": "/api/account", "status": 200, "user": alice.id, "key": None,
+        "request": "of-the.client_1",
     }  # fmt: skip
     assert (unknown["status"], unknown["user"]) == (404, None)
     assert MADE.fullmatch(unknown["request"])
+
+
+def test_addresses_are_logged_on_demand_and_fail2ban_finds_those_that_guess(
+    serve: Callable[..., str], tmp_path: Path, alice: Client, make_key: Callable[..., Client], sql: Sql
+) -> None:
+    if not shutil.which("fail2ban-regex"):
+        pytest.skip("fail2ban is missing: apt-get install fail2ban")
+    base = serve("--workers", "1", log_addresses="full", trusted_proxies="1")
+    log = Log(base, next(tmp_path.glob("*.log")))
+    key, [scoped] = make_key(alice, scopes=["*"]), sql("SELECT id FROM api_keys")
+    log.ask("/api/account", Authorization=f"Bearer {key.key}", X_Forwarded_For="2001:db8:1:2::3")
+    log.ask("/api/account", Authorization="Bearer wrong", X_Forwarded_For="192.0.2.7:4711")
+    log.ask("/", X_Forwarded_For="not-an-address")
+    body = b"email=alice&password=wrong"
+    head = "POST /login HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 192.0.2.8\r\nConnection: close\r\n"
+    form = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
+    assert send(base, (head + form).encode() + body)[0] == 401
+    lines = log.lines()
+    assert [line["address"] for line in lines] == ["2001:db8:1:2::3", "192.0.2.7", None, "192.0.2.8"]
+    assert [line["key"] for line in lines] == [scoped["id"], None, None, None]
+    command = ["fail2ban-regex", "--out", "ip", str(log.file), str(ROOT / "deploy/fail2ban/filter.conf")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [
+        "192.0.2.7",
+        "192.0.2.8",
+    ]
+
+
+@pytest.mark.parametrize(("address", "network"), [("1.2.3.4", "1.2.3.0/24"), ("2001:db8:1:2::3", "2001:db8:1::/48")])
+def test_a_network_can_be_logged_instead(address: str, network: str) -> None:
+    assert logged_address({"REMOTE_ADDR": address}, is_full=False) == network
 
 
 def test_no_path_breaks_its_line_or_logs_a_secret(log: Log, alice: Client) -> None:

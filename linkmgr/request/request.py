@@ -23,9 +23,9 @@ MAX_BODY = 64 * 1024  # bytes
 # Bytes, and the error code of a larger body, by the paths of operations with another limit (web/operation.py).
 BODY_LIMITS: dict[str, tuple[int, str]] = {}
 MAX_WARNINGS = 20  # in a response
-# keys of the WSGI environment, which the access log reads (deploy/gunicorn.conf.py)
-REQUEST_ID = "linkmgr.request_id"  # set by the middleware
-_USER_ID = "linkmgr.user_id"
+# Keys of the WSGI environment, set by the middleware
+REQUEST_ID = "linkmgr.request_id"
+LOGGED = "linkmgr.log"  # members of the line in the access log (deploy/gunicorn.conf.py)
 _MAX_ADDRESS = 100  # characters
 # Some proxies append the client's port.
 _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*):[0-9]*")
@@ -276,8 +276,20 @@ def error_body(error: AppError) -> dict[str, Any]:
     return as_json(error.code, error.message, current().id, settings().base_url)
 
 
-def set_log_user(user_id: int | None) -> None:
-    current().environ[_USER_ID] = user_id
+def logged(request_id: str) -> dict[str, Any]:
+    return {"user": None, "key": None, "request": request_id}
+
+
+def logged_address(environ: dict[str, Any], *, is_full: bool) -> str | None:
+    """Return the client's IP address or its network, /24 or /48, or None if a proxy has sent other text."""
+    with suppress(ValueError):
+        ip = ipaddress.ip_address(address_of(environ))
+        return str(ip if is_full else ipaddress.ip_network((ip, 24 if ip.version == 4 else 48), strict=False))  # noqa: PLR2004
+    return None
+
+
+def set_log_user(user_id: int | None, key_id: int | None = None) -> None:
+    current().environ.setdefault(LOGGED, {}).update(user=user_id, key=key_id)
 
 
 def can_warn() -> bool:

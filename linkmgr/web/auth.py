@@ -41,7 +41,7 @@ def _check_request() -> ResponseReturnValue | None:
     if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
         return preflight
     request.caller, window = callers.get(_key(request) or "", request.remote_addr or "")
-    web_request.set_log_user(request.caller.id)
+    web_request.set_log_user(request.caller.id, request.caller.key and request.caller.key.id)
     limiter.enforce(request.caller.limit, window)
     authorize()
     if request.query_string and request.operation:

@@ -52,12 +52,16 @@ class RequestMiddleware:
     def __init__(self, api: Any, pages: Any, metrics: Metrics | None, headers: list[tuple[str, str]]) -> None:
         """`pages` answers all requests but those of the API."""
         self.api, self.pages, self.metrics, self.headers = api, pages, metrics, headers
+        self.log_addresses = settings().log_addresses
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         started = perf_counter()
         client_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = client_id if client_id and _PLAIN.fullmatch(client_id) else web_request.new_id()
         environ[web_request.REQUEST_ID] = request_id
+        environ[web_request.LOGGED] = logged = web_request.logged(request_id)
+        if self.log_addresses != "0":
+            logged["address"] = web_request.logged_address(environ, is_full=self.log_addresses == "full")
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += [("X-Request-Id", request_id), *self.headers]
@@ -101,7 +105,7 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
         *CORS,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    environ = {"REQUEST_METHOD": None, "PATH_INFO": None, web_request.REQUEST_ID: request_id}
+    environ = {"REQUEST_METHOD": None, "PATH_INFO": None, web_request.LOGGED: web_request.logged(request_id)}
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + body, environ
 
 
