@@ -4,6 +4,8 @@ They use the connections of the primary with short deadlines. If the primary doe
 """
 
 import copy
+import threading
+from contextlib import suppress
 from typing import Any
 
 import psycopg2
@@ -32,6 +34,8 @@ class Lookups:
         try:
             if self.primary.server.is_suspect:
                 raise TimedOut
+            if not self.primary._idle:
+                self._connect()
             return self._quick.execute(sql, params, idempotent=False)
         except psycopg2.Error as error:
             if not session.is_connection_lost(error):
@@ -41,6 +45,20 @@ class Lookups:
             if not can_wait:
                 raise
         return self.primary.read(sql, params)
+
+    def _connect(self) -> None:
+        """Connect in another thread, because libpq may wait longer than a visitor."""
+        thread = threading.Thread(target=_fill, args=(this_app(), self.primary.server), daemon=True)
+        thread.start()
+        thread.join(QUICK_SECONDS)
+        if thread.is_alive():
+            self.primary.server.suspect()
+            raise TimedOut
+
+
+def _fill(app: Flask, server: Database) -> None:
+    with app.app_context(), suppress(psycopg2.Error):
+        server.give_back(server._open())
 
 
 def lookups() -> Lookups:
