@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: help dev run test test-fast clients sdk picture fuzz faults lint check bench bench-scale
+.PHONY: help dev run test test-fast clients sdk picture fuzz faults failover lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 # On a terminal, pip shows its progress. Standard output is no terminal inside of $$(...).
@@ -45,6 +45,9 @@ fuzz: $(VENV)/test  ## test the running service with schemathesis for five minut
 faults: $(VENV)/test  ## stop, kill and block PostgreSQL, workers and Redis under load, and report losses
 	@$(VENV)/bin/python -m tests.faults
 
+failover: $(VENV)/failover  ## run a cluster of three PostgreSQL nodes, lose nodes under load, and report outages and losses
+	@$(VENV)/bin/python -m tests.faults.failover $(FAULTS)
+
 lint: $(VENV)/test  ## run the linters
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
@@ -78,6 +81,13 @@ $(VENV)/clients/mcp: $(VENV)/test tests/clients/requirements.txt
 	@echo "Installing the packages of tests/clients/requirements.txt into $@ (once) ..."
 	@"$(PYTHON)" -m venv $@
 	@$@/bin/python $(PIP) -r tests/clients/requirements.txt || { rm -r $@; exit 1; }
+	@touch $@
+
+# PostgreSQL's user runs it, so it needs a Python that is not in the folder of another user.
+$(VENV)/failover: $(VENV)/test deploy/cluster/requirements.txt
+	@echo "Installing the packages of deploy/cluster/requirements.txt into $@ (once) ..."
+	@/usr/bin/python3 -m venv $@
+	@$@/bin/python $(PIP) -r deploy/cluster/requirements.txt || { rm -r $@; exit 1; }
 	@touch $@
 
 $(VENV)/clients/package.json: $(VENV)/test tests/clients/package.json

@@ -43,7 +43,7 @@ _LINK = "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, %(alias)s,
 class Database:
     """A PostgreSQL server. While a caller waits here, it is restarted when it dies, as the launcher does."""
 
-    server: Server
+    server: Server | Any  # or a cluster, whose nodes Patroni restarts
     dsn: str
 
     def wait(self, seconds: float) -> None:

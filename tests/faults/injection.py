@@ -22,12 +22,12 @@ _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE appli
 
 class Fault(NamedTuple):
     title: str
-    inject: Callable[[Deployment], None]
+    inject: Callable[[Deployment], object]
     unaffected: tuple[str, ...] = ()  # kinds of requests that must not fail
     drops: bool = False  # connections may be closed without a response
 
 
-def _postmaster(number: signal.Signals) -> Callable[[Deployment], None]:
+def _postmaster(number: signal.Signals) -> Callable[[Deployment], object]:
     return lambda deployment: os.kill(deployment.database.postmaster(), number)
 
 
@@ -84,7 +84,7 @@ def _fill_disk(deployment: Deployment) -> None:
         filling.unlink()
 
 
-def _drop_responses(statement: bytes) -> Callable[[Deployment], None]:
+def _drop_responses(statement: bytes) -> Callable[[Deployment], object]:
     """Drop the response to every third execution of a statement."""
 
     def drop(deployment: Deployment) -> None:
