@@ -72,8 +72,9 @@ def update(user_id: int, **changes: Any) -> Row:
                    password_hash = coalesce(%(password_hash)s, password_hash),
                    timezone = coalesce(%(timezone)s, timezone),
                    domain = CASE WHEN %(domain)s::text IS NULL THEN domain
-                                 ELSE (SELECT d.domain FROM domains d
-                                        WHERE d.id = require_domain(%(user_id)s, %(domain)s)) END
+                                 ELSE (SELECT d.domain
+                                         FROM require_domain(%(user_id)s, %(domain)s) AS sent (id)
+                                         JOIN domains d ON d.id = sent.id) END
              WHERE id IN (SELECT id FROM allowed)
             RETURNING id, email, domain, updated, version::text)
         -- The view has the row before the update.
