@@ -109,6 +109,14 @@ def test_get_and_post_ignore_it(alice: Client) -> None:
     assert alice.post("/api/channel/add", {"name": "n"}, **matching("x")).status_code == 200
 
 
+def test_a_link_in_the_bin_is_deleted_only_in_the_version_that_it_has(alice: Client) -> None:
+    path = f"/api/url/{alice.add('/api/url/add', {'url': PAGE})}"
+    old = alice.get(path).headers["ETag"]
+    new = alice.put(f"{path}/update", {"title": "New"}).headers["ETag"]
+    for query, etag, status in (("?bin=1", old, 412), ("?bin=1", new, 200), ("", old, 412), ("", new, 200)):
+        assert alice.delete(f"{path}/delete{query}", **matching(etag)).status_code == status
+
+
 @pytest.mark.parametrize("headers", [{}, under()["headers"]])
 def test_the_version_is_checked_before_the_body(alice: Client, sql: Sql, headers: dict[str, str]) -> None:
     path = f"/api/pixel/{pixel(sql, alice.id)}/update"

@@ -108,13 +108,15 @@ _STATEMENTS = {"users": _USER, "plans": _PLAN} | {
     """  # noqa: S608 - the same for several tables
     for table in TABLES
 }
+_ELSEWHERE = {"links": "binned_links"}  # where a row may be, too
 
 
 def lock_version(user_id: int, table: str, row_id: int) -> str | None:
     """Return the version of a row, or None if there is none. Until the transaction ends, no other transaction changes
     the row."""
-    stored = run(_STATEMENTS[table], user_id=user_id, row_id=row_id)
-    return None if stored is None else str(stored["version"])
+    places = (table, _ELSEWHERE[table], table) if table in _ELSEWHERE else (table,)  # it may move meanwhile
+    versions = (run(_STATEMENTS[place], user_id=user_id, row_id=row_id) for place in places)
+    return next((str(stored["version"]) for stored in versions if stored), None)
 
 
 def try_lock(user_id: int, name: str) -> bool:
