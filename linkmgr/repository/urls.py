@@ -237,16 +237,14 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
 
 
 def delete(user_id: int, link_id: int) -> None:
-    """Delete a link, or one in the bin, forever."""
-    deleted = run(
-        """
+    """Delete a link, or one in the bin, forever. Look twice: a statement does not see where a link has moved since it
+    began."""
+    statement = """
         WITH binned AS (
             DELETE FROM binned_links WHERE user_id = %(user_id)s AND id = %(link_id)s RETURNING id),
         deleted AS (
             DELETE FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s RETURNING id)
         SELECT id FROM binned UNION ALL SELECT id FROM deleted
-        """,
-        user_id=user_id,
-        link_id=link_id,
-    )
-    existing(deleted, "link")
+        """
+    ids = {"user_id": user_id, "link_id": link_id}
+    existing(run(statement, **ids) or run(statement, **ids), "link")
