@@ -21,7 +21,7 @@ class RestrictedDatabase(Database):
     def __init__(self, primary: Database, schema: str) -> None:
         super().__init__(primary.dsn, primary.prepare)
         primary.pools.append(self)
-        self.pools, self.server = primary.pools, primary
+        self.pools, self.server = primary.pools, primary.server
         self.schema = schema
         if self.prepare:
             path = f" -c search_path={schema},public"

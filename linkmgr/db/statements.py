@@ -20,7 +20,6 @@ thread connects until that works. While even that takes long, statements fail at
 import json
 import random
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -37,7 +36,7 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr import metrics
 from linkmgr.db import deadlines, embedded, session
-from linkmgr.db.deadlines import Deadline, TimedOut
+from linkmgr.db.deadlines import Deadline, Server, TimedOut
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
@@ -48,8 +47,6 @@ VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+)\)", _SCHEMA.re
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
-_RECONNECT_SECONDS = 0.2  # between two attempts
-_SLOW_SECONDS = 1.5  # to fail to connect; a server that is stopped refuses at once
 # The statements of one message are one transaction, at whose end the setting expires.
 UNSYNCED = "SET LOCAL synchronous_commit = off; "
 NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
@@ -105,8 +102,6 @@ class Database:
     # The deadline of a statement. The timeouts of the server are shorter and report a reason, but none ends a commit
     # that waits for a disk or a standby.
     seconds = 5.0
-    is_suspect = False  # a statement has timed out, and since then no new connection has been made
-    is_hung = False  # nor refused
 
     def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
@@ -114,8 +109,7 @@ class Database:
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
         self._idle: list[Pooled] = []
-        self._recovering = threading.Lock()
-        self.server: Database = self  # has the state of the server
+        self.server = Server(self._reconnect)
         self.pools = [self]  # those of the same server, which lose their connections together
 
     def connect(self) -> psycopg2.extensions.connection:
@@ -125,14 +119,8 @@ class Database:
 
     def _open(self) -> Pooled:
         deadlines.start()
-        started = time.monotonic()
-        try:
+        with self.server.connecting():
             connection = self.connect()
-        except psycopg2.Error:
-            self.server.is_hung = time.monotonic() - started > _SLOW_SECONDS
-            if self.server.is_hung:
-                self.server.suspect()
-            raise
         with Deadline(connection, self.seconds):
             version = session.schema_version(connection)
         if version < VERSION:
@@ -168,21 +156,12 @@ class Database:
         else:
             self.close_idle()
 
-    def suspect(self) -> None:
-        with self._recovering:
-            if not self.is_suspect:
-                self.is_suspect = True
-                threading.Thread(target=self._recover, args=(this_app(),), daemon=True).start()
-
-    def _recover(self, app: Flask) -> None:
-        with app.app_context():
-            while self.is_suspect:
-                try:
-                    self.give_back(self._open())
-                    self.is_suspect = self.is_hung = False
-                except psycopg2.Error:
-                    self.close_idle()
-                    time.sleep(_RECONNECT_SECONDS)
+    def _reconnect(self) -> None:
+        try:
+            self.give_back(self._open())
+        except psycopg2.Error:
+            self.close_idle()
+            raise
 
     def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
         connection, prepared = pooled
