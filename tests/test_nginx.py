@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -192,6 +193,21 @@ def test_forged_headers_do_not_change_the_client_address(front: Nginx, sql: Sql)
     [counted] = sql("SELECT bucket, count FROM rate_windows")
     assert "127.0.0.1" in counted["bucket"]
     assert counted["count"] == 5
+
+
+def test_behind_a_cdn_wrong_passwords_count_for_their_visitor_only(port: int, tmp_path: Path) -> None:
+    documented = (ROOT / "deploy/README.md").read_text()
+    [block] = re.findall(r"\n\n((?:    .*\n)+)", documented.partition("## Behind a CDN")[2].partition("## ")[0])
+    (tmp_path / "cdn.conf").write_text(block.replace("192.0.2.0/24", "127.0.0.1"))
+    with nginx.running(tmp_path, port) as front:
+
+        def sign_in(forged: int, visitor: str) -> int:
+            sent = {"X-Forwarded-For": f"203.0.113.{forged}, {visitor}"} | SERVED
+            headers = sent | {"Content-Type": "application/x-www-form-urlencoded"}
+            return front.ask("/login", method="POST", body="email=nobody&password=x", headers=headers).status_code
+
+        assert [sign_in(forged, "198.51.100.7") for forged in range(11)] == [401] * 10 + [429]
+        assert sign_in(0, "198.51.100.8") == 401
 
 
 def test_a_request_has_the_same_id_everywhere(front: Nginx, log: Path) -> None:

@@ -39,6 +39,7 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     include linkmgr.conf;
+    include {folder}/cdn*.conf;
 }}
 """
 
