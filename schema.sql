@@ -1201,6 +1201,41 @@ BEGIN
 END $$;
 CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_user_event();
 
+-- Note for administrators that a row was added, changed or deleted. Arguments: the type, the columns of the data, and
+-- the secret ones, of whose changes it has no values.
+CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    before  jsonb := to_jsonb(OLD);
+    after   jsonb := to_jsonb(NEW);
+    shown   text[] := TG_ARGV[1];
+    changes jsonb := (SELECT jsonb_object_agg(key, CASE WHEN key = ANY (shown) THEN jsonb_build_array(before -> key, value)
+                                                        ELSE '[]' END)
+                        FROM jsonb_each(after)
+                       WHERE value <> before -> key AND key = ANY (shown || TG_ARGV[2]::text[]));
+BEGIN
+    INSERT INTO outbox (user_id, type, data)
+    SELECT id, TG_ARGV[0],
+           (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
+           || jsonb_build_object('changes', coalesce(changes, '{}'), 'action',
+                                 CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END)
+      FROM users
+     WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link ON sessions FOR EACH ROW
+    EXECUTE FUNCTION note_audit('audit.sign_in', '{user_id,is_link,by_link,browser,system}', '{}');
+CREATE TRIGGER note_audit
+    AFTER INSERT OR DELETE OR UPDATE OF name, digest, scopes, domains, own_only, expires, allowed_ips ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION note_audit(
+        'audit.key', '{id,user_id,name,scopes,domains,own_only,expires,allowed_ips}', '{digest}');
+CREATE TRIGGER note_audit
+    AFTER INSERT OR DELETE
+       OR UPDATE OF username, email, password_hash, admin, plan_id, expires, key_digest, key_off, suspended ON users
+    FOR EACH ROW EXECUTE FUNCTION note_audit(
+        'audit.user', '{id,username,email,admin,plan_id,expires,key_off,suspended}', '{password_hash,key_digest}');
+CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE ON plans FOR EACH ROW
+    EXECUTE FUNCTION note_audit('audit.plan', '{id,name,free,monthly,yearly,lifetime,rate,limits}', '{}');
+
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
 CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,6 @@
 """Events that webhooks subscribe to."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +18,7 @@ from tests.support.archives import zipped
 from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.imported import Import, sale, shlink, yourls
-from tests.support.pages import signed_in
+from tests.support.pages import PASSWORD, signed_in
 from tests.support.receivers import Deliver, Receiver, events, subscribe
 from tests.support.visited import Store, Visited
 
@@ -69,7 +70,7 @@ def test_an_update_names_its_key_and_the_members_that_changed(
     }  # fmt: skip
     key, path = make_key(alice, scopes=["links:write"]), f"/api/url/{link}"
     back = {"campaign": 0, "pixels": [], "type": rows["splash"], "expiry": "", "domain": "", "status": "public"}
-    derived = {"shorturl", "longurl", "location", "device", "custom"}
+    derived = {"shorturl", "longurl", "location", "device", "custom", "updated"}
     for body in (changes, back):
         deliver()
         before = alice.get(path).get_json()["record"]
@@ -294,3 +295,41 @@ def test_a_deleted_link_is_announced_with_its_short_url(
         data = events(alice)[-1]["data"]
         names = ("id", "alias", "url", "shorturl", "domain")
         assert {name: data[name] for name in names} == {name: record[name] for name in names}
+
+
+def test_administrators_audit_sign_ins_keys_users_plans_and_shown_keys(
+    app: Flask, admin: Client, alice: Client, make_key: Callable[..., Client], deliver: Deliver
+) -> None:
+    subscribe(admin, "", "audit.*")
+    refused = alice.post("/api/webhooks", {"name": "Audit", "events": ["audit.*"]})
+    assert (refused.status_code, "audit.*" in refused.get_json()["message"]) == (400, True)
+    key = alice.post("/api/key/add", {"name": "Robot", "scopes": ["links:read"]}).get_json()
+    alice.put(f"/api/key/{key['id']}/update", {"scopes": ["links:write"]})
+    Client(app.test_client(), key["key"]).get("/api/urls")
+    alice.delete(f"/api/key/{key['id']}/delete")
+    admin.put(f"/api/user/{alice.id}/update", {"suspended": "access"})
+    admin.put(f"/api/user/{alice.id}/update", {"suspended": "no"})
+    admin.get(f"/api/user/{alice.id}")
+    app.test_cli_runner().invoke(args=["users", "login", "alice"])
+    app.test_cli_runner().invoke(args=["plans", "add", "Extra", "--free"])
+    deliver()
+    audited = [
+        (event["type"].partition(".")[2], event["data"]["action"], event["actor"]["user"]) for event in events(admin)
+    ]
+    assert audited == [
+        ("key", "created", alice.id), ("key", "updated", alice.id), ("key", "deleted", alice.id),
+        ("user", "updated", admin.id), ("user", "updated", admin.id), ("secret", "shown", admin.id),
+        ("sign_in", "created", None), ("plan", "created", None),
+    ]  # fmt: skip
+    assert events(admin)[1]["data"]["changes"] == {"scopes": [["links:read"], ["links:write"]]}
+    assert events(admin)[3]["data"]["changes"] == {"suspended": ["no", "access"]}
+    assert events(make_key(admin, scopes=["webhooks:read"])) == events(alice) == []
+    browser = signed_in(app)
+    shown = browser.post("/account/key", data={"current_password": PASSWORD})
+    browser.post("/account/password", data={"password": "another password", "current_password": PASSWORD})
+    deliver()
+    signed, revealed, changed = (event["data"] for event in events(admin)[9:])
+    assert (signed["user_id"], revealed["user_id"], changed["id"]) == (alice.id, alice.id, alice.id)
+    assert changed["changes"] == {"password_hash": []}
+    assert str(alice.key) in shown.text
+    assert not re.search(r"argon2|digest'|linkmgr_|lmk_", str(events(admin)))

@@ -3,7 +3,7 @@ from flask import Blueprint, Response
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import Parameter, values_of
-from linkmgr.repository import login, users
+from linkmgr.repository import login, outbox, users
 from linkmgr.resources import shapes
 from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import ManagedUser, User, register
@@ -31,6 +31,7 @@ def index() -> Response:
 
     All users in one response: `limit` and `page` are ignored.
     """
+    outbox.note_shown_key(None)
     sent = values_of(QUERY)
     return web_export.streamed(users.search(status=sent["filter"], email=sent["email"]))
 
@@ -39,6 +40,7 @@ def index() -> Response:
 @operation("admin", "users.get", shapes.reading(User), errors=("other_secret",), has_etag=True)
 def read(user_id: int) -> Response:
     """Read a user."""
+    outbox.note_shown_key(user_id)
     user = users.read(user_id)
     return versioned(user.pop("version"), data=user)
 

@@ -249,7 +249,7 @@ def events() -> Json:
     if page["number"] > 1:
         raise invalid("page is not supported here. Send the 'next' of the last response as after")
     after, pattern = page["after"] or 0, (name or "*").replace("*", "%")
-    hidden = None if _may_read_users() else f"{OF_USERS}%"
+    hidden = [] if _may_read_users() else [f"{prefix}%" for prefix in OF_USERS]
     rows, last = outbox.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
     for event in rows:
         event.update(event.pop("extra"), timestamp=iso(event["timestamp"]))

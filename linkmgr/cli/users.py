@@ -7,7 +7,7 @@ from linkmgr.cli.group import Group
 from linkmgr.errors import AppError
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
-from linkmgr.repository import account, login, users
+from linkmgr.repository import account, login, outbox, users
 from linkmgr.resources.account import Account
 from linkmgr.resources.users import User, register
 from linkmgr.web import passwords
@@ -60,6 +60,7 @@ def user_key(name: str, rotate: bool) -> None:
     user_id = find_id(name)
     if rotate:
         account.replace_key(user_id, **keys.new_key(user_id))
+    outbox.note_shown_key(user_id)
     click.echo(users.read(user_id)["apikey"])
 
 

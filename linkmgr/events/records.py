@@ -111,9 +111,10 @@ def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
 def _extra(event: Row, data: Row) -> Row:
     """Return the members of an event beside its data: who changed a row, and what."""
     subject, _, change = event["type"].partition(".")
-    if change not in ("created", "updated", "deleted"):
+    if change not in ("created", "updated", "deleted") and subject != "audit":
         return {}
-    owner = None if subject == "user" else event["user_id"]  # the event of a user is that of another administrator
+    # The events of users are for other administrators.
+    owner = None if subject in ("user", "audit") else event["user_id"]
     extra = {"actor": event["actor"] or {"user": owner, "key": None}}
     changes = _changes(event["data"] or {}, data) if change == "updated" else {}
     is_small = len(orjson.dumps(changes)) <= MAX_DATA // 2

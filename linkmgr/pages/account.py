@@ -13,7 +13,7 @@ from linkmgr.fields.periods import parse_zone, regional_zones
 from linkmgr.pages import attempts, plan_use, signed_in
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
-from linkmgr.repository import login
+from linkmgr.repository import login, outbox
 from linkmgr.resources.account import Account
 from linkmgr.web import passwords, security_headers, sessions
 
@@ -30,6 +30,8 @@ _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 def _page(*, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None) -> str:
     """`success` is a message above the forms for the API key, `problems` are messages by the id of their control."""
     account = accounts.overview(g.user_id)
+    if with_key:
+        outbox.note_shown_key(g.user_id)
     return render_template(
         "account.html",
         account=account,

@@ -164,6 +164,19 @@ def move(events: list[Row]) -> None:
     )
 
 
+def note_shown_key(user_id: int | None) -> None:
+    """Note for administrators that the default API key of a user was shown. None means all users."""
+    run(
+        """
+        INSERT INTO outbox (user_id, type, data)
+        SELECT id, 'audit.secret', jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
+          FROM users
+         WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active)
+        """,
+        user_id=user_id,
+    )
+
+
 def drop_excess() -> None:
     run_unsynced(
         """
@@ -214,9 +227,9 @@ def announce_expired(limit: int) -> bool:
     return bool(batch and batch["is_full"])
 
 
-def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> tuple[list[Row], int | None]:
+def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[str]) -> tuple[list[Row], int | None]:
     """List the events behind the number `after`, the oldest first, and return the last number that was examined. The
-    patterns of LIKE `pattern` and `hidden` select and leave out types."""
+    pattern of LIKE `pattern` selects types, and those of `hidden` leave some out."""
     listed = rows(
         """
         WITH matching AS MATERIALIZED (
@@ -225,7 +238,7 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | 
                      WHERE user_id = %(user_id)s AND number > %(after)s
                      ORDER BY number
                      LIMIT %(examined)s) examined
-             WHERE type LIKE %(pattern)s AND (type LIKE %(hidden)s) IS NOT TRUE
+             WHERE type LIKE %(pattern)s AND type NOT LIKE ALL (%(hidden)s::text[])
              ORDER BY number
              LIMIT %(limit)s),
         last AS (

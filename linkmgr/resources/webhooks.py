@@ -27,11 +27,12 @@ TYPES = (
     "plan.limit_reached",
     "user.created",
     "user.deleted",
+    *(f"audit.{subject}" for subject in ("sign_in", "key", "user", "plan", "secret")),
 )
 PATTERNS = ("*", *sorted({f"{name.partition('.')[0]}.*" for name in TYPES if "." in name}), *TYPES)
 
 
-OF_USERS = "user."  # the beginning of the types for administrators
+OF_USERS = ("user.", "audit.")  # the beginnings of the types for administrators
 
 
 def matches(patterns: Iterable[str], name: str) -> bool:

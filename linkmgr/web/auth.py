@@ -78,7 +78,9 @@ def authorize() -> None:
         _use(caller.key, stated)
     if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
-    if request.method != "GET" and (caller.key or caller.admin):
+    # Events of other operations are those of the owner.
+    is_audited = stated is not None and stated.scope.startswith(("keys:", "account:", scopes.ADMIN))
+    if is_audited or (request.method != "GET" and (caller.key or caller.admin)):
         request.at_end.enter_context(act_as(caller.id, caller.key and caller.key.id))
 
 
