@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from psycopg2.extensions import connection
 
 from linkmgr.pages.console import binned as bin_page
 from linkmgr.repository import purge
@@ -17,7 +16,7 @@ from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.keyring import Make, branded, code
 from tests.support.pages import words
-from tests.support.races import at_once, during
+from tests.support.races import at_once
 from tests.support.receivers import Deliver
 
 Jobs = Callable[[], None]
@@ -123,6 +122,10 @@ def test_links_in_the_bin_leave_room_and_a_restore_needs_it(on_plan: Callable[..
     assert in_bin(carol) == [first]
     assert code(carol.delete(f"/api/url/{second}/delete")) == (200, "")
     assert restore(carol, first) == (200, "")
+    to_bin(carol, first)
+    third = factories.link(sql, carol.id)
+    to_bin(carol, third)
+    assert in_bin(carol) == [third]
 
 
 def test_of_restores_at_once_one_wins_and_no_link_is_lost_or_doubled(app: Flask, alice: Client, sql: Sql) -> None:
@@ -142,19 +145,6 @@ def test_of_restores_at_once_one_wins_and_no_link_is_lost_or_doubled(app: Flask,
         assert set(statuses("POST", "DELETE")) <= {200, 404}
         assert (in_bin(alice) == [link]) == (alice.get(f"/api/url/{link}").status_code == 404)
         assert sql("SELECT count(*) AS n FROM aliases WHERE link_id = %(id)s", id=link) == [{"n": 1}]
-
-
-def test_a_final_delete_finds_a_link_that_moves_meanwhile(alice: Client, sql: Sql, raw: connection) -> None:
-    moves = ("DELETE FROM links RETURNING *) INSERT INTO binned_links SELECT *, '{}', now()",
-             "DELETE FROM binned_links RETURNING *) INSERT INTO links SELECT (jsonb_populate_record(NULL::links, "
-             "to_jsonb(moved))).*")  # fmt: skip
-    for number, move in enumerate(moves):
-        link = factories.link(sql, alice.id)
-        if number:
-            to_bin(alice, link)
-        statement = f"WITH moved AS ({move} FROM moved"
-        assert code(during(raw, statement, lambda: alice.delete(f"/api/url/{link}/delete"))) == (200, "")  # noqa: B023
-        assert (in_bin(alice), alice.get(f"/api/url/{link}").status_code) == ([], 404)
 
 
 def test_after_30_days_or_a_final_delete_nothing_is_left(app: Flask, alice: Client, sql: Sql, run_jobs: Jobs) -> None:

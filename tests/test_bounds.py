@@ -27,7 +27,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
         "CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)",
     ),
     "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
-    "binned_links": ("a row for each deleted link, 30 days", f"{REPOSITORY}/binned.py", "DAYS = 30"),
+    "binned_links": ("the number of the plan, 30 days", f"{REPOSITORY}/binned.py", "total - (limits ->> 'links')"),
     "channel_items": (f"{PARENT}, at most once a channel", SCHEMA, "UNIQUE NULLS NOT DISTINCT (channel_id"),
     "deliveries": (
         "1000 bytes of its event each",

@@ -11,6 +11,7 @@ from linkmgr.errors import not_found
 from linkmgr.repository.link_lists import listed_rows
 
 DAYS = 30
+_MAX_DELETED = 1000  # by a statement: more than it puts into the bin
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -55,7 +56,7 @@ def put(user_id: int, link_id: int) -> None:
 
 def put_all(user_id: int, ids: list[int]) -> int:
     """Delete links, keep them in the bin, and return their number."""
-    return _number(
+    number = _number(
         """
         WITH deleted AS (
             DELETE FROM links
@@ -77,6 +78,30 @@ def put_all(user_id: int, ids: list[int]) -> int:
         """,
         user_id,
         ids,
+    )
+    _delete_oldest(user_id)
+    return number
+
+
+def _delete_oldest(user_id: int) -> None:
+    """Keep as many links in the bin as the plan allows outside of it, also those that a restricted key does not see."""
+    run(
+        """
+        DELETE FROM public.binned_links
+         WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(
+               SELECT id FROM public.binned_links
+                WHERE user_id = %(user_id)s
+                ORDER BY binned, id
+                LIMIT coalesce((SELECT least(greatest(total - (limits ->> 'links')::bigint, 0), %(most)s)
+                                  FROM accounts
+                                  JOIN public.usage ON user_id = accounts.id AND counted = 'binned_links'
+                                 WHERE accounts.id = %(user_id)s AND NOT admin AND limits ->> 'links' <> '0'), 0)
+                  FOR UPDATE SKIP LOCKED))
+        RETURNING id
+        """,
+        user_id=user_id,
+        most=_MAX_DELETED,
     )
 
 
