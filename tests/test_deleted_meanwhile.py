@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import psycopg2
 import pytest
@@ -71,6 +72,30 @@ def test_a_row_that_is_deleted_during_its_assignment_is_not_found(
     kind = parent if deleted == "parent" else "link"
     answer = during(raw, f"DELETE FROM {kind}s", lambda: alice.post(path))
     assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {kind} with this id.")
+
+
+def test_a_final_delete_finds_a_link_that_moves_meanwhile(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
+    back = "links SELECT (jsonb_populate_record(NULL::links, to_jsonb(moved))).*"
+    for table, insert in (("links", "binned_links SELECT *, '{}', now()"), ("binned_links", back)):
+        path = f"/api/url/{factories.link(sql, alice.id)}/delete"
+        if table == "binned_links":
+            alice.delete(f"{path}?bin=1")
+        move = f"WITH moved AS (DELETE FROM {table} RETURNING *) INSERT INTO {insert} FROM moved"
+        assert during(raw, move, partial(alice.delete, path)).status_code == 200
+        assert sql("SELECT FROM links UNION ALL SELECT FROM binned_links") == []
+
+
+@pytest.mark.parametrize("kind", ["campaign", "channel"])
+def test_a_link_is_restored_without_a_row_that_is_deleted_meanwhile(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection, kind: str
+) -> None:
+    row_id = factories.ALL[kind](sql, alice.id)
+    link = alice.add("/api/url/add", {"url": "https://example.com", kind: row_id if kind == "campaign" else [row_id]})
+    alice.delete(f"/api/url/{link}/delete?bin=1")
+    answer = during(raw, f"DELETE FROM {kind}s", lambda: alice.post(f"/api/url/{link}/restore"))
+    assert (answer.status_code, answer.get_json()["record"][kind] or None) == (200, None)
 
 
 def test_writes_around_the_delete_of_their_user_succeed_or_are_refused(
