@@ -72,6 +72,7 @@ def test_a_link_in_the_bin_is_like_a_deleted_one_and_comes_back_as_it_was(
     gone = seen(alice, link, rows["channel"])
     assert code(alice.delete(f"/api/url/{link_id}/delete?bin=1")) == (404, "missing")
     assert (in_bin(alice), in_bin(bob)) == ([link_id], [])
+    assert code(alice.get("/api/urls?bin=1&after=99")) == (400, "invalid")
     again = {"url": "https://example.com/", "custom": "summer", "domain": link["details"]["domain"]}
     assert code(alice.post("/api/url/add", again)) == (400, "alias_taken")
     bulk = alice.post("/api/urls/bulk", {"urls": [again]}).get_json()

@@ -145,6 +145,10 @@ def _find(short: str) -> Json:
 
 def _list_links(sent: Row) -> Page:
     page, order = paging(), "click" if sent["order"] == "click" else "date"
+    if sent["bin"] == "1":
+        if page["after"]:
+            raise invalid("after requires bin=0. Use page to list the bin")
+        return binned.index(user_id(), **page)
     if page["after"] and order == "click":
         raise invalid("after requires order=date. Use page to list links by clicks")
     if page["after"] and sent["sort"] == "asc":
@@ -180,8 +184,6 @@ def index() -> Json:
     alias, domain = sent["alias"], (sent["domain"] or "").removesuffix("/")
     if alias:
         return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
-    if sent["bin"] == "1":
-        return listing("urls", binned.index(user_id(), **paging()), Link)
     return listing("urls", _list_links(sent), Link)
 
 
