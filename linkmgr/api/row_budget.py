@@ -9,7 +9,7 @@ from linkmgr.db import transaction
 from linkmgr.errors import AppError
 from linkmgr.repository import rate_windows
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Rows
+from linkmgr.request.caller import Rows
 from linkmgr.settings import settings
 from linkmgr.web import limiter
 from linkmgr.web.auth import user_id

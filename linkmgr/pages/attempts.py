@@ -21,7 +21,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr import keys
 from linkmgr.errors import AppError
-from linkmgr.request import pool
+from linkmgr.request import caller, pool
 from linkmgr.request import request as web_request
 from linkmgr.web import limiter, passwords
 
@@ -50,7 +50,7 @@ def limit_checks() -> None:
     refused for want of a place does not count."""
     pool.take("password_busy")
     bucket, rate = f"checks:{web_request.network()}", f"{CHECKS} per {WINDOW} seconds"
-    limiter.enforce(web_request.Limit(bucket, rate, "too_many_checks"))
+    limiter.enforce(caller.Limit(bucket, rate, "too_many_checks"))
 
 
 def by_account(bucket: str) -> Limit:

@@ -12,7 +12,7 @@ from linkmgr.fields.base import Choice, Email, Text
 from linkmgr.fields.bodies import New, load
 from linkmgr.repository import overlay as stored_overlays
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Limit
+from linkmgr.request.caller import Limit
 from linkmgr.resources.overlay import list_choices
 from linkmgr.web import error_pages, limiter, security_headers
 from linkmgr.web.responses import ok

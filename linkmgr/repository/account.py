@@ -2,7 +2,7 @@ from typing import Any
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.errors import existing, required
-from linkmgr.request.request import avatar_of
+from linkmgr.request.caller import avatar_of
 from linkmgr.settings import settings
 
 MAX_DOMAINS = 200  # in the box of Home

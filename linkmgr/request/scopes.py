@@ -10,7 +10,7 @@ from typing import Any
 from flask import Flask, request
 
 from linkmgr.errors import AppError
-from linkmgr.request.request import Caller, Key
+from linkmgr.request.caller import Caller, Key
 from linkmgr.settings import this_app
 
 ALL, ADMIN = "*", "admin"

@@ -12,7 +12,7 @@ from linkmgr.errors import AppError
 from linkmgr.repository import callers as stored_callers
 from linkmgr.request import request as web_request
 from linkmgr.request import scopes
-from linkmgr.request.request import Caller, Key
+from linkmgr.request.caller import Caller, Key
 from linkmgr.settings import this_app
 from linkmgr.web import callers, limiter, members, middleware
 from linkmgr.web.operation import PUBLIC, Operation, warn_of_parameters

@@ -22,7 +22,7 @@ from linkmgr.db.statements import Row
 from linkmgr.repository import callers as stored_callers
 from linkmgr.repository import rate_windows
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Caller, Key, Limit, Window
+from linkmgr.request.caller import Caller, Key, Limit, Window
 from linkmgr.settings import settings, this_app
 from linkmgr.web import limiter
 

@@ -22,7 +22,8 @@ from redis.retry import Retry
 from linkmgr import metrics
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.repository import rate_windows
-from linkmgr.request.request import Limit, Window, current
+from linkmgr.request.caller import Limit, Window
+from linkmgr.request.request import current
 from linkmgr.settings import settings, this_app
 
 Headers = list[tuple[str, str]]

@@ -8,7 +8,7 @@ from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.repository import login
 from linkmgr.request import request as web_request
-from linkmgr.request.request import Window
+from linkmgr.request.caller import Window
 from linkmgr.settings import settings
 from linkmgr.web import limiter
 
