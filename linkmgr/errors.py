@@ -276,12 +276,13 @@ def as_app_error(error: Exception) -> AppError | None:
     return error if isinstance(error, AppError) else None
 
 
-def refusal(write: Callable[[], Any]) -> AppError | None:
+def refusal(write: Callable[[], Any], *codes: str) -> AppError | None:
+    """Return the error for which nothing was written, or None. Raise errors with other codes than these, if any."""
     try:
         write()
     except (AppError, psycopg2.IntegrityError) as error:
         app_error = as_app_error(error)
-        if app_error is None:
+        if app_error is None or (codes and app_error.code not in codes):
             raise
         return app_error
     return None

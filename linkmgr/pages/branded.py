@@ -54,6 +54,7 @@ def init_app(app: Flask) -> None:
         "style": _url("accent.css", _digest(style)) if style else "",
         "is_ours": True,
     }
+    app.jinja_env.globals["base_url"] = chosen.base_url
     app.context_processor(lambda: {"brand": current_brand()})
 
 

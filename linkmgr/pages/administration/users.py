@@ -4,7 +4,7 @@ from flask import g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError
+from linkmgr.errors import AppError, refusal
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import plan_use, signed_in
@@ -25,14 +25,12 @@ _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 def _user_page(row_id: int, **values: Any) -> str:
     account = accounts.overview(row_id) | {"id": row_id}
-    usage = plan_use.usage(account)
     values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
     return render_template(
         "administration/user.html",
         form=FORM,
-        row_id=row_id,
         account=account,
-        usage=usage,
+        usage=plan_use.usage(account),
         plans=plans.all_plans(),
         **values,
     )
@@ -93,17 +91,13 @@ def user_plan(row_id: int) -> ResponseReturnValue:
     sent = record | {"expiration": signed_in.from_control(record["expiration"])}
     messages = {name: f"{_PLAN[name]} {problem}." for name, problem in problems(Subscription, sent).items()}
     plan = to_number(record["plan"])
-    if not messages:
-        try:
-            plans.subscribe(plan if isinstance(plan, int) else 0, row_id, **load(Subscription, sent))
-        except AppError as error:
-            if error.code != "missing":
-                raise
-            messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
-        else:
-            flash_with_warnings("Plan changed.", _PLAN)
-            return redirect(url_for("administration.user", row_id=row_id), code=303)
-    return _user_page(row_id, record=record, problems=messages), 400
+    plan_id = plan if isinstance(plan, int) else 0
+    if not messages and refusal(lambda: plans.subscribe(plan_id, row_id, **load(Subscription, sent)), "missing"):
+        messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
+    if messages:
+        return _user_page(row_id, record=record, problems=messages), 400
+    flash_with_warnings("Plan changed.", _PLAN)
+    return redirect(url_for("administration.user", row_id=row_id), code=303)
 
 
 @bp.post("/users/<id:row_id>/login")

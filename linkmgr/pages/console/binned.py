@@ -1,7 +1,5 @@
 """The bin: deleted links, of which some or all are restored or deleted forever."""
 
-from collections.abc import Iterator
-
 from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
@@ -29,8 +27,10 @@ def links_bin_change() -> Response:
     if action not in _CHANGES:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_CHANGES)}")
     done, store = _CHANGES[action]
+    chosen = binned.newest(g.user_id, BATCH * MAX_BATCHES) if request.form.get("all") else ids
+    batches = (chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH))
     numbers: list[int] = []
-    error = refusal(lambda: numbers.extend(store(g.user_id, some) for some in _batches(ids)))
+    error = refusal(lambda: numbers.extend(store(g.user_id, some) for some in batches))
     if error:
         flash(error.message, "error")
     if number := sum(numbers):
@@ -40,11 +40,3 @@ def links_bin_change() -> Response:
     if action == "restore" and number == 1 and len(ids) == 1:
         return redirect(url_for("console.link", row_id=ids[0]), code=303)
     return redirect(url_for("console.links_bin"), code=303)
-
-
-def _batches(ids: list[int]) -> Iterator[list[int]]:
-    if not request.form.get("all"):
-        yield ids
-        return
-    newest = binned.newest(g.user_id, BATCH * MAX_BATCHES)
-    yield from (newest[start : start + BATCH] for start in range(0, len(newest), BATCH))

@@ -10,7 +10,6 @@ from linkmgr.pages.console.forms import AGAIN, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.resources.bio import BIO_PAGES, THEMES, BioLink
-from linkmgr.settings import settings
 
 
 class BioForm(StoredForm):
@@ -35,8 +34,7 @@ class BioForm(StoredForm):
         return {"links": "Correct the marked links, or remove them."} if g.wrong_links else {}
 
     def choices(self) -> Row:
-        shared = {"themes": THEMES, "preview": _preview, "base_url": settings().base_url}
-        return shared | {"wrong_links": g.get("wrong_links", {})}
+        return {"themes": THEMES, "preview": _preview, "wrong_links": g.get("wrong_links", {})}
 
     def from_form(self, form: FormData) -> Row:
         record = super().from_form(form)

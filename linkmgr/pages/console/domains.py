@@ -40,7 +40,6 @@ class DomainForm(CountedForm):
     def choices(self) -> Row:
         return {
             "dns_record": domain_check.dns_record,
-            "base_url": settings().base_url,
             "is_checked": settings().domain_check != "off",
         }
 

@@ -147,7 +147,6 @@ class Form(ABC):
         return render_template(
             self.template,
             form=self,
-            noun=self.noun,
             row=row,
             record=record,
             problems=messages or {},

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Container
-from functools import partial
 from typing import Unpack
 
 from flask import flash, g, redirect, render_template, request
@@ -36,8 +35,7 @@ class CountedForm(StoredForm):
         listed = self.stored.rows.index(g.user_id, limit=limit, number=first, after=None)
         rows = self._counted(listed.rows, period)
         if not is_newest:
-            rows.sort(key=partial(_order_of, order), reverse=order.startswith("-"))
-            rows = rows[(number - 1) * PER_PAGE : number * PER_PAGE]
+            rows = periods.by_clicks(rows, order)[(number - 1) * PER_PAGE : number * PER_PAGE]
         total = listed.total if is_newest else min(listed.total, console_queries.MANY)
         page = Page(self.with_uses(rows), total, PER_PAGE, number, None)
         return self.render_list(
@@ -61,10 +59,6 @@ class CountedForm(StoredForm):
 
     def selection(self, row: Row) -> Row:
         return {self.stored.words.path: row["id"]}
-
-
-def _order_of(order: str, row: Row) -> int:
-    return int(row["clicks"] - (row["before"] or 0) if order.endswith("change") else row["clicks"])
 
 
 class GroupForm(CountedForm):

@@ -17,7 +17,6 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_numbers
 from linkmgr.resources.urls import Link, create_link
-from linkmgr.settings import settings
 
 DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
@@ -77,7 +76,6 @@ def _page(domain: str, links: Sequence[Row] = (), refused: Sequence[tuple[str, s
         links=links,
         domain=domain,
         domains=account["domains"],
-        base_url=settings().base_url,
         refused=refused,
         **_numbers(account["used"].get("links", 0) + account["used"].get("qrs", 0)),
     )

@@ -6,7 +6,6 @@ from typing import Any
 
 from flask import g, render_template, request, url_for
 
-from linkmgr.db.paging import Page
 from linkmgr.db.statements import Row
 from linkmgr.fields.periods import start_of_day
 from linkmgr.fields.query import SEARCH, page_number, query_choice, query_id, values_of
@@ -32,10 +31,9 @@ _FIXED = {  # filters with fixed values
 }
 _DAYS = {"since": ("Created since", 0), "until": ("Created until", 1)}  # labels, and days to the end of what is meant
 _FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
-_YES = "yes"
 # Words of the search that are filters, besides domain:, campaign: and channel: with a name.
-_WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", _YES),
-          "has:password": ("password", _YES), "has:clicks": ("clicked", _YES),
+_WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", "yes"),
+          "has:password": ("password", "yes"), "has:clicks": ("clicked", "yes"),
           "no:clicks": ("clicked", "no")}  # fmt: skip
 _WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has|no):(?:"([^"]*)"|(\S+))')
 _FILTERS = ("q", *ROWS, *_FIXED, *_DAYS)
@@ -65,13 +63,6 @@ def conditions(query: dict[str, Any]) -> Row:
 def _day(name: str) -> str | None:
     day = periods.parse_date(name)
     return min(max(day, _FIRST), _LAST).isoformat() if day else None
-
-
-def _page(query: dict[str, Any]) -> Page:
-    limit = int(query["per"] or PER_PAGE)
-    return link_lists.matching(
-        g.user_id, conditions(query), order=query["order"], limit=limit, number=page_number(), after=None
-    )
 
 
 def take_place() -> None:
@@ -115,7 +106,8 @@ def show(form: Form) -> str:
     choices = console_queries.choices(g.user_id)
     filters = all_filters(choices)
     query = requested(filters)
-    page = _page(query)
+    order, limit = query["order"], int(query["per"] or PER_PAGE)
+    page = link_lists.matching(g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None)
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
     states = (
@@ -124,7 +116,7 @@ def show(form: Form) -> str:
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
-    most, chips = link_lists.MAX_COMPARED if query["order"] else page.total, chips_of(query, filters)
+    most, chips = link_lists.MAX_COMPARED if order else page.total, chips_of(query, filters)
     return render_template(
         "console/links.html",
         form=form,
@@ -135,9 +127,7 @@ def show(form: Form) -> str:
         orders=ORDERS,
         most_tags=MAX_TAGS,
         chips=chips,
-        is_filtered=bool(chips),
         filters=filters,
         templates=choices["utm"],
         days=_DAYS,
-        base_url=settings().base_url,
     )

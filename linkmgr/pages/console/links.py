@@ -99,7 +99,6 @@ class LinkForm(StoredForm):
         return render_template(
             "console/link.html",
             form=self,
-            base_url=settings().base_url,
             row=record,
             is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
             visits=visits.rows,
@@ -145,7 +144,6 @@ class LinkForm(StoredForm):
         presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
         return {
             "pairs": _PAIRS,
-            "base_url": settings().base_url,
             "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
             "lacks": {
                 name: "" if plan_use.is_included(g.account, name) else "not in your plan"

@@ -209,6 +209,15 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
     ]
 
 
+def by_clicks(rows: list[Row], order: str) -> list[Row]:
+    """Sort rows by their clicks or, by "change", by those more than before. A minus puts the largest first."""
+
+    def value(row: Row) -> int:
+        return int(row["clicks"] - (row.get("before") or 0) if order.endswith("change") else row["clicks"])
+
+    return sorted(rows, key=value, reverse=order.startswith("-"))
+
+
 def noun_of(subject: str) -> str:
     return {"qr": "scan", "channel": "visit", "": "visit"}.get(subject, "click")
 

@@ -144,13 +144,6 @@ def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
     return period.chart(drawn, noun, sentence=sentence, second=second) | {"csv": url}
 
 
-def _sorted(rows: list[Row], order: str) -> list[Row]:
-    def value(row: Row) -> int:
-        return int(row["clicks"] - row.get("before", 0) if order.endswith("change") else row["clicks"])
-
-    return sorted(rows, key=value, reverse=order.startswith("-"))
-
-
 @bp.get("/statistics")
 def statistics() -> ResponseReturnValue:
     selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
@@ -169,7 +162,7 @@ def statistics() -> ResponseReturnValue:
     has_change = "before" in by_label.columns
     rows = [selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")]
     rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
-    rows = _sorted(rows, selection.order)
+    rows = periods.by_clicks(rows, selection.order)
     if is_csv:
         return _csv("-".join(selection.dimensions), by_label.columns, rows)
     number, subject = page_number(), next((name for name in _PAGES if name in selection.selected), "")

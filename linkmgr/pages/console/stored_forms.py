@@ -28,9 +28,6 @@ class FormWithDelete(Form):
         self.bp.add_url_rule(edit, f"{name}_edit", self.edit_page, methods=BOTH)
         self.bp.add_url_rule(delete, f"{name}_delete", self.delete_page, methods=BOTH)
 
-    def delete_page(self, row_id: int) -> ResponseReturnValue:
-        return self._delete(row_id) if request.method == "POST" else self._ask(row_id)
-
     def say_deleted(self, _row_id: int) -> None:
         flash(f"{self.called} deleted.", "success")
 
@@ -41,7 +38,9 @@ class FormWithDelete(Form):
         """Ask whether to delete the row, for browsers that do not open the dialog."""
         return render_template("console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem)
 
-    def _delete(self, row_id: int) -> ResponseReturnValue:
+    def delete_page(self, row_id: int) -> ResponseReturnValue:
+        if request.method != "POST":
+            return self._ask(row_id)
         if self.typed and request.form.get("typed", "").strip() != (name := self.read(g.user_id, row_id)[self.typed]):
             return self._ask(row_id, f"Type {name} to delete this {self.noun}."), 400
         messages = self.refusal(lambda: self.delete(g.user_id, row_id))

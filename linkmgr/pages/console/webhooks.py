@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -7,7 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError
+from linkmgr.errors import refusal
 from linkmgr.fields.query import page_number, query_id
 from linkmgr.fields.times import iso
 from linkmgr.outbound.sender import new_secret
@@ -58,17 +59,14 @@ def _is_waiting(deliveries: list[Row]) -> bool:
 
 
 def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: bool = False) -> str:
-    stored = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
         "console/webhook.html",
         form=FORM,
-        row=stored,
+        row=webhooks.read(g.user_id, row_id),
         page=page,
         secret=secret,
-        secret_version=stored["secret_version"],
         has_changed=has_changed,
-        failing_since=stored["failing_since"],
         is_new=is_new,
         is_waiting=request.method == "GET" and _is_waiting(page.rows),
         iso=iso,
@@ -127,21 +125,17 @@ bp.add_url_rule("/webhooks/<id:row_id>", "webhook", FORM.page)
 @bp.post("/webhooks/<id:row_id>/secret")
 def webhook_secret(row_id: int) -> ResponseReturnValue:
     secret, version = new_secret(), request.form.get("version")
-    try:
-        webhooks.rotate(g.user_id, row_id, secret=secret, overlap=api.DEFAULT_OVERLAP, version=version)
-    except AppError as error:
-        if error.code != "changed_meanwhile":
-            raise
+    rotate = partial(webhooks.rotate, secret=secret, overlap=api.DEFAULT_OVERLAP, version=version)
+    if error := refusal(lambda: rotate(g.user_id, row_id), "changed_meanwhile"):
         return _page(row_id, has_changed=True), error.status
     return _page(row_id, secret)
 
 
 def _send(row_id: int, send: Callable[[], str | None], newest: int | None = None) -> ResponseReturnValue:
-    try:
+    def try_to_send() -> None:
         flash(send() or "The delivery will be sent again within seconds.", "success")
-    except AppError as error:
-        if error.code not in ("webhook_off", "webhook_without_url"):
-            raise
+
+    if error := refusal(try_to_send, "webhook_off", "webhook_without_url"):
         flash(error.message, "error")
         newest = None
     return redirect(url_for("console.webhook", row_id=row_id, newest=newest), code=303)
