@@ -101,7 +101,7 @@ def _page(template: str, link: Row, target: str, images: Sequence[str] = (), **m
 def pixel_page(link: Row) -> Response:
     """The policy removes the origin of this page, also when it is opened outside the frame. Its scripts can neither
     read cookies nor access other pages of the service, and they cannot submit forms, open windows or navigate."""
-    pixels = pixel_tags.pixels(link["pixels"])
+    pixels = [pixel_tags.pixel(row["type"], row["tag"]) for row in link["pixels"]]
     # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
     title = (not link["password_hash"] and link["metatitle"]) or link["alias"]
     policy = security_headers.written(

@@ -7,7 +7,7 @@ not run on our pages; it may load only from the hosts listed in pixel_vendors.to
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 VENDORS = tomllib.loads(Path(__file__).with_name("pixel_vendors.toml").read_text())
@@ -40,10 +40,6 @@ def pixel(name: str, tag: str) -> Pixel:
     expanded = [image.format(**encoded) for image in images]
     script, frame = vendor["script"].format(**encoded), vendor.get("frame", "").format(**encoded)
     return Pixel(name, tag, script, expanded, frame, sources)
-
-
-def pixels(rows: list[dict[str, Any]] | None) -> list[Pixel]:
-    return [pixel(row["type"], row["tag"]) for row in rows or []]
 
 
 def _origin(url: str) -> str:

@@ -39,10 +39,8 @@ def image(code: str) -> Response:
 
 
 def of_url(url: str, size: str | None) -> Response:
-    form, max_pixels = requested_format(), requested_size(size)
-    spec = qr_image.image_spec(
-        f"{url}?{scans.OWN}", "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels
-    )
+    form, pixels, scanned = requested_format(), requested_size(size), f"{url}?{scans.OWN}"
+    spec = qr_image.image_spec(scanned, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=pixels)
     return _respond(spec, lambda: (spec, None))
 
 

@@ -125,7 +125,9 @@ def visit(alias: str) -> ResponseReturnValue:
     if isinstance(link, Exception):
         raise link
     if link is None:
-        return _bio(alias)
+        if row := public.bio(branded.host(), alias):
+            return bio.show(row)
+        raise NotFound
     if link["expired"]:
         viewer = sessions.current()
         owned = link["id"] if viewer and viewer["user_id"] == link["user_id"] else None
@@ -135,13 +137,6 @@ def visit(alias: str) -> ResponseReturnValue:
     if _shows_preview(link, _user_agent()):
         return render_template("link_preview.html", link=link, url=_short_url(link))
     return redirect_visitor(link)
-
-
-def _bio(alias: str) -> ResponseReturnValue:
-    row = public.bio(branded.host(), alias)
-    if row is None:
-        raise NotFound
-    return bio.show(row)
 
 
 def _short_url(link: Row) -> str:

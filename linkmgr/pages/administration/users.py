@@ -23,19 +23,6 @@ from linkmgr.resources.users import ManagedUser, register
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 
-def _user_page(row_id: int, **values: Any) -> str:
-    account = accounts.overview(row_id) | {"id": row_id}
-    values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
-    return render_template(
-        "administration/user.html",
-        form=FORM,
-        account=account,
-        usage=plan_use.usage(account),
-        plans=plans.all_plans(),
-        **values,
-    )
-
-
 class UserForm(FormWithDelete):
     template = "console/user_form.html"
     after = PAGE
@@ -52,8 +39,17 @@ class UserForm(FormWithDelete):
         page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
         return render_template("administration/users.html", form=self, page=page, searched=q)
 
-    def page(self, row_id: int) -> str:
-        return _user_page(row_id)
+    def page(self, row_id: int, **values: Any) -> str:
+        account = self.read(g.user_id, row_id)
+        values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
+        return render_template(
+            "administration/user.html",
+            form=self,
+            account=account,
+            usage=plan_use.usage(account),
+            plans=plans.all_plans(),
+            **values,
+        )
 
     def read(self, _user_id: int, row_id: int) -> Row:
         return accounts.overview(row_id) | {"id": row_id}
@@ -77,7 +73,7 @@ class UserForm(FormWithDelete):
         return {"planid": {"": "Free plan"} | premium}
 
     def show_new(self, row: Row) -> ResponseReturnValue:
-        return _user_page(row["id"], login_link=row["secret"]) if "secret" in row else super().show_new(row)
+        return self.page(row["id"], login_link=row["secret"]) if "secret" in row else super().show_new(row)
 
 
 FORM = UserForm(ManagedUser, "user")
@@ -95,7 +91,7 @@ def user_plan(row_id: int) -> ResponseReturnValue:
     if not messages and refusal(lambda: plans.subscribe(plan_id, row_id, **load(Subscription, sent)), "missing"):
         messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
     if messages:
-        return _user_page(row_id, record=record, problems=messages), 400
+        return FORM.page(row_id, record=record, problems=messages), 400
     flash_with_warnings("Plan changed.", _PLAN)
     return redirect(url_for("administration.user", row_id=row_id), code=303)
 
@@ -106,5 +102,5 @@ def user_login(row_id: int) -> ResponseReturnValue:
     if row_id == g.user_id:
         raise AppError("own_login_link")
     if messages := password_problem():
-        return _user_page(row_id, problems=messages), 400
-    return _user_page(row_id, login_link=login.new_link(row_id))
+        return FORM.page(row_id, problems=messages), 400
+    return FORM.page(row_id, login_link=login.new_link(row_id))

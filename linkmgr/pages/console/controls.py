@@ -94,13 +94,9 @@ def to_number(text: str) -> int | str:
 
 def _pairs(form: FormData, name: str, parts: tuple[str, str]) -> list[Row]:
     def clean(part: str, text: str) -> str:
-        return (
-            lines(text)
-            if part in ("title", "value")
-            else with_scheme(text)
-            if part in ("link", "url")
-            else text.strip()
-        )
+        if part in ("title", "value"):
+            return text
+        return with_scheme(text) if part in ("link", "url") else text.strip()
 
     columns = [[clean(part, lines(text)) for text in form.getlist(f"{name}.{part}")] for part in parts]
     return [dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=False) if "".join(row).strip()]

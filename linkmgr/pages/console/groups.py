@@ -72,9 +72,6 @@ class GroupForm(CountedForm):
     @abstractmethod
     def assign(self, user_id: int, row_id: int, item: Row) -> None: ...
 
-    def page(self, row_id: int) -> ResponseReturnValue:
-        return self._assign(row_id) if request.method == "POST" else self._show(row_id)
-
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
         pool.take_for(g.account["used"].get("links", 0), "stats_busy")
         row = console_queries.group(g.user_id, self.stored.words.path, row_id, limit=_PROPOSED)
@@ -93,7 +90,9 @@ class GroupForm(CountedForm):
             problem=problem,
         )
 
-    def _assign(self, row_id: int) -> ResponseReturnValue:
+    def page(self, row_id: int) -> ResponseReturnValue:
+        if request.method != "POST":
+            return self._show(row_id)
         typed = lines(request.form.get("item", "")).strip()[:_MAX_URL]
         item = channels.find_item(g.user_id, **parse_item_url(typed))
         if item is None or item["type"] not in self.types:

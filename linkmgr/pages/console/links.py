@@ -8,8 +8,8 @@ from flask import Response, flash, g, render_template, request
 from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import query_text
-from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages import qr as qr_page
+from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_changes, link_list, periods
 from linkmgr.pages.console.controls import FormData, lines
 from linkmgr.pages.console.forms import PAGE
@@ -102,7 +102,6 @@ class LinkForm(StoredForm):
             row=record,
             is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
             visits=visits.rows,
-            label_of=self.label_of,
             numbers_of=periods.numbers("link", row_id),
         )
 
@@ -145,10 +144,6 @@ class LinkForm(StoredForm):
         return {
             "pairs": _PAIRS,
             "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
-            "lacks": {
-                name: "" if plan_use.is_included(g.account, name) else "not in your plan"
-                for name in ("alias", "geo", "device", "parameters")
-            },
             "split_utm": _split_utm,
             "with_parameters": _with_parameters,
             "utm_fields": {name: field.metadata for name, field in PARAMETERS.items()},

@@ -34,8 +34,8 @@ class OverlayForm(StoredForm):
 
 FORM = OverlayForm(OVERLAYS)
 FORM.add_urls("/overlays", "/overlays/new", "/overlays/<id:row_id>/edit", "/overlays/<id:row_id>/delete")
-bp.add_url_rule("/overlays/<id:row_id>/preview", "overlay_preview", FORM.preview_row)
-bp.add_url_rule("/overlays/preview", "overlay_preview_typed", FORM.preview_typed, methods=BOTH)
+bp.add_url_rule("/overlays/<id:row_id>/preview", "overlay_preview", FORM.preview_page)
+bp.add_url_rule("/overlays/preview", "overlay_preview_typed", FORM.preview_page, methods=BOTH)
 
 
 @bp.get("/overlays/<id:row_id>/answers")

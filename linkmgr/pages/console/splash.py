@@ -16,5 +16,5 @@ class SplashForm(StoredForm):
 
 FORM = SplashForm(SPLASH_PAGES)
 FORM.add_urls("/splash", "/splash/new", "/splash/<id:row_id>/edit", "/splash/<id:row_id>/delete")
-bp.add_url_rule("/splash/<id:row_id>/preview", "splash_preview", FORM.preview_row)
-bp.add_url_rule("/splash/preview", "splash_preview_typed", FORM.preview_typed, methods=BOTH)
+bp.add_url_rule("/splash/<id:row_id>/preview", "splash_preview", FORM.preview_page)
+bp.add_url_rule("/splash/preview", "splash_preview_typed", FORM.preview_page, methods=BOTH)

@@ -83,11 +83,9 @@ class StoredForm(FormWithDelete):
         use = plan_use.use_of(g.account, self.stored.words.table)
         return use if use.limit is not None else None
 
-    def preview_row(self, row_id: int) -> Response:
-        return interstitial.preview(self.preview, self.read(g.user_id, row_id))
-
-    def preview_typed(self) -> Response:
-        return interstitial.preview(self.preview, self.from_form(request.values))
+    def preview_page(self, row_id: int = 0) -> Response:
+        members = self.read(g.user_id, row_id) if row_id else self.from_form(request.values)
+        return interstitial.preview(self.preview, members)
 
     def store(self, row_id: int, version: str | None, members: Row) -> None:
         def check() -> None:

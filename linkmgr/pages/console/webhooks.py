@@ -1,6 +1,5 @@
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import orjson
 from flask import flash, g, redirect, render_template, request, url_for
@@ -47,8 +46,9 @@ def _without_covered(events: list[str]) -> list[str]:
     ]
 
 
-def _indented(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+def _body(delivery: Row) -> str:
+    body = {"type": delivery["type"], "timestamp": iso(delivery["date"]), "data": delivery["data"]}
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 
 def _is_waiting(deliveries: list[Row]) -> bool:
@@ -56,23 +56,6 @@ def _is_waiting(deliveries: list[Row]) -> bool:
     that of the query."""
     newest = str(deliveries[0]["id"] if deliveries else 0)
     return query_id("newest") == newest or any(row["state"] == "waiting" and not row["attempts"] for row in deliveries)
-
-
-def _page(row_id: int, secret: str = "", *, has_changed: bool = False, is_new: bool = False) -> str:
-    page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template(
-        "console/webhook.html",
-        form=FORM,
-        row=webhooks.read(g.user_id, row_id),
-        page=page,
-        secret=secret,
-        has_changed=has_changed,
-        is_new=is_new,
-        is_waiting=request.method == "GET" and _is_waiting(page.rows),
-        iso=iso,
-        indented=_indented,
-        label_of=_label,
-    )
 
 
 class WebhookForm(StoredForm):
@@ -110,11 +93,23 @@ class WebhookForm(StoredForm):
     def choices(self) -> Row:
         return {"groups": _groups(), "label_of": _label}
 
-    def page(self, row_id: int) -> str:
-        return _page(row_id)
+    def page(self, row_id: int, secret: str = "", *, has_changed: bool = False, is_new: bool = False) -> str:
+        page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
+        return render_template(
+            "console/webhook.html",
+            form=self,
+            row=webhooks.read(g.user_id, row_id),
+            page=page,
+            secret=secret,
+            has_changed=has_changed,
+            is_new=is_new,
+            is_waiting=request.method == "GET" and _is_waiting(page.rows),
+            body_of=_body,
+            label_of=_label,
+        )
 
     def show_new(self, row: Row) -> str:
-        return _page(row["id"], row["secret"], is_new=True)
+        return self.page(row["id"], row["secret"], is_new=True)
 
 
 FORM = WebhookForm(WEBHOOKS)
@@ -127,8 +122,8 @@ def webhook_secret(row_id: int) -> ResponseReturnValue:
     secret, version = new_secret(), request.form.get("version")
     rotate = partial(webhooks.rotate, secret=secret, overlap=api.DEFAULT_OVERLAP, version=version)
     if error := refusal(lambda: rotate(g.user_id, row_id), "changed_meanwhile"):
-        return _page(row_id, has_changed=True), error.status
-    return _page(row_id, secret)
+        return FORM.page(row_id, has_changed=True), error.status
+    return FORM.page(row_id, secret)
 
 
 def _send(row_id: int, send: Callable[[], str | None], newest: int | None = None) -> ResponseReturnValue:
