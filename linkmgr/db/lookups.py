@@ -53,6 +53,7 @@ class Lookups:
         thread.join(QUICK_SECONDS)
         if thread.is_alive():
             self.primary.server.suspect()
+        if not self.primary._idle:
             raise TimedOut
 
 
