@@ -76,10 +76,10 @@ class Node:
         environment = os.environ | {"HOME": str(self.where), "ETCD_DATA_DIR": str(self.where / "etcd")}
         for line in (_FILES / "etcd").read_text().splitlines()[1:]:
             name, value = line.split("=", 1)
-            environment[name] = value.replace("NAME", self.name).replace("ADDRESS", self.address)
+            environment[name] = value.replace("NODE", self.name).replace("ADDRESS", self.address)
         text = (_FILES / "patroni.yaml").read_text()
         for theirs, ours in {
-            "NAME": self.name,
+            "NODE": self.name,
             "ADDRESS": self.address,
             "PASSWORD": "failover",
             "/var/lib/postgresql/patroni": str(self.where / "data"),
@@ -120,17 +120,9 @@ class Node:
     def kill_etcd(self) -> None:
         self._started["etcd"].kill()
 
-    def freeze(self) -> None:
-        self.signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self.signal(signal.SIGCONT)
-
-    def cut_off(self) -> None:
-        _ip(f"link set {self.name} down")
-
-    def reconnect(self) -> None:
-        _ip(f"link set {self.name} up")
+    def connect(self, state: str) -> None:
+        """Connect the node with the others ("up"), or cut it off ("down")."""
+        _ip(f"link set {self.name} {state}")
 
     def switch_over(self) -> None:
         body = json.dumps({"leader": self.name}).encode()

@@ -10,9 +10,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ import psycopg2
 
 from linkmgr.db import deadlines
 from linkmgr.db.binaries import is_reachable
+from linkmgr.db.deadlines import Deadline
 from linkmgr.db.folders import owner
 from tests.faults import cluster
 from tests.faults.beside import Monitor
@@ -41,49 +42,45 @@ _HEAD = (
     " | Lost | Doubled |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
+Inject = Callable[[Cluster, list[float]], None]
 
-class Probe:
-    """Commit on each node whenever it is the primary. The longest time without a commit is the failover itself."""
 
-    def __init__(self, target: Cluster) -> None:
-        self.times = [time.monotonic()]
-        self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._commit, args=(node,)) for node in target.nodes]
+@contextmanager
+def probing(target: Cluster) -> Iterator[list[float]]:
+    """Commit on each node whenever it is the primary. Yield the times of the commits."""
+    times, ended = [time.monotonic()], threading.Event()
 
-    def __enter__(self) -> "Probe":
-        deadlines.start()
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _commit(self, node: Node) -> None:
-        while not self._ended.wait(0.1):
+    def probe(node: Node) -> None:
+        while not ended.wait(0.1):
             with suppress(psycopg2.Error), closing(psycopg2.connect(node.dsn)) as connection:
                 connection.autocommit = True
-                while not self._ended.wait(0.05):
-                    with connection.cursor() as cursor, deadlines.Deadline(connection, _TIMEOUT):
+                while not ended.wait(0.05):
+                    with connection.cursor() as cursor, Deadline(connection, _TIMEOUT):
                         cursor.execute(_COMMIT)
-                    self.times.append(time.monotonic())
+                    times.append(time.monotonic())
 
-    def wait(self) -> None:
-        """Wait for a commit that began after now."""
-        now = time.monotonic() + _TIMEOUT
-        wait_until(lambda: self.times[-1] > now, _MAX_FAILOVER)
+    deadlines.start()
+    with ThreadPoolExecutor() as threads:
+        probes = [threads.submit(probe, node) for node in target.nodes]
+        try:
+            yield times
+        finally:
+            ended.set()
+    for each in probes:
+        each.result()
 
-    def outage(self) -> float:
-        return max(after - before for before, after in pairwise([*self.times, time.monotonic()]))
+
+def _wait(commits: list[float]) -> None:
+    """Wait for a commit that began after now."""
+    now = time.monotonic() + _TIMEOUT
+    wait_until(lambda: commits[-1] > now, _MAX_FAILOVER)
 
 
-def _lasting(role: str, begin: Callable[[Node], None], end: Callable[[Node], None]) -> Callable[[Cluster, Probe], None]:
-    def inject(target: Cluster, probe: Probe) -> None:
+def _lasting(role: str, begin: Callable[[Node], None], end: Callable[[Node], None]) -> Inject:
+    def inject(target: Cluster, commits: list[float]) -> None:
         node = target.roles()[role]
         begin(node)
-        probe.wait()
+        _wait(commits)
         time.sleep(_HOLD)
         end(node)
         time.sleep(_HOLD)
@@ -91,29 +88,34 @@ def _lasting(role: str, begin: Callable[[Node], None], end: Callable[[Node], Non
     return inject
 
 
-def _switch_over(target: Cluster, _probe: Probe) -> None:
+def _freeze(role: str) -> Inject:
+    return _lasting(role, lambda node: node.signal(signal.SIGSTOP), lambda node: node.signal(signal.SIGCONT))
+
+
+def _switch_over(target: Cluster, _commits: list[float]) -> None:
     target.roles()["leader"].switch_over()
 
 
-def _kill(target: Cluster, probe: Probe) -> None:
+def _kill(target: Cluster, commits: list[float]) -> None:
     os.kill(target.roles()["leader"].postmaster(), signal.SIGKILL)
-    probe.wait()
+    _wait(commits)
 
 
-def _stop_etcd(target: Cluster, _probe: Probe) -> None:
+def _stop_etcd(target: Cluster, _commits: list[float]) -> None:
     for node in target.nodes[:2]:
         node.kill_etcd()
     time.sleep(_LEASE)
     target.start()
 
 
-FAULTS = {
+_CUT_OFF = _lasting("leader", lambda node: node.connect("down"), lambda node: node.connect("up"))
+FAULTS: dict[str, tuple[str, Inject]] = {
     "switchover": ("planned switchover", _switch_over),
     "kill": ("PostgreSQL of the primary is killed (-9)", _kill),
     "node": ("all processes of the primary's node are killed (-9)", _lasting("leader", Node.kill, Node.start)),
-    "frozen": ("the primary's node is frozen, then goes on", _lasting("leader", Node.freeze, Node.thaw)),
-    "partition": ("the primary's node is cut off, then connected", _lasting("leader", Node.cut_off, Node.reconnect)),
-    "replica": ("the synchronous standby's node is frozen", _lasting("sync_standby", Node.freeze, Node.thaw)),
+    "frozen": ("the primary's node is frozen, then goes on", _freeze("leader")),
+    "partition": ("the primary's node is cut off, then connected", _CUT_OFF),
+    "replica": ("the synchronous standby's node is frozen, then goes on", _freeze("sync_standby")),
     "etcd": (f"etcd has no majority for {_LEASE} s", _stop_etcd),
 }
 
@@ -152,12 +154,12 @@ def _run(target: Cluster, services: list[Deployment], name: str) -> Result:
     title, inject = FAULTS[name]
     ended = threading.Event()
     monitors = [Monitor(each) for each in services]
-    with Probe(target) as probe, monitors[0].running(), monitors[1].running(), ThreadPoolExecutor() as threads:
-        first = threads.submit(run, services[0], Fault(title, lambda _: inject(target, probe)))
+    with probing(target) as commits, monitors[0].running(), monitors[1].running(), ThreadPoolExecutor() as threads:
+        first = threads.submit(run, services[0], Fault(title, lambda _: inject(target, commits)))
         second = threads.submit(run, services[1], Fault(title, lambda _: ended.wait()))
         first.add_done_callback(lambda _: ended.set())
         rows = [first.result(), second.result()]
-        failover = probe.outage()
+        failover = max(after - before for before, after in pairwise([*commits, time.monotonic()]))
     target.start()
     return Result(title, failover, max(monitor.max_wait for monitor in monitors), rows)
 
@@ -194,6 +196,8 @@ def main(names: list[str]) -> int:
             stack.enter_context(service(database, **url, data_dir=str(target.where / f"service-{number}")))
             for number, url in enumerate(urls)
         ]
+        for each in services:
+            run(each, Fault("none", lambda _: None))  # their first requests take longer
         print(_HEAD, flush=True)
         for name in names or FAULTS:
             result = _run(target, services, name)
