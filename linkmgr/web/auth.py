@@ -78,9 +78,10 @@ def authorize() -> None:
         _use(caller.key, stated)
     if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
-    # Events of other operations are those of the owner.
-    is_audited = stated is not None and stated.scope.startswith(("keys:", "account:", scopes.ADMIN))
-    if is_audited or (request.method != "GET" and (caller.key or caller.admin)):
+    scope = stated.scope if stated else ""
+    # Otherwise the owner is the actor of events. Those of keys and accounts are for administrators.
+    is_named = caller.key or caller.admin or scope.startswith(("keys:", "account:"))
+    if scope == scopes.ADMIN or (request.method != "GET" and is_named):
         request.at_end.enter_context(act_as(caller.id, caller.key and caller.key.id))
 
 
