@@ -59,7 +59,7 @@ def test_selected_links_and_all_links_get_the_parameters_of_a_template(
 ) -> None:
     def change(**sent: object) -> str:
         answer = console.post("/console/links/selected", data={"action": "utm", "template": template} | sent)
-        assert answer.status_code in (200, 303, 404)
+        assert answer.status_code in (200, 303, 400, 404)
         return words(answer.text)
 
     template, foreign = alice.add("/api/utm/add", LETTER), bob.add("/api/utm/add", LETTER)
@@ -75,3 +75,9 @@ def test_selected_links_and_all_links_get_the_parameters_of_a_template(
     assert "Change 2 links<bdi> to the chosen UTM template</bdi>?" in change(all="1")
     change(all="1", below=links[1] + 1, number="2", done="0")
     assert [parameters(alice, row_id) for row_id in links] == [[*added, ("ref", "a")], added]
+
+    for more, expected in (("a", []), ("", added)):  # a link has at most 2048 characters of parameters
+        ref = REF | {"value": "ä~ " + "a" * 1981 + more}
+        alice.put(f"/api/url/{links[1]}/update", {"parameters": [ref]})
+        assert ("at most 2048 characters" in change(id=links)) == bool(more)
+        assert parameters(alice, links[1]) == [*expected, ("ref", ref["value"])]

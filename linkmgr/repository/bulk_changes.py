@@ -6,7 +6,9 @@ import orjson
 
 from linkmgr.db.statements import Row, run
 from linkmgr.errors import AppError, not_found
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.short_urls import short_url
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository.bulk import failure, in_halves
 from linkmgr.repository.urls import to_params
 
@@ -204,28 +206,40 @@ def set_members(user_id: int, ids: list[int], **members: Any) -> int:
 
 
 def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> int:
-    """Set some parameters of links, which keep their others, and return the number of links."""
+    """Set some parameters of links, which keep their others, and return the number of links. Raise an error if a link
+    would have more than a body may have: each text counts as in a query string, with the character behind it."""
     changed = run(
         """
         WITH locked AS MATERIALIZED (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) ORDER BY id FOR UPDATE),
-        changed AS (
-            UPDATE links l
-               SET url_only = false,
-                   parameters = %(pairs)s::jsonb || coalesce(
+            SELECT id, %(pairs)s::jsonb || coalesce(
                        (SELECT jsonb_agg(pair ORDER BY number)
                           FROM jsonb_array_elements(parameters) WITH ORDINALITY AS stored (pair, number)
-                         WHERE pair ->> 0 <> ALL (%(names)s::text[])), '[]')
-             WHERE user_id = %(user_id)s AND id IN (SELECT id FROM locked)
+                         WHERE pair ->> 0 <> ALL (%(names)s::text[])), '[]') AS parameters
+              FROM links
+             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+             ORDER BY id
+               FOR UPDATE),
+        changed AS (
+            UPDATE links l
+               SET url_only = false, parameters = locked.parameters
+              FROM locked
+             WHERE l.user_id = %(user_id)s AND l.id = locked.id
+               AND (SELECT coalesce(sum(3 * octet_length(part)
+                                        - 2 * length(regexp_replace(part, '[^A-Za-z0-9_.~ -]', '', 'g')) + 1), 1) - 1
+                      FROM jsonb_array_elements(locked.parameters) AS pair, jsonb_array_elements_text(pair) AS part
+                   ) <= %(most)s
             RETURNING 1)
-        SELECT count(*) AS number FROM changed
+        SELECT (SELECT count(*) FROM changed) AS number, (SELECT count(*) FROM locked) AS sent
         """,
         user_id=user_id,
         ids=ids,
         pairs=orjson.dumps(pairs).decode(),
         names=[name for name, _ in pairs],
+        most=MAX_URL,
     )
     assert changed
+    if changed["number"] < changed["sent"]:
+        raise invalid(f"The parameters of a link must make a query string of at most {MAX_URL} characters")
     return int(changed["number"])
 
 
