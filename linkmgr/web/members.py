@@ -74,11 +74,12 @@ def init_app(app: Flask, schemas: dict[str, JsonSchema]) -> None:
     """Add the parameter to the operations that read records. Call this after all routes are registered."""
     records = {name: schema["properties"] for name, schema in schemas.items() if "id" in schema.get("properties", ())}
     views: dict[str, Any] = app.view_functions
-    for route in operation.routes(app):
+    reads = {route.path: route for route in operation.routes(app) if route.method == "GET"}
+    for path, route in reads.items():
         stated = route.operation
-        places = _places(stated.response, set(records)) if route.method == "GET" else None
-        if places:
-            names = re.findall(r'schemas/(\w+)"', orjson.dumps(stated.response).decode())
+        response = reads.get(path.removesuffix(".csv"), route).operation.response  # a CSV has the same rows
+        if places := _places(response, set(records)):
+            names = re.findall(r'schemas/(\w+)"', orjson.dumps(response).decode())
             members = frozenset(member for name in names for member in records.get(name, ()))
             facts = {"query": stated.query | {NAME: FIELDS}, "members": members, "places": places}
             views[route.rule.endpoint].operation = replace(stated, **facts)
