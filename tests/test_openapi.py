@@ -190,7 +190,10 @@ def test_an_enumeration_is_a_component_once_and_has_the_values_that_are_declared
         for parameter in document()["paths"][route.path][route.method.lower()].get("parameters", []):
             declared = (route.operation.query | route.operation.path).get(parameter.get("name"))
             if declared and "enum" in declared.json:
-                assert schemas[parameter["schema"]["$ref"].rpartition("/")[2]]["enum"] == declared.json["enum"]
+                schema = schemas[parameter["schema"]["$ref"].rpartition("/")[2]]
+                assert schema["enum"] == declared.json["enum"]
+                assert "default" not in schema
+                assert parameter["schema"].get("x-default") == declared.default
 
 
 @over_operations
@@ -202,7 +205,7 @@ def test_an_operation_has_one_type_of_request_and_of_response(
 
 
 def test_names_are_those_that_a_reader_expects() -> None:
-    assert {"UserUpdate", "LinkStatus", "SortDirection", "ListOrder", "BotFilter"} <= document()["components"][
+    assert {"UserUpdate", "LinkStatus", "Flag", "SortDirection", "ListOrder", "BotFilter"} <= document()["components"][
         "schemas"
     ].keys()
     assert not any(

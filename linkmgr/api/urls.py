@@ -62,6 +62,7 @@ QUERY = {
         "without `next` and `after`. The other filters do not apply.",
         enum=["0", "1"],
         default="0",
+        title="Flag",
     ),
     "alias": Parameter(
         "The alias of one link, as with `short`.",
