@@ -24,11 +24,12 @@ TOOLS = {  # names by the ids of operations
     "stats.query": "read_statistics",
 }
 _UNUSED = ("examples", "pattern")  # half of the bytes; the service checks the values anyway
+_HEADERS = [{"$ref": f"#/components/parameters/{name}"} for name in ("Idempotency-Key", "If-Match")]
 
 
 def _without_unused(part: Any) -> Any:
     if isinstance(part, list):
-        return [_without_unused(item) for item in part if not (isinstance(item, dict) and item.get("in") == "header")]
+        return [_without_unused(item) for item in part if item not in _HEADERS]
     if isinstance(part, dict):
         is_schema = isinstance(part.get("type"), str | list)
         return {name: _without_unused(value) for name, value in part.items() if not (is_schema and name in _UNUSED)}

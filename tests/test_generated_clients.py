@@ -210,6 +210,7 @@ def test_a_client_of_the_model_context_protocol_uses_twelve_tools(base: str, ali
     assert json.loads(run(MCP_PYTHON, program, base, alice.key or "", ROOT / "deploy", folder=CLIENTS)) == {
         "tools": 12,
         "is_small": True,
+        "headers": [],
         "created": f"{base}/first",
         "updated": ["First", True],
         "clicks": 3,

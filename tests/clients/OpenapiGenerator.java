@@ -44,19 +44,21 @@ class OpenapiGenerator {
     String after = null;
     do {
       LinksList200ResponseData page = links.linksList(
-          null, null, null, null, null, null, null, null, null, null, null, 2, null, after).getData();
+          null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after, null)
+          .getData();
       page.getUrls().forEach(link -> listed.add(link.getLongurl()));
       after = page.getNext();
     } while (after != null);
 
     LinksList200Response found = links.linksList(
-        null, null, null, null, null, null, null, null, null, null, base + "/seeded", null, null, null);
+        null, null, null, null, null, null, null, null, null, null, null, null, base + "/seeded", null, null, null, null,
+        null);
     List<StatsBy> by = List.of(StatsBy.STATS_BY_TIME_DAY, StatsBy.STATS_BY_COUNTRY);
     StatsPeriod week = StatsPeriod.STATS_PERIOD_7D;
     String id = found.getId().toString();
     StatsQuery200Response statistics = new StatisticsApi(client).statsQuery(
         null, by, id, null, null, null, null, null, week, null, null, null, null, null, null, null, null, null, null,
-        null, null, null);
+        null, null, null, null, null, null);
     WebhookCreate hook = new WebhookCreate().name("Hook").url("https://example.com/hook");
     hook.addEventsItem(WebhookEvents.WEBHOOK_EVENTS_LINK_ALL);
     WebhooksCreate200Response webhook = new WebhooksAndEventsApi(client).webhooksCreate(hook, null);
@@ -70,16 +72,16 @@ class OpenapiGenerator {
     String csv = new ExportsApi(client).exportLinksCsv(null);
     String refused = errorOf(() -> links.linksCreate(first, null));
 
-    LinksGet200Response read = links.linksGet(created.getId(), null);
-    links.linksDelete(created.getId(), null, null);
-    String missing = errorOf(() -> links.linksGet(created.getId(), null));
+    LinksGet200Response read = links.linksGet(created.getId(), null, null, null);
+    links.linksDelete(created.getId(), null, null, null);
+    String missing = errorOf(() -> links.linksGet(created.getId(), null, null, null));
 
     ImportsApi imports = new ImportsApi(client);
     Long upload = imports.importsCreate(new File(arguments[2]), null, null, null, null, null).getId();
-    ModelImport done = imports.importsGet(upload, null).getData();
+    ModelImport done = imports.importsGet(upload, null, null).getData();
     while (done.getFinished() == null) {
       Thread.sleep(100);
-      done = imports.importsGet(upload, null).getData();
+      done = imports.importsGet(upload, null, null).getData();
     }
     List<Object> failed = new ArrayList<>();
     for (ImportError row : imports.importsListErrors(upload).getData()) {

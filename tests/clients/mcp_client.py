@@ -40,6 +40,7 @@ async def main() -> None:
     seen = {
         "tools": len(tools),
         "is_small": len(json.dumps([tool.model_dump(mode="json", exclude_none=True) for tool in tools])) < 30_000,
+        "headers": [tool.name for tool in tools if "Idempotency-Key" in tool.input_schema["properties"]],
         "created": link["shorturl"],
         "updated": [updated["details"]["title"], updated["details"]["campaign"] == campaign["id"]],
         "clicks": statistics["data"]["totals"]["clicks"],
