@@ -102,11 +102,6 @@ def test_an_id_that_no_row_can_have_is_not_found(alice: Client, pixel_id: str) -
     assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no pixel with this id.")
 
 
-@pytest.mark.parametrize("pixel_id", ["-1", "1.0", "abc", "٣", "1%00", "1%0a", "+1", "1e3", ""])
-def test_an_invalid_id_is_an_unknown_path(alice: Client, pixel_id: str) -> None:
-    assert alice.delete(f"/api/pixel/{pixel_id}/delete").status_code == 404
-
-
 @pytest.mark.parametrize("path", ["/api/account/", "/api/pixels/"])
 def test_a_trailing_slash_is_accepted(alice: Client, path: str) -> None:
     assert alice.get(path).status_code == 200

@@ -1,5 +1,6 @@
 """`warnings` in the responses to writes: values that are accepted but cannot have the effect that was meant."""
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 from unittest.mock import Mock
@@ -11,10 +12,9 @@ from linkmgr.request.request import MAX_WARNINGS
 from linkmgr.visits import audience
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.shortlinks import PAGE
-
-PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
 
 def warnings(client: Client, members: dict[str, Any], path: str = "/api/url/add", method: str = "POST") -> list[str]:
@@ -30,46 +30,38 @@ def unknown(name: str, meant: str = "") -> str:
     return f"The member '{name}' is unknown and was ignored.{hint}"
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("alias", "custom"),
-        ("expires", "expiry"),
-        ("name", "metatitle"),
-        ("utm_source", "parameters"),
-        ("MetaTitle", "metatitle"),
-        ("pasword", "password"),
-        ("webhook", ""),
-        ("x" * 50, ""),
-    ],
-)
-def test_an_unknown_member_of_a_link_is_named_with_the_one_that_was_meant(alice: Client, name: str, meant: str) -> None:
-    assert warnings(alice, {"url": PAGE, name: "x"}) == [unknown(name, meant)]
+DEEP_LINK = {"auto": True, "ios": PAGE, "google": PAGE}
+VCARD = {"fname": "Ada", "surname": "L", "phone": "112"}
 
 
 @pytest.mark.parametrize(
-    ("path", "members", "name", "meant"),
+    ("word", "members", "name", "meant"),
     [
-        ("/api/pixel/add", PIXEL, "title", "name"),
-        ("/api/bio/add", {"name": "Dana"}, "custom", "alias"),
-        ("/api/campaign/add", {}, "domain", "name"),
-        ("/api/bio/add", {"name": "Dana"}, "domain", ""),
-        ("/api/key/add", {"name": "Dana", "scopes": ["links:read"]}, "domain", "domains"),
-        ("/api/overlay/add", {"type": "poll", "name": "Dana"}, "text", "message"),
-        ("/api/splash/add", {"name": "Dana"}, "url", "link"),
-        ("/api/qr/add", {"type": "text", "data": "x"}, "color", "foreground"),
-        ("/api/splash/add", {"name": "Dana"}, "image", "banner"),
+        ("url", {"alias": "x"}, "alias", "custom"),
+        ("url", {"expires": "x"}, "expires", "expiry"),
+        ("url", {"name": "x"}, "name", "metatitle"),
+        ("url", {"utm_source": "x"}, "utm_source", "parameters"),
+        ("url", {"MetaTitle": "x"}, "MetaTitle", "metatitle"),
+        ("url", {"pasword": "x"}, "pasword", "password"),
+        ("url", {"webhook": "x"}, "webhook", ""),
+        ("url", {"x" * 50: "x"}, "x" * 50, ""),
+        ("url", {"deeplink": DEEP_LINK}, "deeplink.ios", "deeplink.apple"),
+        ("pixel", {"title": "x"}, "title", "name"),
+        ("bio", {"custom": "x"}, "custom", "alias"),
+        ("bio", {"domain": "x"}, "domain", ""),
+        ("bio", {"links": [{"title": "Shop", "url": PAGE, "icon": "x"}]}, "links.icon", ""),
+        ("key", {"domain": "x"}, "domain", "domains"),
+        ("overlay", {"text": "x"}, "text", "message"),
+        ("splash", {"url": "x"}, "url", "link"),
+        ("splash", {"image": "x"}, "image", "banner"),
+        ("qr", {"color": "x"}, "color", "foreground"),
+        ("qr", {"type": "vcard", "data": VCARD}, "data.surname", "data.lname"),
     ],
 )
-def test_members_of_other_resources_too(
-    alice: Client, path: str, members: dict[str, Any], name: str, meant: str
+def test_an_unknown_member_is_named_with_the_one_that_was_meant(
+    alice: Client, word: str, members: dict[str, Any], name: str, meant: str
 ) -> None:
-    assert warnings(alice, members | {name: "x"}, path) == [unknown(name, meant)]
-
-
-def test_a_member_of_the_data_of_a_qr_code_is_named_with_its_path(alice: Client) -> None:
-    code = {"type": "vcard", "data": {"fname": "Ada", "surname": "L", "phone": "112"}}
-    assert warnings(alice, code, "/api/qr/add") == [unknown("data.surname", "data.lname")]
+    assert warnings(alice, LEAST[word] | members, f"/api/{word}/add") == [unknown(name, meant)]
 
 
 def test_members_that_were_not_sent_or_are_defined_cause_no_warning(alice: Client) -> None:
@@ -104,6 +96,7 @@ def test_a_member_that_cannot_be_changed_causes_a_warning_if_it_differs(
 
 
 def test_another_domain_of_a_campaign_causes_a_warning(alice: Client) -> None:
+    assert warnings(alice, {"domain": "Spring"}, "/api/campaign/add") == [unknown("domain", "name")]
     campaign = alice.post("/api/campaign/add", {"name": "Spring"}).get_json()
     path = f"/api/campaign/{campaign['id']}/update"
     assert warnings(alice, {"name": "Spring", "domain": "Other"}, path, "PUT") == [
@@ -147,10 +140,6 @@ def test_an_error_has_no_warnings(alice: Client) -> None:
 # --- targets
 
 
-def with_target(member: str, selector: str, label: str) -> dict[str, Any]:
-    return {"url": PAGE, member: [{selector: label, "link": PAGE}]}
-
-
 COUNTRY = "geotarget: '{}' is neither an English name nor an ISO code of a country, so it matches no visitor.{}".format
 DEVICE = "devicetarget: '{}' is not a model, maker, system or kind of device, so it matches no visitor.{}".format
 LANGUAGE = (
@@ -159,36 +148,23 @@ LANGUAGE = (
 
 
 @pytest.mark.parametrize(
-    ("label", "meant"),
-    [("Germny", "germany"), ("USA", "US"), ("England", "GB"), ("Deutschland", "DE"), ("xx", ""), ("Europe", "")],
-)
-def test_a_country_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
-    hint = f" Did you mean '{meant}'?" if meant else ""
-    assert warnings(alice, with_target("geotarget", "location", label)) == [COUNTRY(label.lower(), hint)]
-
-
-@pytest.mark.parametrize(("label", "meant"), [("iphnoe", "iphone"), ("toaster", ""), ("andriod", "android")])
-def test_a_device_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
-    hint = f" Did you mean '{meant}'?" if meant else ""
-    assert warnings(alice, with_target("devicetarget", "device", label)) == [DEVICE(label, hint)]
-
-
-@pytest.mark.parametrize(
-    ("label", "meant"),
+    ("selector", "warning", "label", "meant"),
     [
-        ("jp", "ja"),
-        ("frnch", "french"),
-        ("dothraki", ""),
-        ("en-uk", ""),
-        ("xx", ""),
-        ("eng", "en"),
-        ("Deutsch", "de"),
-        ("français", "fr"),
+        *(("location", COUNTRY, *pair) for pair in (("Germny", "germany"), ("USA", "US"), ("England", "GB"))),
+        *(("location", COUNTRY, *pair) for pair in (("Deutschland", "DE"), ("xx", ""), ("Europe", ""))),
+        *(("device", DEVICE, *pair) for pair in (("iphnoe", "iphone"), ("toaster", ""), ("andriod", "android"))),
+        *(("language", LANGUAGE, *pair) for pair in (("jp", "ja"), ("frnch", "french"), ("dothraki", ""))),
+        *(("language", LANGUAGE, *pair) for pair in (("en-uk", ""), ("xx", ""), ("eng", "en"), ("Deutsch", "de"))),
+        ("language", LANGUAGE, "français", "fr"),
     ],
 )
-def test_a_language_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
+def test_a_selector_that_matches_no_visitor_causes_a_warning(
+    alice: Client, selector: str, warning: Callable[..., str], label: str, meant: str
+) -> None:
+    member = {"location": "geotarget"}.get(selector, f"{selector}target")
     hint = f" Did you mean '{meant}'?" if meant else ""
-    assert warnings(alice, with_target("languagetarget", "language", label)) == [LANGUAGE(label.lower(), hint)]
+    sent = {"url": PAGE, member: [{selector: label, "link": PAGE}]}
+    assert warnings(alice, sent) == [warning(label.lower(), hint)]
 
 
 @pytest.mark.parametrize(
@@ -219,16 +195,6 @@ def test_only_labels_that_are_stored_cause_a_warning(alice: Client) -> None:
 )
 def test_an_element_that_is_ignored_causes_one_warning(alice: Client, member: str, element: Any, lacks: str) -> None:
     assert warnings(alice, {"url": PAGE, member: [element, element]}) == [f"{member}: an element {lacks} was ignored."]
-
-
-def test_an_unknown_member_of_a_deep_link_causes_a_warning(alice: Client) -> None:
-    link = {"url": PAGE, "deeplink": {"auto": True, "ios": PAGE, "google": PAGE}}
-    assert warnings(alice, link) == [unknown("deeplink.ios", "deeplink.apple")]
-
-
-def test_an_unknown_member_of_a_link_on_a_bio_page_causes_a_warning(alice: Client) -> None:
-    page = {"name": "Dana", "links": [{"title": "Shop", "url": PAGE, "icon": "x"}]}
-    assert warnings(alice, page, "/api/bio/add") == [unknown("links.icon")]
 
 
 # --- Wi-Fi passwords
