@@ -105,7 +105,6 @@ def _stop_etcd(target: Cluster, _commits: list[float]) -> None:
     for node in target.nodes[:2]:
         node.kill_etcd()
     time.sleep(_LEASE)
-    target.start()
 
 
 _CUT_OFF = _lasting("leader", lambda node: node.connect("down"), lambda node: node.connect("up"))
@@ -154,13 +153,17 @@ def _run(target: Cluster, services: list[Deployment], name: str) -> Result:
     title, inject = FAULTS[name]
     ended = threading.Event()
     monitors = [Monitor(each) for each in services]
+
+    def inject_and_mend(_deployment: Deployment) -> None:
+        inject(target, commits)
+        target.start()
+
     with probing(target) as commits, monitors[0].running(), monitors[1].running(), ThreadPoolExecutor() as threads:
-        first = threads.submit(run, services[0], Fault(title, lambda _: inject(target, commits)))
+        first = threads.submit(run, services[0], Fault(title, inject_and_mend))
         second = threads.submit(run, services[1], Fault(title, lambda _: ended.wait()))
         first.add_done_callback(lambda _: ended.set())
         rows = [first.result(), second.result()]
         failover = max(after - before for before, after in pairwise([*commits, time.monotonic()]))
-    target.start()
     return Result(title, failover, max(monitor.max_wait for monitor in monitors), rows)
 
 
