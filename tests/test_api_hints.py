@@ -22,7 +22,7 @@ def test_an_unknown_query_parameter_of_any_operation_is_named(world: World) -> N
     last = ("users.update", "users.delete")  # suspend and delete the owner
     for call in sorted([*ANSWERS, *STRICT], key=lambda call: call.operation.id in last):
         world.made.clear()
-        path = call.path_of(world.ids(call, "owner"))
+        path = call.path_of(world.ready_ids(call, "owner"))
         actor = world.clients["administrator" if call.operation.is_for_administrators else "owner"]
         headers = {"Accept": "application/json"}
         answer = actor.call(call.method, f"{path}?limt=5", call.example, headers=headers, **call.upload)
@@ -41,7 +41,7 @@ def test_every_single_record_is_in_record_too(world: World) -> None:
         if call.operation.has_etag:
             assert "record" in call.operation.response["properties"], call
             actor = world.clients["administrator" if call.operation.is_for_administrators else "owner"]
-            answer = ask(actor, call, world.ids(call, "owner")).get_json()
+            answer = ask(actor, call, world.ready_ids(call, "owner")).get_json()
             own = {name: answer[name] for name in answer["record"].keys() & answer.keys()}
             assert answer["record"] == answer.get("details", answer.get("data", own)), call
 

@@ -41,7 +41,7 @@ def actor(call: Call) -> str:
 
 
 def rows_of(call: Call, world: World) -> list[int]:
-    return world.ids(call, "owner" if actor(call) == "administrator" else actor(call))
+    return world.ready_ids(call, "owner" if actor(call) == "administrator" else actor(call))
 
 
 def without_keys(rows: Rows) -> Rows:

@@ -41,6 +41,13 @@ class World:
     def ids(self, call: Call, actor: str) -> list[int]:
         return [self.id(what, actor) for what in call.rows]
 
+    def ready_ids(self, call: Call, actor: str) -> list[int]:
+        """Return the ids for a call that succeeds: what is restored is in the bin."""
+        ids = self.ids(call, actor)
+        if call.path.endswith("/restore"):
+            self.clients[actor].delete(f"/api/url/{ids[0]}/delete?bin=1")
+        return ids
+
     def fill(self, actor: str) -> None:
         for what in factories.ALL:
             self.id(what, actor)
