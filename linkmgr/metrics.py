@@ -1,4 +1,4 @@
-"""Prometheus counters, shared by all workers of a data folder.
+"""Prometheus metrics: gauges, and counters that all workers of a data folder share.
 
 Each process counts in its own memory-mapped file, and a scrape adds up the files. A process locks its file. A new
 process takes over the file of a dead one and continues its counters.
@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask
+from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.settings import settings, this_app
+from linkmgr.settings import RELEASE, settings, this_app
 
 EVENTS = {
     "visits_recorded": "Visits that were stored, or not counted because of a plan's limit.",
@@ -38,6 +39,21 @@ EVENTS = {
     "limiter_fallbacks": "Requests that a process counted for the rate limit, because Redis was unavailable.",
     "job_failures": "Failed attempts of background jobs.",
     "delivery_failures": "Failed attempts to deliver an event to a webhook.",
+}
+GAUGES = {
+    "database_connections_open": "PostgreSQL connections of all processes and machines.",
+    "database_connections_in_use": "PostgreSQL connections of all processes and machines that execute a statement.",
+    "visits_waiting": "Visits in the data folder that are not yet stored.",
+    "visits_waiting_seconds": "Age of the oldest of them.",
+    "jobs_waiting": "Background jobs, at most 10000.",
+    "jobs_waiting_seconds": "Seconds since a job is due that no process has taken.",
+    "jobs_failing": "Background jobs that have failed more than three times in a row.",
+    "events_waiting_seconds": "Age of the oldest event that no process has prepared for webhooks.",
+    "deliveries_waiting": "Events that wait for webhooks, at most 10000.",
+    "replica_in_use": "1 if this process reads from the replica.",
+    "replica_lag_seconds": "Age of the last commit that the replica has replayed.",
+    "backup_age_seconds": "Seconds since the last dump.",
+    "purge_age_seconds": "Seconds since the last purge.",
 }
 _STATUSES = sorted({200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()})  # all others share a cell
 # upper bounds of the histogram
@@ -150,6 +166,16 @@ class Metrics(Collector):
         for worker, size in self._memory():
             memory.add_metric((worker,), size)
         yield memory
+
+
+def gauges_text(values: dict[str, Any]) -> bytes:
+    """Return the exposition of the version, and of the GAUGES that have a value."""
+    registry = CollectorRegistry()
+    Info("linkmgr_build", "The version of this process.", registry=registry).info({"version": RELEASE})
+    for name, help_text in GAUGES.items():
+        if (value := values.get(name)) is not None:
+            Gauge(f"linkmgr_{name}", help_text, registry=registry).set(value)
+    return generate_latest(registry)
 
 
 def init_app(app: Flask) -> None:

@@ -6,13 +6,13 @@ from contextlib import suppress
 
 import psycopg2
 from flask import Blueprint, Response, request
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Info, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from linkmgr.db import backup
 from linkmgr.db.replica import Replica
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.metrics import metrics
+from linkmgr.metrics import gauges_text, metrics
 from linkmgr.outbound.domain_check import CHALLENGE_PATH, challenge_response
 from linkmgr.repository import purge, service
 from linkmgr.settings import RELEASE, settings, this_app
@@ -20,22 +20,6 @@ from linkmgr.visits import spool
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("probes", __name__)
-
-_GAUGES = {
-    "database_connections_open": "PostgreSQL connections of all processes and machines.",
-    "database_connections_in_use": "PostgreSQL connections of all processes and machines that execute a statement.",
-    "visits_waiting": "Visits in the data folder that are not yet stored.",
-    "visits_waiting_seconds": "Age of the oldest of them.",
-    "jobs_waiting": "Background jobs, at most 10000.",
-    "jobs_waiting_seconds": "Seconds since a job is due that no process has taken.",
-    "jobs_failing": "Background jobs that have failed more than three times in a row.",
-    "events_waiting_seconds": "Age of the oldest event that no process has prepared for webhooks.",
-    "deliveries_waiting": "Events that wait for webhooks, at most 10000.",
-    "replica_in_use": "1 if this process reads from the replica.",
-    "replica_lag_seconds": "Age of the last commit that the replica has replayed.",
-    "backup_age_seconds": "Seconds since the last dump.",
-    "purge_age_seconds": "Seconds since the last purge.",
-}
 
 
 @bp.get("/healthz")
@@ -58,13 +42,7 @@ def scrape() -> Response:
     authorization = request.headers.get("Authorization", "").encode("utf-8", "replace")
     if not hmac.compare_digest(authorization, f"Bearer {settings().metrics_token}".encode()):
         raise AppError("metrics_token")
-    registry = CollectorRegistry()
-    Info("linkmgr_build", "The version of this process.", registry=registry).info({"version": RELEASE})
-    values = _gauges()
-    for name, help_text in _GAUGES.items():
-        if (value := values.get(name)) is not None:
-            Gauge(f"linkmgr_{name}", help_text, registry=registry).set(value)
-    exposition = generate_latest(counters) + generate_latest(registry)
+    exposition = generate_latest(counters) + gauges_text(_gauges())
     return Response(exposition, content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
 

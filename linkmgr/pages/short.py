@@ -7,11 +7,9 @@ While the database does not respond, each process redirects to those of the last
 """
 
 import re
-import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg2
 from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
@@ -28,6 +26,7 @@ from linkmgr.repository import public
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
 from linkmgr.visits import bots, counting, geoip, targets
+from linkmgr.visits.recent import RecentLinks
 from linkmgr.web import security_headers, sessions
 
 bp = Blueprint("short", __name__)
@@ -39,24 +38,15 @@ _LINK = "linkmgr.link"
 _REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
 
 
-class _Recent(NamedTuple):
-    id: int
-    user_id: int
-    url: str
-    until: float  # time.monotonic()
-
-
 class FastRedirects:
     """The WSGI layer for these links. Make it after all routes are registered."""
-
-    recent_seconds, max_recent = 60, 10_000
 
     def __init__(self, app: Flask) -> None:
         self.app, self.flask = app, app.wsgi_app
         self._path = re.compile(f"/({PATTERN})")
         self._words = reserved_words(app.extensions["linkmgr_branded_routes"])  # of all hosts
         self._own_words = reserved_words(app.url_map)
-        self._recent: OrderedDict[tuple[str | None, str], _Recent] = OrderedDict()
+        self.recent = RecentLinks()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         location = self._visit(environ)
@@ -82,31 +72,22 @@ class FastRedirects:
         return None
 
     def _location(self, environ: dict[str, Any], host: str | None, alias: str) -> str | None:
-        key, now = (host, alias), time.monotonic()
-        recent = self._recent.get(key)
-        is_usable = recent is not None and now < recent.until and recent.user_id not in public.disabled_users
+        key = host, alias
+        recent = self.recent.get(key)
         try:
-            link = environ[_LINK] = public.short_link(host, alias, can_wait=not is_usable)
+            link = environ[_LINK] = public.short_link(host, alias, can_wait=recent is None)
             if not (link and _is_fast(link, environ.get("HTTP_USER_AGENT", ""))):
-                self._recent.pop(key, None)
+                self.recent.forget(key)
                 return None
-            if recent is None or recent.url != link["url"] or recent.until - now < self.recent_seconds / 2:
-                recent = self._remember(key, link, now)
+            recent = self.recent.keep(key, link)
         except psycopg2.Error:
-            if recent is None or not is_usable:
+            if recent is None:
                 raise
         except AppError:
-            self._recent.pop(key, None)
+            self.recent.forget(key)
             raise
         counting.count(environ, recent.id, recent.user_id)
         return recent.url
-
-    def _remember(self, key: tuple[str | None, str], link: Row, now: float) -> _Recent:
-        self._recent.pop(key, None)  # a new key is the last one to be removed
-        recent = self._recent[key] = _Recent(link["id"], link["user_id"], link["url"], now + self.recent_seconds)
-        if len(self._recent) > self.max_recent:
-            self._recent.popitem(last=False)
-        return recent
 
 
 def _is_fast(link: Row, agent: str) -> bool:
