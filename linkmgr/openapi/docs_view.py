@@ -168,7 +168,8 @@ class Reader:
             "parameters": [
                 self.row(
                     parameter["name"],
-                    parameter["schema"] | {"description": parameter["description"]},
+                    parameter["schema"]
+                    | {key: parameter[key] for key in ("description", "x-default") if key in parameter},
                     parameter["in"],
                     "required" * parameter.get("required", False),
                 )

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from linkmgr.fields.member import JsonSchema
 from linkmgr.resources.shapes import ref
 
+_KEPT = ("x-default", "examples")
+
 
 def _places(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]:
     for methods in document["paths"].values():
@@ -37,16 +39,17 @@ def _constant(enumeration: str, value: str) -> str:
 
 def extract(document: JsonSchema) -> None:
     """Move the enumerations of parameters and bodies to the components. Equal ones have the first one's name, but each
-    place its own default."""
+    parameter its own default."""
     components: dict[str, JsonSchema] = {}
     names: dict[tuple[str, ...], str] = {}
     for place, holder, key in _enumerations(document):
         schema = holder[key]
         values = [value for value in schema["enum"] if value is not None]  # in a body, null means not sent
         name = names.setdefault(tuple(values), place)
-        kept = {"examples": schema["examples"]} if "examples" in schema else {}
+        kept = {name: schema[name] for name in _KEPT if name in schema}
         constants = [_constant(name, value) for value in values]
         components.setdefault(name, {"type": "string", "enum": values, "x-enum-varnames": constants, **kept})
-        beside = {"description": schema.get("description"), "x-default": schema.get("x-default", schema.get("default"))}
-        holder[key] = ref(name) | {name: value for name, value in beside.items() if value is not None}
+        if "default" in schema:  # of a parameter, beside its schema: generators know no type beside a reference
+            holder["x-default"] = schema["default"]
+        holder[key] = ref(name) | ({"description": schema["description"]} if "description" in schema else {})
     document["components"]["schemas"] |= components
