@@ -777,8 +777,7 @@ BEGIN
     END IF;
 END $$;
 
--- Sums of visits. One row for all labels takes less time and space than a row for each. Most links have few visits a day:
--- the first ones of a day are in `rare` and not in `labels` or rows by quarter, which would take several times the space.
+-- Sums of visits. One row for all labels takes less time and space than a row for each.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
     unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC) or 'all'
@@ -786,7 +785,6 @@ CREATE TABLE tracked_rollups (
     at         timestamptz NOT NULL,  -- -infinity: 'all'
     visits     bigint      NOT NULL,
     labels     jsonb       NOT NULL DEFAULT '{}',  -- by dimension; those beyond a number in 'all' are 'Other'
-    rare       visits[],  -- without visitors, at the start of their quarter of an hour
     PRIMARY KEY (tracked_id, unit, bot, at)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON tracked_rollups (timezone('UTC', at)) WHERE unit = 'quarter';  -- for the purge, and not for statistics
@@ -821,27 +819,6 @@ BEGIN
                  GROUP BY dimension) per_dimension);
 END $$;
 
-CREATE FUNCTION labels_of(rare visits[]) RETURNS jsonb LANGUAGE sql IMMUTABLE STRICT AS $$
-    SELECT jsonb_object_agg(dimension, labels)
-      FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
-              FROM (SELECT dimension, label, count(*) AS visits
-                      FROM unnest(rare) AS visit, visit_labels(visit)
-                     GROUP BY dimension, label) sums
-             GROUP BY dimension) per_dimension
-$$;
-
--- Return the time of the first visit of a link or QR code, if its quarter of an hour is kept.
-CREATE FUNCTION first_quarter(tracked bigint, bots boolean) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-    SELECT least((SELECT at FROM tracked_rollups
-                   WHERE tracked_id = tracked AND unit = 'quarter' AND bot = bots
-                   ORDER BY at LIMIT 1),
-                 (SELECT min(visit.at)
-                    FROM (SELECT rare FROM tracked_rollups
-                           WHERE tracked_id = tracked AND unit = 'day' AND bot = bots
-                           ORDER BY at LIMIT 1) day,
-                         unnest(rare) AS visit))
-$$;
-
 -- Sums of all visits of a user, a row for each label: an account has any number of labels.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
@@ -863,53 +840,28 @@ CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz
     SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}' FROM unnest(split) AS day
 $$;
 
--- Return sums of visits from `since` up to `until`. Planning takes longer than most of these statements, so each connection
--- plans them once. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR code by the index.
--- Otherwise it may read the rows of all and join them afterwards.
+-- Return sums of visits from `since` up to `until`. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one
+-- user, link or QR code by the index. Otherwise it may read the rows of all and join them afterwards. NOT MATERIALIZED,
+-- and a part of its own for sums without labels: a join would hash the labels of each row, which are large.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
-RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint)
-LANGUAGE plpgsql STABLE ROWS 10 SET plan_cache_mode = force_generic_plan AS $$
-#variable_conflict use_column
-BEGIN
-    IF '' = ANY (dimensions) THEN
-        RETURN QUERY
-        SELECT id, r.at, '', '', r.visits
-          FROM parts_of(since, until, split) p, unnest(ids) AS id,
-               LATERAL (SELECT at, visits
-                          FROM tracked_rollups
-                         WHERE tracked_id = id AND unit = p.unit AND bot = ANY (bots)
-                           AND at >= p.first AND at < p.stop AND at <> ALL (p.without)
-                        OFFSET 0) r;
-    END IF;
-    IF dimensions <> '{""}' THEN
-        RETURN QUERY
-        SELECT id, r.at, name, l.key, l.value::bigint
-          FROM parts_of(since, until, split) p, unnest(ids) AS id,
-               LATERAL (SELECT at, labels
-                          FROM tracked_rollups
-                         WHERE tracked_id = id AND unit = p.unit AND bot = ANY (bots)
-                           AND at >= p.first AND at < p.stop AND at <> ALL (p.without)
-                        OFFSET 0) r,
-               unnest(dimensions) AS name, jsonb_each_text(labels -> name) l;
-    END IF;
-    IF dimensions <> '{""}' OR split <> '{}' THEN
-        RETURN QUERY
-        SELECT id, CASE unit WHEN 'day' THEN day ELSE (visit).at END, name, coalesce(visit_label(visit, name), 'Unknown'),
-               1::bigint
-          FROM parts_of(since, until, split) p, unnest(ids) AS id,
-               LATERAL (SELECT d.at AS day, visit
-                          FROM tracked_rollups d, unnest(d.rare) AS visit
-                         WHERE d.tracked_id = id AND d.unit = 'day' AND d.bot = ANY (bots)
-                           AND d.at >= date_trunc('day', p.first, 'UTC') AND d.at < p.stop AND d.at <> ALL (p.without)
-                        OFFSET 0) r,
-               unnest(dimensions) AS name
-         WHERE CASE unit WHEN 'day' THEN name <> ''  -- the sum of a day counts all its visits
-                         ELSE (visit).at >= p.first AND (visit).at < p.stop END;
-    END IF;
-END $$;
+RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
+    WITH stored AS NOT MATERIALIZED (
+        SELECT r.*
+          FROM parts_of(since, until, split) p, unnest(ids) AS tracked (id),
+               LATERAL (SELECT *
+                          FROM tracked_rollups r
+                         WHERE r.tracked_id = tracked.id AND r.unit = p.unit AND bot = ANY (bots)
+                           AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
+                        OFFSET 0) r)
+    SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
+     UNION ALL
+    SELECT tracked_id, at, name, l.key, l.value::bigint
+      FROM stored, unnest(dimensions) AS names (name), jsonb_each_text(labels -> name) l
+     WHERE dimensions <> '{""}'
+$$;
 
--- Return the clicks by the number of the bucket.
+-- Return the clicks by the number of the bucket. This is a function because it is planned once a connection.
 CREATE FUNCTION daily_clicks(tracked bigint, edges timestamptz[], since timestamptz, until timestamptz,
                              split timestamptz[]) RETURNS jsonb LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -941,11 +893,9 @@ CREATE FUNCTION first_visit(owner bigint, ids bigint[]) RETURNS timestamptz LANG
                               WHERE ids IS NULL AND user_id = owner AND dimension = '' AND r.unit = units.unit AND NOT bot
                               ORDER BY at LIMIT 1)
                              UNION ALL
-                            SELECT CASE units.unit
-                                   WHEN 'quarter' THEN first_quarter(id, false)
-                                   ELSE (SELECT at FROM tracked_rollups r
-                                          WHERE tracked_id = id AND r.unit = 'day' AND NOT bot
-                                          ORDER BY at LIMIT 1) END
+                            SELECT (SELECT at FROM tracked_rollups r
+                                     WHERE tracked_id = id AND r.unit = units.unit AND NOT bot
+                                     ORDER BY at LIMIT 1)
                               FROM (SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000) oldest) stored) firsts
 $$;
 

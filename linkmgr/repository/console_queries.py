@@ -84,14 +84,9 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
                          ORDER BY c.id
                          LIMIT %(most)s + 1) named) AS channels,
                (SELECT coalesce((SELECT max(v.at) FROM visits v
-                                  WHERE v.tracked_id = links.id AND NOT v.bot AND v.at >= r.at),
-                                greatest((SELECT max(at) FROM unnest(r.rare)),
-                                         (SELECT q.at FROM tracked_rollups q
-                                           WHERE q.tracked_id = links.id AND q.unit = 'quarter' AND NOT q.bot
-                                           ORDER BY q.at DESC
-                                           LIMIT 1), r.at))
+                                  WHERE v.tracked_id = links.id AND NOT v.bot AND v.at >= r.at), r.at)
                   FROM tracked_rollups r
-                 WHERE r.tracked_id = links.id AND unit = 'day' AND NOT r.bot
+                 WHERE r.tracked_id = links.id AND unit = 'quarter' AND NOT r.bot
                  ORDER BY r.at DESC
                  LIMIT 1) AS visited,
                daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days

@@ -115,11 +115,9 @@ def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
                                ORDER BY at LIMIT 1) AS at
                   FROM owners, units
                  UNION ALL
-                SELECT unit, CASE unit
-                             WHEN 'quarter' THEN first_quarter(owned.id, halves.bot)
-                             ELSE (SELECT at FROM tracked_rollups r
-                                    WHERE tracked_id = owned.id AND r.unit = 'day' AND r.bot = halves.bot
-                                    ORDER BY at LIMIT 1) END
+                SELECT unit, (SELECT at FROM tracked_rollups r
+                               WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = halves.bot
+                               ORDER BY at LIMIT 1)
                   FROM owned, units, (VALUES (false), (true)) AS halves (bot)) firsts
         """,
         **owner._asdict(),

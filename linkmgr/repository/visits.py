@@ -12,7 +12,6 @@ NO_VISITS: Row = {
 # the disk, so all further labels are counted as OTHER.
 MAX_LABELS = 1000
 DETAILED_DAYS = 400  # older rollups have only days
-RARE = 4  # visits of a link or QR code on one day that take no rows by quarter of an hour
 TOTALS = ("clicks", "visitors", "top_labels")  # columns
 _LABELS = {
     "unbounded": [dimension.name for dimension in DIMENSIONS if not dimension.labels.is_bounded],
@@ -107,54 +106,24 @@ ADD = """
          GROUP BY 1, 2, 3, 4, 5, 6
          ORDER BY 1, 2, 3, 4, 5, 6
         ON CONFLICT (user_id, dimension, unit, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits),
-    per_quarter AS MATERIALIZED (
-        SELECT tracked_id, bot, quarter, max(visits) AS visits, jsonb_object_agg(dimension, labels) AS labels
-          FROM (SELECT tracked_id, bot, quarter, dimension, sum(visits) AS visits,
-                       jsonb_object_agg(label, visits) AS labels
-                  FROM labeled
-                 WHERE dimension NOT IN ('', 'target')
-                 GROUP BY 1, 2, 3, 4) per_dimension
-         WHERE (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
-         GROUP BY 1, 2, 3),
-    rare AS MATERIALIZED (
-        SELECT tracked_id, bot, day AS at,
-               array_agg(jsonb_populate_record(visit, coalesce(others, '{}') || jsonb_build_object(
-                   'at', date_bin('15 minutes', (visit).at, 'epoch'), 'visitor', ''))) AS few
-          FROM (SELECT tracked_id, bot, day, visit, count(*) OVER (PARTITION BY tracked_id, bot, day) AS number
-                  FROM counted, date_trunc('day', at, 'UTC') AS day) numbered
-          LEFT JOIN LATERAL (SELECT jsonb_object_agg(dimension, other) AS others
-                               FROM excess JOIN visit_labels(visit) AS labels USING (dimension, label)
-                              WHERE tracked_id = numbered.tracked_id AND bot = numbered.bot) excess ON true
-         WHERE number <= %(rare)s
-         GROUP BY 1, 2, 3),
-    -- The row of the day alone decides if the visits are in it, so that concurrent statements agree. Its number of
-    -- visits never shrinks: if it is still small, the row has all visits of the day, else none of this statement.
     tracked_added AS (
-        INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels, rare)
-        SELECT tracked_id, unit, bot, at, visits, CASE WHEN few IS NULL THEN labels ELSE '{}' END, few
-          FROM (SELECT tracked_id, unit, bot, at, sum(visits) AS visits, sum_labels(array_agg(labels)) AS labels
-                  FROM per_quarter,
-                       LATERAL (VALUES ('day', date_trunc('day', quarter, 'UTC')), ('all', '-infinity')
-                               ) AS units (unit, at)
-                 GROUP BY 1, 2, 3, 4) sums
-          LEFT JOIN rare USING (tracked_id, bot, at)
+        INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
+        SELECT tracked_id, unit, bot, at, sum(visits), sum_labels(array_agg(labels))
+          FROM (SELECT tracked_id, bot, quarter, max(visits) AS visits, jsonb_object_agg(dimension, labels) AS labels
+                  FROM (SELECT tracked_id, bot, quarter, dimension, sum(visits) AS visits,
+                               jsonb_object_agg(label, visits) AS labels
+                          FROM labeled
+                         WHERE dimension NOT IN ('', 'target')
+                         GROUP BY 1, 2, 3, 4) per_dimension
+                 GROUP BY 1, 2, 3) per_quarter,
+               LATERAL (VALUES ('quarter', quarter), ('day', date_trunc('day', quarter, 'UTC')), ('all', '-infinity')
+                       ) AS units (unit, at)
+         WHERE (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
+         GROUP BY 1, 2, 3, 4
          ORDER BY 1, 2, 3, 4
         ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
-           SET visits = r.visits + excluded.visits,
-               labels = CASE WHEN excluded.rare IS NULL THEN add_labels(r.labels, excluded.labels)
-                             WHEN r.visits + excluded.visits <= %(rare)s THEN r.labels
-                             ELSE add_labels(r.labels, labels_of(excluded.rare)) END,
-               rare = CASE WHEN r.visits + excluded.visits <= %(rare)s THEN r.rare || excluded.rare ELSE r.rare END
-        RETURNING tracked_id, unit, bot, at, visits, labels),
-    quarters_added AS (
-        INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
-        SELECT tracked_id, 'quarter', bot, quarter, per_quarter.visits, per_quarter.labels
-          FROM per_quarter
-          JOIN tracked_added AS day USING (tracked_id, bot)
-         WHERE day.unit = 'day' AND day.at = date_trunc('day', quarter, 'UTC') AND day.visits > %(rare)s
-         ORDER BY 1, 3, 4
-        ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
-           SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels)),
+           SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels)
+        RETURNING tracked_id, unit, bot, labels),
     tops AS (
         SELECT tracked_id, json_object_agg(dimension, top)::text AS top_labels
           FROM (SELECT tracked_id, dimension,
@@ -224,7 +193,7 @@ def add_imported(user_id: int, visits: str) -> list[Row]:
 
 def parameters(spool: str, start: int, stop: int, visits: str, *, imported: bool = False) -> Row:
     batch: Row = {"spool": spool, "start": start, "stop": stop, "visits": visits, "imported": imported}
-    return batch | _LABELS | {"max_labels": MAX_LABELS, "rare": RARE}
+    return batch | _LABELS | {"max_labels": MAX_LABELS}
 
 
 def statistics(totals: Row) -> Row:

@@ -10,20 +10,12 @@ _UNITS = """
 """
 _RAW = f"SELECT tracked_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS}"
 _OWNED = "SELECT id AS tracked_id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs"
-# The rollups of links and QR codes as rows. The row of a day has some visits of its quarters.
+# The rollups of links and QR codes as rows.
 TRACKED = """
-    (SELECT tracked_id, unit, at, bot, dimension, label, sum(visits)::bigint AS visits
-       FROM (SELECT tracked_id, unit, at, bot, '' AS dimension, '' AS label, visits FROM tracked_rollups
-              UNION ALL
-             SELECT tracked_id, unit, at, bot, dimension, key, value::bigint
-               FROM tracked_rollups, jsonb_each(labels) AS dimensions (dimension, numbers), jsonb_each_text(numbers)
-              UNION ALL
-             SELECT r.tracked_id, 'quarter', visit.at, r.bot, '', '', 1 FROM tracked_rollups r, unnest(rare) AS visit
-              UNION ALL
-             SELECT r.tracked_id, units.unit, start, r.bot, dimension, label, 1
-               FROM tracked_rollups r, unnest(rare) AS visit, visit_labels(visit),
-                    LATERAL (VALUES ('day', r.at), ('quarter', visit.at)) AS units (unit, start)) parts
-      GROUP BY 1, 2, 3, 4, 5, 6) tracked
+    (SELECT tracked_id, unit, at, bot, '' AS dimension, '' AS label, visits FROM tracked_rollups
+      UNION ALL
+     SELECT tracked_id, unit, at, bot, dimension, key, value::bigint
+       FROM tracked_rollups, jsonb_each(labels) AS dimensions (dimension, numbers), jsonb_each_text(numbers)) tracked
 """
 _PAIRS = {
     "tracked": (
