@@ -69,7 +69,7 @@ class OpenapiGenerator {
     URI other = URI.create(codes.qrCreate(card, null).getLink());
     HttpRequest request = HttpRequest.newBuilder(image).build();
     byte[] png = HttpClient.newHttpClient().send(request, BodyHandlers.ofByteArray()).body();
-    String csv = new ExportsApi(client).exportLinksCsv(null);
+    String csv = new ExportsApi(client).exportLinksCsv(null, null);
     String refused = errorOf(() -> links.linksCreate(first, null));
 
     LinksGet200Response read = links.linksGet(created.getId(), null, null, null);
