@@ -31,7 +31,8 @@ LONG = {
         GET /api/qr/export.csv  GET /api/campaigns/export.csv  GET /api/channels/export.csv
         GET /api/pixels/export.csv  GET /api/splash/export.csv  GET /api/overlay/export.csv
         GET /api/bio/export.csv  GET /api/domains/export.csv  GET /api/overlay/answers/export.csv
-        GET /api/url/{link_id}/visits/export.csv  GET /api/qr/{qr_id}/visits/export.csv""",
+        GET /api/url/{link_id}/visits/export.csv  GET /api/qr/{qr_id}/visits/export.csv  GET /api/utm/export
+        GET /api/utm/export.csv""",
     "password_busy": "POST /api/user/add",
 }
 LONG_PAGES = {

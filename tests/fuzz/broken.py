@@ -24,7 +24,7 @@ def _owner() -> None:
 
     def read(user_id: int, row_id: int) -> Row:
         found = row(
-            "SELECT id, type, name, tag, created AS date, version::text FROM pixels WHERE id = %(id)s",
+            "SELECT id, type, name, tag, created AS date, updated, version::text FROM pixels WHERE id = %(id)s",
             id=row_id,
         )
         return found or own(user_id, row_id)
