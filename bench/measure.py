@@ -46,6 +46,8 @@ def wrk(url: str, script: str, connections: int, seconds: int) -> Load:
         raise Refused(f"{url}: {error[0]}")
     summary = re.search(r"(\d+) requests in ([\d.]+)s", output)
     assert summary
+    if summary[1] == "0":
+        raise Refused(f"{url}: no response within {seconds} s")
     printed = re.findall(r"(?:50|99)%\s+([\d.]+)(\w+)", output)
     latencies = [float(number) * _MILLISECONDS[unit] for number, unit in printed]
     return Load(int(summary[1]), float(summary[2]), *latencies)
