@@ -72,6 +72,7 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the latest one of all users
+CREATE INDEX ON users (id) WHERE admin;  -- triggers look them up at each sign-in
 
 -- LIMIT makes PostgreSQL look up the plan that is in force by its key: a join would hash all plans for every request.
 CREATE VIEW accounts AS
