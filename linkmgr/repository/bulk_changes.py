@@ -10,16 +10,14 @@ from linkmgr.fields.problems import invalid
 from linkmgr.fields.short_urls import short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.urls import to_params
+from linkmgr.repository.urls import to_changes
 
 
 def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) -> list[Row]:
     """Write the same members to all links, as `urls.update` does, and return the result of each id in the same order:
     `id` and `shorturl`, or `code` and `message`. They leave the channel `unassign_channel`. With `atomic`, either all
     links are changed or none."""
-    params = to_params({name: value for name, value in members.items() if name != "changed"})
-    params = {"unassign_channel": 0} | params
-    params |= {"user_id": user_id, "atomic": atomic, "changed": members["changed"]}
+    params = {"unassign_channel": 0} | to_changes(members) | {"user_id": user_id, "atomic": atomic}
     distinct = list(dict.fromkeys(ids))
     stored = in_halves(distinct, lambda some: _to_results(some, _update(some, params)), atomic)
     results = dict(zip(distinct, stored, strict=True))
@@ -48,42 +46,40 @@ def _update(ids: list[int], params: Row) -> Row:
                                      array_remove(%(channel)s::bigint[] || %(unassign_channel)s::bigint, 0)) unknown
              WHERE id = %(user_id)s),
         locked AS MATERIALIZED (
-            SELECT l.*, coalesce(nullif(%(custom)s::text, ''), l.alias) AS new_alias,
-                   CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE d.id END AS new_domain_id,
-                   d.host AS new_host
+            SELECT l, new, d.host AS new_host,
+                   CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE d.id END AS new_domain_id
               FROM links l
+             CROSS JOIN jsonb_populate_record(l, %(sent)s::jsonb) AS new
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
              WHERE l.user_id = %(user_id)s AND l.id = ANY (%(ids)s::bigint[])
              ORDER BY l.id
                FOR NO KEY UPDATE OF l),
         checked AS MATERIALIZED (
-            SELECT l.id, l.new_domain_id,
+            SELECT (l).id, new_domain_id,
                    CASE WHEN is_branded_change(%(targets)s::text[],
-                                               targets_of(url, locations, devices, languages, deeplink), new_host)
+                                               targets_of((l).url, (l).locations, (l).devices, (l).languages,
+                                                          (l).deeplink), new_host)
                              THEN 'link_branded'
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
-                        WHEN is_too_large(coalesce(%(geotarget)s, locations), coalesce(%(devicetarget)s, devices),
-                                          coalesce(%(languagetarget)s::jsonb, languages),
-                                          coalesce(%(parameters)s, parameters),
-                                          coalesce(%(deeplink)s::jsonb, deeplink), coalesce(%(pixels)s, pixel_ids))
+                        WHEN is_too_large((new).locations, (new).devices, (new).languages, (new).parameters,
+                                          (new).deeplink, (new).pixel_ids)
                              THEN 'too_large'
-                        WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
+                        WHEN ((new).alias, new_domain_id) IS DISTINCT FROM ((l).alias, (l).domain_id)
                              AND EXISTS (SELECT FROM aliases a
-                                          WHERE a.alias = new_alias AND a.domain_id = coalesce(new_domain_id, 0))
+                                          WHERE a.alias = (new).alias AND a.domain_id = coalesce(new_domain_id, 0))
                              THEN 'alias_taken'
-                        WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
-                             AND new_alias = ANY (%(reserved)s::text[]) AND new_domain_id IS NULL
+                        WHEN ((new).alias, new_domain_id) IS DISTINCT FROM ((l).alias, (l).domain_id)
+                             AND (new).alias = ANY (%(reserved)s::text[]) AND new_domain_id IS NULL
                              THEN 'alias_reserved' END AS refusal,
-                   feature, new_alias
-              FROM locked l, plan,
+                   feature, (new).alias AS new_alias
+              FROM locked, plan,
                    LATERAL (SELECT denied_feature(
-                                lacking, new_alias <> alias,
-                                CASE WHEN NOT %(devicetarget)s::jsonb <@ devices THEN %(devicetarget)s::jsonb END,
-                                CASE WHEN NOT %(geotarget)s::jsonb <@ locations THEN %(geotarget)s::jsonb END,
-                                CASE WHEN NOT has_elements(l.parameters, %(parameters)s::jsonb)
-                                     THEN %(parameters)s::jsonb END
+                                lacking, (new).alias <> (l).alias,
+                                CASE WHEN NOT (new).devices <@ (l).devices THEN (new).devices END,
+                                CASE WHEN NOT (new).locations <@ (l).locations THEN (new).locations END,
+                                CASE WHEN NOT has_elements((l).parameters, (new).parameters) THEN (new).parameters END
                             ) AS feature) denied),
         compared AS MATERIALIZED (
             SELECT id, new_domain_id AS domain_id, feature,
@@ -99,37 +95,22 @@ def _update(ids: list[int], params: Row) -> Row:
                         AND (SELECT count(*) FROM compared WHERE refusal IS NULL) < cardinality(%(ids)s))),
         updated AS (
             UPDATE links l
-               SET url_only = url_only AND NOT %(changed)s::boolean
-                           AND url = coalesce(%(url)s::text, url)
-                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
-                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
-                                           SELECT channel_id FROM channel_items
-                                            WHERE user_id = %(user_id)s AND link_id = l.id),
-                   url = coalesce(%(url)s, url),
-                   alias = coalesce(nullif(%(custom)s, ''), alias),
-                   custom = custom OR coalesce(nullif(%(custom)s, '') <> alias, false),
-                   domain_id = CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
-                   campaign_id = nullif(coalesce(%(campaign)s, campaign_id), 0),
-                   type = coalesce(%(type)s::text, type),
-                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s::bigint END,
-                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s::bigint END,
-                   password_hash = nullif(coalesce(%(password_hash)s::text, password_hash), ''),
-                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
-                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
-                   locations = coalesce(%(geotarget)s, locations),
-                   devices = coalesce(%(devicetarget)s, devices),
-                   languages = coalesce(%(languagetarget)s::jsonb, languages),
-                   parameters = coalesce(%(parameters)s, parameters),
-                   title = CASE WHEN %(title)s::text <> '' THEN %(title)s
-                                WHEN %(title)s = '' OR title = metatitle THEN coalesce(%(metatitle)s::text, metatitle)
-                                ELSE title END,
-                   metatitle = coalesce(%(metatitle)s, metatitle),
-                   description = coalesce(%(description)s::text, description),
-                   metadescription = coalesce(%(metadescription)s::text, metadescription),
-                   metaimage = coalesce(%(metaimage)s::text, metaimage),
-                   deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
-                   public = coalesce(%(public)s::boolean, public),
-                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
+               SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
+                    metatitle, description, password_hash, expires, locations, devices, languages, parameters,
+                    metadescription, metaimage, deeplink, public) = (
+                   SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
+                              AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
+                              AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
+                                              SELECT channel_id FROM channel_items
+                                               WHERE user_id = %(user_id)s AND link_id = l.id),
+                          new.url, new.alias, l.custom OR new.alias <> l.alias,
+                          CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
+                          new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
+                          CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT %(sent)s::jsonb ? 'title')
+                               THEN new.metatitle ELSE new.title END,
+                          new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
+                          new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink, new.public
+                     FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id
             RETURNING l.id, l.alias, l.domain_id),

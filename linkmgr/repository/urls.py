@@ -26,11 +26,27 @@ _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splas
             "public")  # fmt: skip
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")
 
+# Columns of members with other names, and those that have NULL for "", 0 or []
+_COLUMNS = {"custom": "alias", "campaign": "campaign_id", "pixels": "pixel_ids", "expiry": "expires",
+            "geotarget": "locations", "devicetarget": "devices", "languagetarget": "languages"}  # fmt: skip
+_NULLABLE = {"campaign_id", "pixel_ids", "expires", "password_hash"}
+_UNSENT: Row = {"targets": [], "reserved": []} | dict.fromkeys(
+    ("custom", "domain", "campaign", "splash_id", "overlay_id", "pixels", "channel")
+)
+
 
 def to_params(members: Row) -> Row:
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    defaults: Row = {"hosts": [], "targets": [], "reserved": []}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | defaults | members | encoded
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | encoded
+
+
+def to_changes(members: Row) -> Row:
+    """Return the parameters of an update. `sent` has the columns that it writes."""
+    columns = {_COLUMNS.get(name, name): members[name] for name in members.keys() - {"targets", "reserved"}}
+    if members.get("custom") == "":
+        del columns["alias"]
+    columns |= {name: columns[name] or None for name in _NULLABLE & columns.keys()}
+    return _UNSENT | members | {"sent": orjson.dumps(columns).decode()}
 
 
 def with_random_alias(store: Callable[[str], T]) -> T:
@@ -163,37 +179,22 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         updated AS (
             UPDATE links l
-               SET url_only = url_only AND NOT %(changed)s::boolean
-                           AND url = coalesce(%(url)s::text, url)
-                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
-                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
-                                           SELECT channel_id FROM channel_items
-                                            WHERE user_id = %(user_id)s AND link_id = l.id),
-                   url = coalesce(%(url)s, url),
-                   alias = coalesce(nullif(%(custom)s, ''), alias),
-                   custom = custom OR coalesce(nullif(%(custom)s, '') <> alias, false),
-                   domain_id = CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
-                   campaign_id = nullif(coalesce(%(campaign)s, campaign_id), 0),
-                   type = coalesce(%(type)s::text, type),
-                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s::bigint END,
-                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s::bigint END,
-                   password_hash = nullif(coalesce(%(password_hash)s::text, password_hash), ''),
-                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
-                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
-                   locations = coalesce(%(geotarget)s, locations),
-                   devices = coalesce(%(devicetarget)s, devices),
-                   languages = coalesce(%(languagetarget)s::jsonb, languages),
-                   parameters = coalesce(%(parameters)s, parameters),
-                   title = CASE WHEN %(title)s::text <> '' THEN %(title)s
-                                WHEN %(title)s = '' OR title = metatitle THEN coalesce(%(metatitle)s::text, metatitle)
-                                ELSE title END,
-                   metatitle = coalesce(%(metatitle)s, metatitle),
-                   description = coalesce(%(description)s::text, description),
-                   metadescription = coalesce(%(metadescription)s::text, metadescription),
-                   metaimage = coalesce(%(metaimage)s::text, metaimage),
-                   deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
-                   public = coalesce(%(public)s::boolean, public),
-                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
+               SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
+                    metatitle, description, password_hash, expires, locations, devices, languages, parameters,
+                    metadescription, metaimage, deeplink, public) = (
+                   SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
+                              AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
+                              AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
+                                              SELECT channel_id FROM channel_items
+                                               WHERE user_id = %(user_id)s AND link_id = l.id),
+                          new.url, new.alias, l.custom OR new.alias <> l.alias,
+                          CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
+                          new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
+                          CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT %(sent)s::jsonb ? 'title')
+                               THEN new.metatitle ELSE new.title END,
+                          new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
+                          new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink, new.public
+                     FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM checked AS accepted
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.*),
@@ -224,7 +225,9 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
           LEFT JOIN totals t ON t.tracked_id = updated.id
         """,
         release_name,
-        **(to_params(members) | {"user_id": user_id, "link_id": link_id}),
+        **to_changes(members),
+        user_id=user_id,
+        link_id=link_id,
         alias=members.get("custom"),
         changed=changed,
     )
