@@ -65,8 +65,8 @@ class Connection(socket.socket):
     def expire(self) -> None:
         """End the wait. Bytes that have arrived are still read."""
         self.deadline = 0.0
-        with suppress(OSError):
-            self.shutdown(socket.SHUT_RD if self.event == select.EPOLLIN else socket.SHUT_RDWR)
+        with suppress(OSError):  # such as a request that has begun meanwhile, whose response is still sent
+            self.shutdown(socket.SHUT_RDWR if self.event == select.EPOLLOUT else socket.SHUT_RD)
 
     def close(self) -> None:
         for buffer in self.buffers:
@@ -156,6 +156,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.max_connections = min(self.cfg.worker_connections, limit // 2)  # the rest are files of the application
         self.connections: dict[int, Connection] = {}
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
+        self.accepting = threading.Lock()
         for fd, listener in self.listeners.items():
             listener.setblocking(False)
             self.epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
@@ -167,11 +168,12 @@ class Worker(base.Worker):  # type: ignore[misc]
         while self.alive and self.ppid == os.getppid():
             self._check(_CHECK_SECONDS)
         self.alive = False
-        while self.listeners:
-            fd, listener = self.listeners.popitem()
-            self.epoll.unregister(fd)  # closing does not suffice, because the launcher keeps it open
-            self._accept(listener)
-            listener.close()
+        with self.accepting:  # a thread that has accepted a connection is about to register it
+            while self.listeners:
+                fd, listener = self.listeners.popitem()
+                self.epoll.unregister(fd)  # closing does not suffice, because the launcher keeps it open
+                self._accept(listener)
+                listener.close()
         self.idle_until = time.monotonic() + _CLOSE_SECONDS
         end = time.monotonic() + self.cfg.graceful_timeout
         while self.connections and time.monotonic() < end:
@@ -189,8 +191,10 @@ class Worker(base.Worker):  # type: ignore[misc]
                     self._advance(waiting)
                     continue
                 [(fd, _)] = self.epoll.poll(maxevents=1)
-                if listener := self.listeners.get(fd):
-                    self._accept(listener)
+                if fd in self.listeners:
+                    with self.accepting:
+                        if listener := self.listeners.get(fd):  # the worker has not stopped meanwhile
+                            self._accept(listener)
                 elif connection := self.connections.get(fd):
                     self._advance(connection)
             except Exception:

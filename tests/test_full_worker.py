@@ -4,13 +4,17 @@ has (deploy/worker.py)."""
 import os
 import resource
 import signal
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from deploy.worker import Connection
 from tests.support.races import at_once
 from tests.support.raw_http import BEGINNINGS, BOUND, many, opened, responses, seconds_for
 from tests.support.servers import resident, started
@@ -77,3 +81,22 @@ def test_an_idle_connection_can_send_a_request_when_its_worker_has_begun_to_stop
         time.sleep(1)
         idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert responses(idle, 1)[0][0] == 200
+
+
+def test_a_connection_that_is_accepted_while_its_worker_stops_is_served(serve: Callable[..., str]) -> None:
+    base, worker = started(serve, application="tests.support.slow_accept:app")
+    with opened(base) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        time.sleep(0.1)
+        os.kill(worker, signal.SIGTERM)
+        assert responses(connection, 1)[0][0] == 200
+
+
+def test_a_request_that_begins_while_its_connection_expires_gets_its_response() -> None:
+    worker: Any = SimpleNamespace(converse=lambda _: None)
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+        with Connection(worker, listener) as connection:
+            connection.expire()  # at the end of a wait that has just ended
+            connection.sendall(b"response")
+            connection.flush()
+        assert client.recv(8) == b"response"

@@ -105,10 +105,10 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         yield lambda *options, **settings: running.enter_context(service(app, dsn, tmp_path, *options, **settings))
 
 
-def started(serve: Callable[..., str], *options: str) -> tuple[str, int]:
+def started(serve: Callable[..., str], *options: str, **settings: str) -> tuple[str, int]:
     """Start a service. Return its base URL and the process id of its worker."""
     before = set(children(os.getpid()))
-    base = serve("--workers", "1", *options)
+    base = serve("--workers", "1", *options, **settings)
     [master] = set(children(os.getpid())) - before
     [worker] = children(master)
     return base, worker
