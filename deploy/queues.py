@@ -1,11 +1,13 @@
 """Complete requests that wait for a thread, in three queues.
 
 Writes may wait for a standby or a lock as long as the database does. They and all other requests have as many threads
-as gunicorn's setting `threads`. Redirects have two more, and health checks one more than these.
+as gunicorn's setting `threads`. Redirects have two more, and health checks one more than these, which help only while
+all others wait.
 """
 
 import re
 import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -31,6 +33,7 @@ class Queues:
         self.lock = threading.Lock()
         self.running = 0
         self.threads = threads
+        self.free_at = time.monotonic()  # when one of `threads` was last free
         self.waiting: dict[int, deque[Any]] = {number: deque() for number in (HEALTH, REDIRECTS, OTHERS)}
 
     def add(self, connection: Any) -> None:
@@ -45,6 +48,9 @@ class Queues:
                     self.running += 1
                     return connections.popleft()
         return None
+
+    def are_all_busy(self, seconds: float) -> bool:
+        return self.running >= self.threads and time.monotonic() - self.free_at > seconds
 
     def end(self) -> None:
         with self.lock:

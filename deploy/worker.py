@@ -29,6 +29,7 @@ SECONDS = 10  # timeout of a request from its first byte, and of the first byte 
 _SEND_SECONDS = 60  # timeout of a client that reads a response
 _CLOSE_SECONDS = 2  # to discard the rest of a refused request, and to close idle connections when the worker stops
 _CHECK_SECONDS = 0.5  # between two checks of the deadlines
+_HELP_SECONDS = 0.05  # that all threads run requests before the additional ones help
 _MAX_HEAD = 64 << 10  # bytes
 _MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
 _MIN_RATE = 20 << 10  # bytes per second that a client must read while a thread waits for it
@@ -163,8 +164,8 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.queues = queues.Queues(self.cfg.threads)
         is_service = isinstance(self.wsgi, request.Service)
         self.pages = aliases.reserved_words(self.wsgi.url_map) if is_service else frozenset()
-        for _ in range(self.cfg.threads + queues.HEALTH):
-            threading.Thread(target=self._work, daemon=True).start()
+        for target in [self._work] * self.cfg.threads + [self._help] * queues.HEALTH:
+            threading.Thread(target=target, daemon=True).start()
         while self.alive and self.ppid == os.getppid():
             self._check(_CHECK_SECONDS)
         self.alive = False
@@ -186,19 +187,30 @@ class Worker(base.Worker):  # type: ignore[misc]
 
     def _work(self) -> None:
         while True:
-            try:
-                if waiting := self.queues.start():
-                    self._advance(waiting)
-                    continue
-                [(fd, _)] = self.epoll.poll(maxevents=1)
+            self.queues.free_at = time.monotonic()
+            self._step()
+
+    def _help(self) -> None:
+        """Work while all other threads wait. At other times one more thread only takes the interpreter from them."""
+        while True:
+            time.sleep(_HELP_SECONDS)
+            while self.queues.are_all_busy(_HELP_SECONDS):
+                self._step(_HELP_SECONDS)
+
+    def _step(self, seconds: float | None = None) -> None:
+        try:
+            if waiting := self.queues.start():
+                self._advance(waiting)
+                return
+            for fd, _ in self.epoll.poll(seconds, maxevents=1):
                 if fd in self.listeners:
                     with self.accepting:
                         if listener := self.listeners.get(fd):  # the worker has not stopped meanwhile
                             self._accept(listener)
                 elif connection := self.connections.get(fd):
                     self._advance(connection)
-            except Exception:
-                self.log.exception("Error in a thread")
+        except Exception:
+            self.log.exception("Error in a thread")
 
     def _accept(self, listener: Any) -> None:
         try:
