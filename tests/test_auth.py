@@ -7,6 +7,7 @@ from flask import Flask
 
 from linkmgr import keys
 from linkmgr.db import statements
+from linkmgr.web import operation
 from tests.conftest import Client
 from tests.support.keyring import Make
 
@@ -89,3 +90,13 @@ def test_a_protocol_upgrade_header_is_ignored(app_with: Callable[..., Flask], al
     behind = Client(app_with(trusted_proxies="1").test_client(), alice.key)
     headers = {"Connection": "Upgrade", "Upgrade": "websocket", "X-Forwarded-Proto": scheme}
     assert behind.get("/api/account", headers=headers).status_code == 200
+
+
+def test_no_blueprint_of_the_api_has_hooks_or_error_handlers(app_with: Callable[..., Flask]) -> None:
+    """Flask does not look for them (linkmgr/request/request.py)."""
+    app = app_with()
+    names = {route.rule.endpoint.rpartition(".")[0] for route in operation.routes(app)}
+    kept = (app.before_request_funcs, app.after_request_funcs, app.teardown_request_funcs, app.url_value_preprocessors)
+    assert names
+    assert not [name for hooks in kept for name in names if hooks.get(name)]
+    assert not [name for name in names for handlers in app.error_handler_spec[name].values() if handlers]

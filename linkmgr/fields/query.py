@@ -180,8 +180,8 @@ def parameters(declared: dict[str, Parameter]) -> dict[str, Any]:
 
 
 def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:
-    values = {name: parameter.default for name, parameter in declared.items()}
-    for name in [name for name in declared if name in current().args]:
+    sent, values = current().args, {name: parameter.default for name, parameter in declared.items()}
+    for name in [name for name in declared if name in sent]:
         parameter = declared[name]
         if text := query_text(name, parameter.json.get("maxLength", MAX_URL), is_list=parameter.is_list):
             values[name] = parameter.parse(name, chosen(name, text, parameter.json.get("enum", (text,))))

@@ -91,6 +91,12 @@ class Request(flask.Request):
         return self.path.startswith("/api/") or self.path == "/api"
 
     @cached_property
+    def blueprint(self) -> str | None:
+        """None for the API: its blueprints have no hooks, error handlers or limits that Flask and Flask-Limiter should
+        look for."""
+        return None if self.is_api else super().blueprint
+
+    @cached_property
     def operation(self) -> Any:
         """The operation of the API that the request asks for (web/operation.py), or None."""
         return getattr(this_app().view_functions.get(self.endpoint or ""), "operation", None)

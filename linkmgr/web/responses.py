@@ -107,7 +107,8 @@ def with_statistics(row: Json) -> Json:
 
 
 def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
-    rows = [record(resource, row, "list") for row in page.rows] if resource else page.rows
+    names = resource.shown("list") if resource else None
+    rows = [{name: row[name] for name in names} for row in page.rows] if names else page.rows
     last = max(1, -(-page.total // page.limit))
     data: Json = {"result": page.total, "perpage": page.limit}
     if page.number is not None:
