@@ -1189,23 +1189,11 @@ CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION note_event('import.finished');
 
-CREATE FUNCTION note_user_event() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    account users := coalesce(NEW, OLD);
-BEGIN
-    INSERT INTO outbox (user_id, type, data)
-    SELECT id, CASE TG_OP WHEN 'INSERT' THEN 'user.created' ELSE 'user.deleted' END,
-           jsonb_build_object('id', account.id, 'username', account.username, 'email', account.email)
-      FROM users
-     WHERE admin AND id <> account.id AND id IN (SELECT user_id FROM webhooks WHERE active);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION note_user_event();
-
--- Note for administrators that a row was added, changed or deleted. Arguments: the type, the columns of the data, and
--- the secret ones, of whose changes it has no values.
+-- Note for administrators that a row was added, changed or deleted. Arguments: the type, in which %s is the action, the
+-- columns of the data, and for events that have the changes, the secret columns, of whose changes they have no values.
 CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
+    action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
     before  jsonb := to_jsonb(OLD);
     after   jsonb := to_jsonb(NEW);
     shown   text[] := TG_ARGV[1];
@@ -1215,14 +1203,16 @@ DECLARE
                        WHERE value <> before -> key AND key = ANY (shown || TG_ARGV[2]::text[]));
 BEGIN
     INSERT INTO outbox (user_id, type, data)
-    SELECT id, TG_ARGV[0],
+    SELECT id, format(TG_ARGV[0], action),
            (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
-           || jsonb_build_object('changes', coalesce(changes, '{}'), 'action',
-                                 CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END)
+           || CASE WHEN TG_NARGS > 2 THEN jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
+                   ELSE '{}' END
       FROM users
      WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
     RETURN NULL;
 END $$;
+CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW
+    EXECUTE FUNCTION note_audit('user.%s', '{id,username,email}');
 CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link ON sessions FOR EACH ROW
     EXECUTE FUNCTION note_audit('audit.sign_in', '{user_id,is_link,by_link,browser,system}', '{}');
 CREATE TRIGGER note_audit
