@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.select import Select
 
 from tests.conftest import Client
 from tests.support import factories
@@ -15,52 +14,12 @@ from tests.support.factories import Sql
 from tests.support.fit import faults
 from tests.support.imported import aliases, sale, shlink
 from tests.support.pages import PASSWORD, visit
+from tests.support.person import Person
 from tests.support.receivers import Receiver
 from tests.support.sessions import sign_in
 from tests.support.visited import Store
 
 pytestmark = pytest.mark.browser
-
-
-class Person:
-    """Uses a browser and counts: a click, a text in a field, a choice and a key are one step each."""
-
-    def __init__(self, browser: Browser) -> None:
-        self.browser, self.steps = browser, 0
-
-    def click(self, text: str, path: str = "") -> None:
-        self.steps += 1
-        self.browser.click(text)
-        if path:
-            self.browser.wait_for(path)
-
-    def press(self, *keys: str) -> None:
-        """Type a text into the field with the focus, or press a key."""
-        self.steps += 1
-        self.browser.press(*keys)
-
-    def fill(self, selector: str, text: str) -> None:
-        self.steps += 1
-        self.browser.find(selector).send_keys(text)
-
-    def choose(self, selector: str, value: str) -> None:
-        self.steps += 1
-        Select(self.browser.find(selector)).select_by_value(value)
-
-    def set(self, selector: str, value: str) -> None:
-        """Set a control that the driver cannot type into, such as a color or a time."""
-        self.steps += 1
-        self.browser.driver.execute_script(
-            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
-            self.browser.find(selector),
-            value,
-        )
-
-    def mark(self, selector: str) -> None:
-        self.steps += 1
-        found = self.browser.find(selector)
-        self.browser.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
-        found.click()
 
 
 @pytest.fixture

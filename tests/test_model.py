@@ -2,8 +2,7 @@
 whoever reads all events of a tenant knows each row as its GET returns it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,11 +15,9 @@ from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.receivers import Deliver
+from tests.support.tenants import Changes, Tenant, Thing, newest_first, path_of, path_of_item, taken
 
 pytestmark = pytest.mark.slow
-
-Records = dict[int, dict[str, Any]]
-Changes = dict[str, Any]
 
 tenants = st.sampled_from(["alice", "bob"])
 intrusions = st.sampled_from([False, False, False, True])  # True if the other tenant tries the call
@@ -45,40 +42,6 @@ campaigns_sent = st.fixed_dictionaries({"name": names}, optional={"slug": slugs,
 campaign_changes = st.fixed_dictionaries(
     {"name": names}, optional={"slug": slugs | st.just(""), "public": st.booleans()}
 )
-
-
-class Thing(NamedTuple):
-    """A row that was created and may have been deleted since."""
-
-    kind: str
-    owner: str
-    id: int
-
-
-@dataclass
-class Tenant:
-    """The expected rows of a user, by id."""
-
-    client: Client
-    pixels: Records = field(default_factory=dict)
-    campaigns: Records = field(default_factory=dict)
-    channels: Records = field(default_factory=dict)
-    qrs: Records = field(default_factory=dict)
-    links: Records = field(default_factory=dict)  # with the campaigns that they are in
-    binned: dict[int, tuple[Any, list[int]]] = field(default_factory=dict)  # links with their channels
-    items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by channel, the last assigned first
-    known: dict[tuple[str, int], Any] = field(default_factory=dict)  # the records according to the events
-    after: str = "0"  # the position in the events
-
-    def of(self, kind: str) -> Records:
-        records: Records = getattr(self, kind)
-        return records
-
-
-def taken(records: Records, sent: Changes, member: str, but: int | None = None) -> bool:
-    """Return True if another record has the member that is sent."""
-    value = sent.get(member)
-    return bool(value) and any(record.get(member) == value for record_id, record in records.items() if record_id != but)
 
 
 class TwoTenants(RuleBasedStateMachine):
@@ -302,19 +265,6 @@ class TwoTenants(RuleBasedStateMachine):
         assert data["result"] == len(data[key])
         unknown = {"date", "updated", "link", "scans", "list"}  # equals the model
         return [{name: record[name] for name in record if name not in unknown} for record in data[key]]
-
-
-def path_of(kind: str) -> str:
-    """Return the first part of the path of a row."""
-    return "url" if kind == "links" else kind.removesuffix("s")
-
-
-def path_of_item(kind: str) -> str:
-    return {"links": "links", "qrs": "qr"}[kind]
-
-
-def newest_first(records: Records) -> list[dict[str, Any]]:
-    return [{"id": record_id} | records[record_id] for record_id in sorted(records, reverse=True)]
 
 
 def test_two_tenants_agree_with_a_plain_model(
