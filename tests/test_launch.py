@@ -159,7 +159,7 @@ def test_nine_reloads_lose_no_request_and_a_broken_version_replaces_nothing(
             assert f"No module named 'nothing{number}'" in service.output() or not is_broken
             wait_until(lambda: len(children(launcher)) == 1)
     assert set(answers) == {200}
-    assert max(durations) < 5
+    assert max(durations) < 2, "1 s on a machine that does little else"
     assert service.process.poll() is None
 
 
