@@ -1,10 +1,8 @@
 from flask import Blueprint, Response
 
-from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.statements import Row
 from linkmgr.fields.qr import OBJECTS
 from linkmgr.fields.query import NAMED_PAGING, STATISTICS, named_paging, wants_statistics
-from linkmgr.fields.stats import VISITS as PARAMETERS
 from linkmgr.outbound import fetch
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
@@ -100,28 +98,3 @@ def delete(qr_id: int) -> Json:
     """Delete a QR code."""
     qr.delete(user_id(), qr_id)
     return ok("QR Code has been deleted successfully.")
-
-
-_VISITS = operation(
-    "qr:read", "qr.listVisits", VISITS, query=PARAMETERS, errors=("stats_busy",), restricted=("own_only", "domains")
-)
-
-
-@bp.get("/qr/<id:qr_id>/visits")
-@_VISITS
-def visits(qr_id: int) -> Json | Response:
-    """List the visits of a QR code.
-
-    Newest first, as long as the plan keeps visits. `next` is absent on the last page.
-    """
-    return list_visits(qr_id, what="QR code")
-
-
-@bp.get("/qr/<id:qr_id>/visits.csv")
-@_VISITS.as_csv(VISITS_CSV)
-def visits_csv(qr_id: int) -> Json | Response:
-    """List the visits of a QR code as CSV.
-
-    The next page is in the header `Link`.
-    """
-    return list_visits(qr_id, what="QR code", as_csv=True)

@@ -16,7 +16,7 @@ from linkmgr.settings import settings
 from linkmgr.visits import stats
 from linkmgr.visits.stats import Report
 from linkmgr.web import auth, csv
-from linkmgr.web.operation import Section, operation, prose
+from linkmgr.web.operation import Operation, Section, operation, prose
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("stats", __name__)
@@ -78,15 +78,6 @@ SECTION = Section(
     lambda: _RECORDS,
     tables={"Members of meta": "StatsMeta"},
 )
-
-# The visits of links and QR codes
-VISITS = shapes.success(
-    data=shapes.object_of(
-        perpage=shapes.number(15, 1), visits=shapes.array_of(shapes.ref("Visit")), next="20261121T093000.123456-1"
-    )
-    | {"required": ["perpage", "visits"]}
-)
-VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.object_of(**_VISIT), {}).values()]).decode()
 
 
 def _owner() -> Owner:
@@ -167,8 +158,67 @@ def live_csv() -> Response:
     return _as_csv(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
 
 
-def list_visits(tracked_id: int, *, what: str, as_csv: bool = False) -> Json | Response:
-    """Answer /api/url/:id/visits and /api/qr/:id/visits."""
+# --- the visits of links and QR codes
+
+_VISITS = shapes.success(
+    data=shapes.object_of(
+        perpage=shapes.number(15, 1), visits=shapes.array_of(shapes.ref("Visit")), next="20261121T093000.123456-1"
+    )
+    | {"required": ["perpage", "visits"]}
+)
+_VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.object_of(**_VISIT), {}).values()]).decode()
+
+
+def _visits_of(operation_id: str, scope: str) -> Operation:
+    return operation(
+        scope, operation_id, _VISITS, query=queries.VISITS, errors=("stats_busy",), restricted=("own_only", "domains")
+    )
+
+
+_OF_LINK, _OF_QR = _visits_of("links.listVisits", "links:read"), _visits_of("qr.listVisits", "qr:read")
+
+
+@bp.get("/url/<id:link_id>/visits")
+@_OF_LINK
+def visits_of_link(link_id: int) -> Json | Response:
+    """List the visits of a link.
+
+    Newest first, as long as the plan keeps visits. `next` is absent on the last page.
+    """
+    return _list_visits(link_id, what="link")
+
+
+@bp.get("/url/<id:link_id>/visits.csv")
+@_OF_LINK.as_csv(_VISITS_CSV)
+def csv_of_link(link_id: int) -> Json | Response:
+    """List the visits of a link as CSV.
+
+    The next page is in the header `Link`.
+    """
+    return _list_visits(link_id, what="link", as_csv=True)
+
+
+@bp.get("/qr/<id:qr_id>/visits")
+@_OF_QR
+def visits_of_qr(qr_id: int) -> Json | Response:
+    """List the visits of a QR code.
+
+    Newest first, as long as the plan keeps visits. `next` is absent on the last page.
+    """
+    return _list_visits(qr_id, what="QR code")
+
+
+@bp.get("/qr/<id:qr_id>/visits.csv")
+@_OF_QR.as_csv(_VISITS_CSV)
+def csv_of_qr(qr_id: int) -> Json | Response:
+    """List the visits of a QR code as CSV.
+
+    The next page is in the header `Link`.
+    """
+    return _list_visits(qr_id, what="QR code", as_csv=True)
+
+
+def _list_visits(tracked_id: int, *, what: str, as_csv: bool = False) -> Json | Response:
     sent, limit = parameters(queries.VISITS), page_limit()
     bots = queries.BOTS[sent["bots"]]
     if sent["after"]:

@@ -3,7 +3,6 @@ from datetime import date
 import orjson
 from flask import Blueprint, Response
 
-from linkmgr.api.stats import VISITS, VISITS_CSV, list_visits
 from linkmgr.db.paging import Page
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
@@ -219,9 +218,7 @@ def add(new: Row) -> Response:
     link = create_link(user_id(), new)
     response = updated(None, link["version"], _short(link), verb="set", **_single(link))
     if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
-        members = response.get_json()
-        names = ("error", "id", "shorturl", "short", "warnings")
-        response.set_data(orjson.dumps({name: members[name] for name in names if name in members}))
+        response.set_data(orjson.dumps(ok(**_short(link))))
     return response
 
 
@@ -281,33 +278,3 @@ def restore(link_id: int) -> Response:
     binned.restore(user_id(), link_id)
     link = urls.read(user_id(), link_id)
     return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))
-
-
-_VISITS = operation(
-    "links:read",
-    "links.listVisits",
-    VISITS,
-    query=stats.VISITS,
-    errors=("stats_busy",),
-    restricted=("own_only", "domains"),
-)
-
-
-@bp.get("/url/<id:link_id>/visits")
-@_VISITS
-def visits(link_id: int) -> Json | Response:
-    """List the visits of a link.
-
-    Newest first, as long as the plan keeps visits. `next` is absent on the last page.
-    """
-    return list_visits(link_id, what="link")
-
-
-@bp.get("/url/<id:link_id>/visits.csv")
-@_VISITS.as_csv(VISITS_CSV)
-def visits_csv(link_id: int) -> Json | Response:
-    """List the visits of a link as CSV.
-
-    The next page is in the header `Link`.
-    """
-    return list_visits(link_id, what="link", as_csv=True)
