@@ -289,11 +289,12 @@ BEGIN
     PERFORM refuse('link_branded') FROM live_domains WHERE host = ANY (hosts);
 END $$;
 
-CREATE FUNCTION targets_of(url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb) RETURNS text[]
-    LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION targets_of(url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb, variants jsonb)
+    RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN ARRAY(SELECT target #>> '{}'
-                   FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink),
+                   FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink,
+                                                           jsonb_path_query_array(variants, '$[*].url')),
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
 
@@ -310,9 +311,9 @@ END $$;
 
 -- Return true if the members of a link that have many values are larger together than the body of a request may be.
 CREATE FUNCTION is_too_large(locations jsonb, devices jsonb, languages jsonb, parameters jsonb, deeplink jsonb,
-                             pixel_ids bigint[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+                             variants jsonb, pixel_ids bigint[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, pixel_ids)) > 64 << 10;
+    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, variants, pixel_ids)) > 64 << 10;
 END $$;
 
 -- Redirects from one branded domain to another could lead back. The lock makes concurrent writes wait for each other,
@@ -417,12 +418,13 @@ CREATE TABLE links (
     metadescription text        NOT NULL DEFAULT '',
     metaimage       text        NOT NULL DEFAULT '',
     deeplink        jsonb       NOT NULL DEFAULT '{}',
+    variants        jsonb       NOT NULL DEFAULT '[]',  -- {name, url, weight}
     public          boolean     NOT NULL DEFAULT true,
     imported_clicks bigint,  -- that another service counted, without those imported as visits
     source_host     text,  -- that an imported link had, if it is not ours
     source_clicks   bigint,  -- that another service counted, at the last import
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
-    CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, pixel_ids))
+    CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, variants, pixel_ids))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- A link of a URL alone is in no other index than this one, its ids, and that of the search.
@@ -620,6 +622,7 @@ CREATE TABLE visits (
     utm_source text        NOT NULL DEFAULT 'Unknown',
     utm_medium text        NOT NULL DEFAULT 'Unknown',
     utm_campaign text      NOT NULL DEFAULT 'Unknown',
+    variant    text        NOT NULL DEFAULT 'Unknown',
     kind       text        NOT NULL DEFAULT 'Unknown'
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);

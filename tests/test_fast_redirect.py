@@ -27,6 +27,7 @@ OTHERS: list[dict[str, Any]] = [
     {"devices": {"iPhone": "https://example.com/phone"}},
     {"languages": {"fr": "https://example.com/fr"}},
     {"parameters": [{"name": "utm_source", "value": "mail"}]},
+    {"variants": [{"name": name, "url": f"https://example.com/{name}", "weight": 1} for name in ("a", "b")]},
     {"deeplink": {"auto": True, "google": "https://play.google.com/store"}},
     {"url": f"{BASE_URL}/nothing"},
 ]

@@ -235,7 +235,8 @@ def targets_of(loaded: dict[str, Any]) -> list[str]:
     stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
     members = ("geotarget", "devicetarget", "languagetarget")
     targets = [url for member in members for url in loaded.get(member, {}).values()]
-    return [*targets, *stores, *([loaded["url"]] if "url" in loaded else [])]
+    variants = [variant["url"] for variant in loaded.get("variants", ())]
+    return [*targets, *stores, *variants, *([loaded["url"]] if "url" in loaded else [])]
 
 
 def hosts_of(targets: list[str]) -> list[str]:

@@ -20,12 +20,13 @@ from linkmgr import metrics
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.aliases import PATTERN, reserved_words
+from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
-from linkmgr.visits import bots, counting, geoip, targets
+from linkmgr.visits import bots, counting, geoip, targets, variants
 from linkmgr.visits.recent import RecentLinks
 from linkmgr.web import security_headers, sessions
 
@@ -35,7 +36,8 @@ bp.after_request(security_headers.prevent_caching)
 _ROUTE = "/<alias:alias>"
 # Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
 _LINK = "linkmgr.link"
-_REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
+_REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink",
+                "variants")  # fmt: skip
 
 
 class FastRedirects:
@@ -137,10 +139,11 @@ def _shows_preview(link: Row, agent: str) -> bool:
 
 
 def redirect_visitor(link: Row) -> ResponseReturnValue:
-    selected, store = _target(link), _app_store(link)
+    (selected, variant), store = _target(link), _app_store(link)
     location = store or selected
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
-    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"])
+    variant = UNKNOWN if store else variant
+    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"], variant=variant)
     target = targets.with_parameters(selected, link["parameters"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
@@ -159,9 +162,15 @@ _NAMES: dict[str, Callable[[], Iterable[str]]] = {
 }
 
 
-def _target(link: Row) -> str:
+def _target(link: Row) -> tuple[str, str]:
+    """Return the target of the visitor, and the name of its variant."""
     matches = (targets.first_match(link[member], names()) for member, names in _NAMES.items() if link[member])
-    return next(filter(None, matches), str(link["url"]))
+    if match := next(filter(None, matches), None):
+        return match, UNKNOWN
+    if link["variants"]:
+        variant = variants.chosen(link["variants"], counting.visitor_of(request.environ, link["id"]))
+        return variant["url"], variant["name"]
+    return link["url"], UNKNOWN
 
 
 def _app_store(link: Row) -> str | None:
@@ -179,7 +188,7 @@ def _location(host: str | None, alias: str) -> str | None:
         return None
     if link["expired"] or link["password_hash"]:
         return None
-    return _app_store(link) or _target(link)
+    return _app_store(link) or _target(link)[0]
 
 
 loops.HOPS["short.visit"] = _location

@@ -152,7 +152,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
-                   languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz,
+                   languagetarget jsonb, parameters jsonb, deeplink jsonb, variants jsonb, created timestamptz,
                    imported_clicks bigint, source_clicks bigint, source_host text)) WITH ORDINALITY AS l
              CROSS JOIN plan
               LEFT JOIN LATERAL (SELECT id, domains.domain FROM domains
@@ -165,8 +165,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                        unknown.code,
                        CASE WHEN NOT is_allowed_domain(domain_id) THEN 'domain_needed'
                             WHEN feature IS NOT NULL THEN 'plan_feature'
-                            WHEN is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink, pixels)
-                                 THEN 'too_large'
+                            WHEN is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink, variants,
+                                              pixels) THEN 'too_large'
                             WHEN in_use AND NOT generated AND
                                  (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
                                          owner_of_link(a.link_id), (SELECT user_id FROM bios WHERE id = a.bio_id))
@@ -198,14 +198,14 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         added AS (
             INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, url_only, url, title, metatitle,
                                description, type, splash_id, overlay_id, pixel_ids, password_hash, expires, locations,
-                               devices, languages, parameters, metadescription, metaimage, deeplink, public, created,
-                               imported_clicks, source_clicks, source_host)
+                               devices, languages, parameters, metadescription, metaimage, deeplink, variants, public,
+                               created, imported_clicks, source_clicks, source_host)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, url_only, url,
                    coalesce(nullif(title, ''), metatitle, ''), coalesce(metatitle, ''),
                    coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
-                   coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
+                   coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(variants, '[]'), coalesce(public, true),
                    least(created, now()), imported_clicks, source_clicks, source_host
               FROM accepted
              ORDER BY url_only, CASE WHEN url_only THEN url ELSE free_alias END COLLATE "C"

@@ -58,13 +58,13 @@ def _update(ids: list[int], params: Row) -> Row:
             SELECT (l).id, new_domain_id,
                    CASE WHEN is_branded_change(%(targets)s::text[],
                                                targets_of((l).url, (l).locations, (l).devices, (l).languages,
-                                                          (l).deeplink), new_host)
+                                                          (l).deeplink, (l).variants), new_host)
                              THEN 'link_branded'
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN is_too_large((new).locations, (new).devices, (new).languages, (new).parameters,
-                                          (new).deeplink, (new).pixel_ids)
+                                          (new).deeplink, (new).variants, (new).pixel_ids)
                              THEN 'too_large'
                         WHEN ((new).alias, new_domain_id) IS DISTINCT FROM ((l).alias, (l).domain_id)
                              AND EXISTS (SELECT FROM aliases a
@@ -97,7 +97,7 @@ def _update(ids: list[int], params: Row) -> Row:
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
                     metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, public) = (
+                    metadescription, metaimage, deeplink, variants, public) = (
                    SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
                               AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
                               AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
@@ -109,7 +109,8 @@ def _update(ids: list[int], params: Row) -> Row:
                           CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT %(sent)s::jsonb ? 'title')
                                THEN new.metatitle ELSE new.title END,
                           new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
-                          new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink, new.public
+                          new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
+                          new.variants, new.public
                      FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id

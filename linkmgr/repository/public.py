@@ -69,7 +69,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
                l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
                coalesce(l.expires <= now(), false) AS expired,
-               locations, devices, languages, parameters, deeplink,
+               locations, devices, languages, parameters, deeplink, variants,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                type <> 'direct'
                    OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page

@@ -118,6 +118,7 @@ def _to_members(link: Row) -> Row:
         "geotarget": targets("location", link["locations"]),
         "devicetarget": targets("device", link["devices"]),
         "languagetarget": targets("language", link["languages"]),
+        "variants": link["variants"],
     }
 
 

@@ -1,14 +1,8 @@
-from typing import Any, ClassVar
-
-from marshmallow import ValidationError, fields
-
-from linkmgr.db.statements import Row
 from linkmgr.fields.aliases import OwnAlias
 from linkmgr.fields.base import Choice, Shown, Text, Url
 from linkmgr.fields.bodies import New
-from linkmgr.fields.member import JsonSchema, member, ref
-from linkmgr.fields.problems import join_problems
-from linkmgr.fields.unknown import warn_unknown
+from linkmgr.fields.member import member
+from linkmgr.fields.objects import Objects
 from linkmgr.repository import bio
 from linkmgr.resources.resource import DETAIL, EXPORT, Resource, Stored, Words, created, row_id, updated
 
@@ -19,37 +13,6 @@ MAX_LINKS = 100
 class BioLink(New):
     title = member(Text(required=True), "", "Shop")
     url = member(Url(required=True), "It may also be one of your short links.", "https://example.com/shop")
-
-
-class Links(fields.Field[list[Row]]):
-    """An array of {title, url}. Messages name the number of a link, from 1."""
-
-    nested = (BioLink,)
-    parts = ("title", "url")
-    json: ClassVar[JsonSchema] = {"type": "array", "items": ref(BioLink), "maxItems": MAX_LINKS}
-    default_error_messages = {
-        "invalid": "must be an array of objects with title and url",
-        "many": "must have at most {maximum} links",
-        "link": "number {number} must be an object with title and url",
-    }
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Row]:
-        if not isinstance(value, list):
-            raise self.make_error("invalid")
-        if len(value) > MAX_LINKS:
-            raise self.make_error("many", maximum=MAX_LINKS)
-        return [self._link(number, item) for number, item in enumerate(value, 1)]
-
-    def _link(self, number: int, value: Any) -> Row:
-        if not isinstance(value, dict):
-            raise self.make_error("link", number=number)
-        schema = BioLink()
-        try:
-            link: Row = schema.load(value)
-        except ValidationError as error:
-            raise ValidationError(f"number {number}: {join_problems(dict(error.messages_dict))}") from None
-        warn_unknown(BioLink, schema.fields, value, "links.")
-        return link
 
 
 class BioPage(Resource):
@@ -79,7 +42,7 @@ class BioPage(Resource):
         shown=DETAIL,
     )
     links = member(
-        Links(load_default=list),
+        Objects(BioLink, MAX_LINKS, load_default=list),
         "The links of the page, in this order. An update replaces all of them.",
         [{"title": "Shop", "url": "https://example.com/shop"}],
         label="Links",

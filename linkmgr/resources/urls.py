@@ -23,6 +23,7 @@ from linkmgr.fields.links import (
 )
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
+from linkmgr.fields.variants import Variants
 from linkmgr.repository import urls
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 from linkmgr.visits import audience
@@ -48,6 +49,7 @@ _DEFAULTS: Row = {
     "geotarget": {},
     "devicetarget": {},
     "languagetarget": {},
+    "variants": [],
     "deeplink": {},
     "parameters": [],
     "pixels": [],
@@ -158,6 +160,18 @@ class Link(Resource):
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",
         options=NAMES_OF_LANGUAGES,
+        shown=DETAIL,
+    )
+    variants = member(
+        Variants(),
+        "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their weights, and keeps it as "
+        "long as the service recognizes visitors (`LINKMGR_VISITOR_SALT`). Targets by device, country or language come "
+        "first. `[]` ends the experiment.",
+        [
+            {"name": "Blue button", "url": "https://example.com/blue", "weight": 50},
+            {"name": "Red button", "url": "https://example.com/red", "weight": 50},
+        ],
+        label="Variants",
         shown=DETAIL,
     )
     parameters = member(

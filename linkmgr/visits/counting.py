@@ -68,6 +68,7 @@ class Visit:
     utm_source: str = UNKNOWN
     utm_medium: str = UNKNOWN
     utm_campaign: str = UNKNOWN
+    variant: str = UNKNOWN
     kind: str = CLICK
 
 
@@ -76,22 +77,31 @@ def init_app(app: Flask) -> None:
 
 
 def count(
-    environ: Environ, tracked_id: int, user_id: int, *, is_scan: bool = False, parameters: Parameters = ()
+    environ: Environ,
+    tracked_id: int,
+    user_id: int,
+    *,
+    is_scan: bool = False,
+    parameters: Parameters = (),
+    variant: str = UNKNOWN,
 ) -> None:
     """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan that was counted.
-    `parameters` are those that a link adds to its target."""
+    `parameters` are those that a link adds to its target, and `variant` is the name of the one that it led to."""
     if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ) or scans.is_counted(environ, user_id):
         return
     try:
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
-        queue.add(_visit(environ, tracked_id, user_id, kind, parameters))
+        visit = _visit(environ, tracked_id, user_id, kind=kind, parameters=parameters, variant=variant)
+        queue.add(visit)
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)
 
 
-def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str, parameters: Parameters) -> Visit:
+def _visit(
+    environ: Environ, tracked_id: int, user_id: int, *, kind: str, parameters: Parameters, variant: str
+) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     private = _wants_privacy(environ)
     referrer = None if private else _referrer(environ)
@@ -107,6 +117,7 @@ def _visit(environ: Environ, tracked_id: int, user_id: int, kind: str, parameter
         referrer=referrer or DIRECT,
         social=social(referrer),
         city=_label(location.city),
+        variant=variant,
         kind=kind,
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
         **_utm(environ["QUERY_STRING"], parameters),
@@ -176,6 +187,11 @@ def _visitor_key(secret: str, period: str) -> bytes:
     """Return the key of visitor digests. All processes derive the same key for a period, without storing it."""
     info = f"linkmgr visitors{period}".encode()
     return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
+
+
+def visitor_of(environ: Environ, tracked_id: int) -> str:
+    agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
+    return _visitor(tracked_id, web_request.address_of(environ), agent, time.time())
 
 
 def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:

@@ -51,6 +51,7 @@ def everything(client: "Client", sql: Sql) -> Members:
         "geotarget": [{"location": "germany", "link": "https://example.com/de"}],
         "devicetarget": [{"device": "iphone", "link": "https://example.com/iphone"}],
         "languagetarget": [{"language": "fr", "link": "https://example.com/fr"}],
+        "variants": [{"name": name, "url": f"https://example.com/{name}", "weight": 50} for name in ("Blue", "Red")],
         "parameters": [{"name": "utm_source", "value": "news"}],
         "metatitle": "Summer <sale>",
         "metadescription": "Everything\nmust go",

@@ -11,9 +11,10 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.fields import aliases, base, links
+from linkmgr.fields import aliases, base, links, variants
+from linkmgr.fields.objects import Objects
 from linkmgr.fields.qr import VcardData
-from linkmgr.resources import bio, domains, keys, plans, qr
+from linkmgr.resources import domains, keys, plans, qr
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
 
@@ -70,6 +71,7 @@ def _vcard(sent: dict[str, str]) -> tuple[Any, Any]:
     return sent, dict.fromkeys(VcardData().fields, "") | sent
 
 
+_VARIANTS = [{"name": name, "url": f"https://example.com/{name}", "weight": n} for n, name in enumerate("ab", 1)]
 _parameters = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from(["utm_source", "ä"]), "value": st.text(_letters, max_size=9)}),
     max_size=3,
@@ -109,7 +111,8 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     keys.Scopes: lambda _field, _: same(st.sampled_from([["links:read", "stats:read"], ["*"]])),
     keys.DomainIds: lambda _field, stage: same(st.sampled_from([[], [stage.ids["domain"]]])),
     keys.Networks: lambda _field, _: st.sampled_from([(["192.0.2.7", "::1/64"], ["192.0.2.7/32", "::/64"]), ([], [])]),
-    bio.Links: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
+    variants.Variants: lambda _field, _: st.sampled_from([([], []), (_VARIANTS, _VARIANTS)]),
+    Objects: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
     domains.BrandColor: lambda _field, _: same(st.sampled_from(["#124", "#14532D"])),
     domains.DomainUrl: lambda _field, _: unique("https://own{}.example.net"),
     qr.Rgb: lambda field, _: _light if field.name == "background" else _rgb,

@@ -1,7 +1,7 @@
 """The controls of forms. The type and the bounds of a field decide what a browser offers for it, how its value is read
 from a form, a stored value as it would be typed, and whether it was changed.
 
-Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of two controls.
+Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of these controls.
 """
 
 import re
@@ -92,14 +92,17 @@ def to_number(text: str) -> int | str:
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 
-def _pairs(form: FormData, name: str, parts: tuple[str, str]) -> list[Row]:
-    def clean(part: str, text: str) -> str:
+def _objects(form: FormData, name: str, parts: tuple[str, ...]) -> list[Row]:
+    def clean(part: str, text: str) -> str | int:
+        if part == "weight":
+            return to_number(text)
         if part in ("title", "value"):
             return text
         return with_scheme(text) if part in ("link", "url") else text.strip()
 
-    columns = [[clean(part, lines(text)) for text in form.getlist(f"{name}.{part}")] for part in parts]
-    return [dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=False) if "".join(row).strip()]
+    columns = [map(lines, form.getlist(f"{name}.{part}")) for part in parts]
+    texts = [row for row in zip(*columns, strict=False) if "".join(row).strip()]
+    return [{part: clean(part, text) for part, text in zip(parts, row, strict=True)} for row in texts]
 
 
 def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
@@ -130,7 +133,7 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
         case Integer() | Id():
             value = to_number(text)
         case _ if hasattr(field, "parts"):
-            value = _pairs(form, name, field.parts)
+            value = _objects(form, name, field.parts)
     return value
 
 

@@ -23,7 +23,8 @@ from linkmgr.visits import targets
 
 _LATEST = 10
 # Members with rows of two controls, and the names of these
-_PAIRS = {name: field.parts for name, field in Link.controls().items() if hasattr(field, "parts")}
+_PARTS: dict[str, tuple[str, ...]] = {name: getattr(field, "parts", ()) for name, field in Link.controls().items()}
+_PAIRS = {name: parts for name, parts in _PARTS.items() if len(parts) == 2}  # noqa: PLR2004
 
 
 @bp.get("/links/<id:row_id>/qr")

@@ -1,0 +1,40 @@
+from typing import Any
+
+from linkmgr.fields.base import Integer, Target, Text
+from linkmgr.fields.bodies import New
+from linkmgr.fields.dimensions import OTHER, UNKNOWN
+from linkmgr.fields.member import member
+from linkmgr.fields.objects import Objects
+
+MIN_VARIANTS, MAX_VARIANTS, MAX_WEIGHT = 2, 8, 100
+
+
+class Variant(New):
+    name = member(
+        Text(50, required=True),
+        f"The label in statistics: unique in its link, in either case, and not `{UNKNOWN}` or `{OTHER}`.",
+        "Blue button",
+    )
+    url = member(Target(required=True), "The target of its visitors.", "https://example.com/blue")
+    weight = member(
+        Integer(1, MAX_WEIGHT, load_default=1), "Its share of the visitors is this part of the sum of all weights.", 50
+    )
+
+
+class Variants(Objects):
+    default_error_messages = {
+        "few": f"must have {MIN_VARIANTS} to {MAX_VARIANTS} variants, or none",
+        "name": f"must have different names, in either case, and none that is {UNKNOWN} or {OTHER}",
+    }
+
+    def __init__(self) -> None:
+        super().__init__(Variant, MAX_VARIANTS)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        variants = super()._deserialize(value, attr, data, **kwargs)
+        if variants and len(variants) < MIN_VARIANTS:
+            raise self.make_error("few")
+        names = {UNKNOWN.lower(), OTHER.lower(), *(variant["name"].lower() for variant in variants)}
+        if len(names) < len(variants) + 2:
+            raise self.make_error("name")
+        return variants
