@@ -1,10 +1,15 @@
 """Pages of lists: one statement reads the rows of a page and the total of the list, which may lag."""
 
-from typing import Any, NamedTuple, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
 
 from linkmgr.db.statements import MAX_BIGINT, Row, replica_row, replica_rows
 
 MAX_SORTED = 20_000  # rows of a list by another order than the newest first
+_NAMED = """
+    SELECT * FROM (SELECT * FROM matches WHERE id < %(after)s ORDER BY id DESC LIMIT %(most)s) newest
+     ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
+     LIMIT %(limit)s OFFSET %(offset)s
+    """
 _COUNTED = "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = %(counted)s"
 
 
@@ -34,6 +39,12 @@ class Page(NamedTuple):
     next: int | None
 
 
+def named_page(matches: str, *, user_id: int, counted: str = "", **paging: Unpack[NamedPaging]) -> Page:
+    """Read one page of a list of rows that have a `name`. `matches` is the query of all of them that match `q`."""
+    total = "SELECT count(*) FROM matches"
+    return page(_NAMED, total, counted=counted, matches=matches, once=False, user_id=user_id, **paging)
+
+
 def page(
     sql: str,
     total: str = "",
@@ -44,15 +55,16 @@ def page(
     after: int | None = None,
     cursor: str = "id",
     matches: str = "",
+    once: bool = True,
     order: str | None = None,
     **params: Any,
 ) -> Page:
     """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
     `total` is the SQL of one value, the total of the whole list; NULL is read as 0. That of a list without `q` is the
     number of rows of the table `counted`, if there is one. `cursor` is the column by which the query is ordered; it is
-    removed from the rows unless it is their id. `matches` is a query that is executed once for both, which read its
-    rows from `matches`. A list that can be in another `order` compares the %(most)s newest rows, and has no cursor
-    then.
+    removed from the rows unless it is their id. `matches` is a query from which both read rows, executed `once`
+    or else as a part of each. A list that can be in another `order` compares the %(most)s newest rows, and has no
+    cursor then.
 
     The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
     cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
@@ -66,7 +78,7 @@ def page(
         values |= {"limit": limit + 1, "after": after}
     values["most"] = params.get("most") or (values["limit"] + offset if is_newest_first else MAX_SORTED)
     total_column = f"coalesce(({total}), 0) AS list_total"
-    prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
+    prefix = f"WITH matches AS {'' if once else 'NOT '}MATERIALIZED ({matches}) " if matches else ""
     stored = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
     first = next(iter(stored), None)
     if first is None and (number > 1 or after is not None):

@@ -6,7 +6,7 @@ import orjson
 from flask import has_request_context
 
 from linkmgr import keys
-from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.paging import NamedPaging, Page, named_page
 from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import BATCH
@@ -16,19 +16,13 @@ from linkmgr.settings import settings
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    return page(
+    return named_page(
         """
-        SELECT *
-          FROM (SELECT *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-                       CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
-                  FROM api_keys
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
+        SELECT *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
+          FROM api_keys
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
-        "SELECT count(*) FROM api_keys WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         user_id=user_id,
         **paging,
     )

@@ -2,7 +2,7 @@ from typing import Unpack
 
 import orjson
 
-from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.paging import NamedPaging, Page, named_page
 from linkmgr.db.statements import Row, row, rows, run, run_repaired
 from linkmgr.errors import existing
 from linkmgr.repository.tables import BATCH, release_name
@@ -18,17 +18,8 @@ def _to_record(bio: Row) -> Row:
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    bios = page(
-        """
-        SELECT *
-          FROM (SELECT *, created AS date, version::text FROM bios
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT count(*) FROM bios WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+    bios = named_page(
+        "SELECT *, created AS date, version::text FROM bios WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         counted="bios",
         user_id=user_id,
         **paging,

@@ -1,6 +1,6 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.paging import NamedPaging, Page, named_page
 from linkmgr.db.statements import Row, row, rows, run, run_one, run_repaired
 from linkmgr.errors import existing, not_found
 from linkmgr.repository.tables import BATCH, release_name
@@ -17,19 +17,13 @@ def to_record(campaign: Row) -> Row:
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    campaigns = page(
+    campaigns = named_page(
         """
-        SELECT *
-          FROM (SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date,
-                       version::text
-                  FROM campaigns
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date,
+               version::text
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
-        "SELECT count(*) FROM campaigns WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         counted="campaigns",
         user_id=user_id,
         **paging,

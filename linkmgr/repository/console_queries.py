@@ -1,6 +1,6 @@
 """Statements of the console: what its lists and the pages of groups show of rows, and the rows that forms offer."""
 
-from typing import Unpack
+from typing import Any, Unpack
 
 from linkmgr.db.paging import Page, Paging, page
 from linkmgr.db.statements import Row, replica_rows, row, rows
@@ -133,7 +133,7 @@ def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]
     )
 
 
-def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, str], **paging: Unpack[Paging]) -> Page:
+def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **paging: Unpack[Paging]) -> Page:
     """List the newest links of a campaign by clicks, at most MANY, and in `days` the clicks by the number of the day.
     The total is at most one more."""
     links = page(

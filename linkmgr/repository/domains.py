@@ -1,6 +1,6 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.paging import NamedPaging, Page, named_page
 from linkmgr.db.statements import Row, row, rows, run, run_repaired
 from linkmgr.errors import existing
 from linkmgr.repository.tables import batch_of, release_name
@@ -9,17 +9,8 @@ batch = batch_of("domains")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    return page(
-        """
-        SELECT *
-          FROM (SELECT *, version::text FROM domains
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(domain, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(domain) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT count(*) FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)",
+    return named_page(
+        "SELECT *, domain AS name, version::text FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)",
         counted="domains",
         user_id=user_id,
         **paging,

@@ -1,6 +1,6 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, Paging, page
+from linkmgr.db.paging import NamedPaging, Page, Paging, named_page, page
 from linkmgr.db.statements import Row, row, run, run_one
 from linkmgr.errors import AppError, existing, required
 from linkmgr.repository.tables import batch_of
@@ -12,17 +12,8 @@ batch = batch_of("overlays")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    return page(
-        """
-        SELECT *
-          FROM (SELECT *, created AS date, version::text FROM overlays
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT count(*) FROM overlays WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+    return named_page(
+        "SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         counted="overlays",
         user_id=user_id,
         **paging,

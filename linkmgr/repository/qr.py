@@ -6,7 +6,7 @@ from typing import Unpack
 import orjson
 import psycopg2
 
-from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.paging import NamedPaging, Page, named_page
 from linkmgr.db.statements import Row, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing, required
 from linkmgr.fields.qr import new_code
@@ -17,19 +17,13 @@ from linkmgr.settings import settings
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    codes = page(
+    codes = named_page(
         """
-        SELECT *
-          FROM (SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
-                       created AS date, updated
-                  FROM qrs
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
+        SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
+               created AS date, updated
+          FROM qrs
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
-        "SELECT count(*) FROM qrs WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         counted="qrs",
         user_id=user_id,
         **paging,

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, page
+from linkmgr.db.paging import NamedPaging, Page, named_page
 from linkmgr.db.statements import Row, row, run, run_one
 from linkmgr.errors import existing
 from linkmgr.repository.tables import batch_of
@@ -11,17 +11,11 @@ batch = batch_of("splash_pages")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    return page(
+    return named_page(
         """
-        SELECT *
-          FROM (SELECT *, created AS date, version::text FROM splash_pages
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
+        SELECT *, created AS date, version::text FROM splash_pages
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
-        "SELECT count(*) FROM splash_pages WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         counted="splash_pages",
         user_id=user_id,
         **paging,

@@ -3,26 +3,20 @@
 from typing import Unpack
 
 from linkmgr import keys
-from linkmgr.db.paging import NamedPaging, Page, Paging, page
+from linkmgr.db.paging import NamedPaging, Page, Paging, named_page, page
 from linkmgr.db.statements import Row, row, rows, run, run_one
 from linkmgr.errors import AppError, existing
 from linkmgr.repository.tables import BATCH
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    return page(
+    return named_page(
         """
-        SELECT *
-          FROM (SELECT *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
-                       version::text, md5(secret_ciphertext) AS secret_version
-                  FROM webhooks
-                 WHERE user_id = %(user_id)s AND id < %(after)s AND has_text(name, %(q)s)
-                 ORDER BY id DESC
-                 LIMIT %(most)s) newest
-         ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
+        SELECT *, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date,
+               version::text, md5(secret_ciphertext) AS secret_version
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
-        "SELECT count(*) FROM webhooks WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
         user_id=user_id,
         **paging,
     )
