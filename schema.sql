@@ -1192,8 +1192,14 @@ CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION note_event('import.finished');
 
+-- The users who get the events of audits: administrators with webhooks, and 0, whose events are the audit trail.
+CREATE VIEW auditors AS
+SELECT 0::bigint AS user_id
+ UNION ALL
+SELECT id FROM users WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active);
+
 -- Note for administrators that a row was added, changed or deleted. Arguments: the type, in which %s is the action, the
--- columns of the data, and for events that have the changes, the secret columns, of whose changes they have no values.
+-- columns of the data, and for events of audits, the secret columns, of whose changes they have no values.
 CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
@@ -1206,12 +1212,12 @@ DECLARE
                        WHERE value <> before -> key AND key = ANY (shown || TG_ARGV[2]::text[]));
 BEGIN
     INSERT INTO outbox (user_id, type, data)
-    SELECT id, format(TG_ARGV[0], action),
+    SELECT user_id, format(TG_ARGV[0], action),
            (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
            || CASE WHEN TG_NARGS > 2 THEN jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
                    ELSE '{}' END
-      FROM users
-     WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
+      FROM auditors
+     WHERE (user_id <> 0 OR TG_NARGS > 2) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
     RETURN NULL;
 END $$;
 CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW

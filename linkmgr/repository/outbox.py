@@ -5,7 +5,9 @@ import orjson
 from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run, run_unsynced
 
 MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
-# Limits of each user. Beyond them, the oldest events are dropped, with their deliveries.
+TRAIL = 0  # instead of a user: events of audits, which are kept for the page "Activity" without a webhook
+TRAIL_DAYS = 365
+# Limits of each user, and of the trail. Beyond them, the oldest events are dropped, with their deliveries.
 DAYS_KEPT = 30
 MAX_WAITING = MAX_EVENTS = 100_000
 MAX_BYTES = 256 << 20
@@ -169,9 +171,8 @@ def note_shown_key(user_id: int | None) -> None:
     run(
         """
         INSERT INTO outbox (user_id, type, data)
-        SELECT id, 'audit.secret', jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
-          FROM users
-         WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active)
+        SELECT auditors.user_id, 'audit.secret', jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
+          FROM auditors
         """,
         user_id=user_id,
     )
@@ -263,3 +264,28 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[s
     )
     last = listed[0]["next"]
     return [{name: event[name] for name in event if name != "next"} for event in listed if event["id"]], last
+
+
+def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
+    """List the audit trail before a number, the newest events first. With the id of a user, list only what the user did
+    and what concerns the user."""
+    return rows(
+        """
+        SELECT number AS id, type, e.created AS date, data, extra -> 'actor' ->> 'key' AS key, actor_id, subject_id,
+               coalesce(actors.username, CASE WHEN actor_id = subject_id THEN data ->> 'username' END) AS actor,
+               coalesce(subjects.username, data ->> 'username') AS subject
+          FROM (SELECT *, (extra -> 'actor' ->> 'user')::bigint AS actor_id,
+                       (data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint AS subject_id
+                  FROM events
+                 WHERE user_id = %(trail)s AND number < %(before)s) e
+          LEFT JOIN users actors ON actors.id = actor_id
+          LEFT JOIN users subjects ON subjects.id = subject_id
+         WHERE %(user_id)s = 0 OR %(user_id)s IN (actor_id, subject_id)
+         ORDER BY number DESC
+         LIMIT %(limit)s
+        """,
+        trail=TRAIL,
+        before=before,
+        user_id=user_id,
+        limit=limit,
+    )

@@ -218,7 +218,8 @@ _EXPIRING = (
     _deletion("rate_windows", "until", "1 hour"),
     _deletion("idempotency_keys", "created", "24 hours"),
     _deletion("binned_links", "binned", f"{binned.DAYS} days"),
-    _deletion("events", "created", f"{outbox.DAYS_KEPT} days"),
+    _deletion("events", "created", f"{outbox.DAYS_KEPT} days", f"user_id <> {outbox.TRAIL}"),
+    _deletion("events", "created", f"{outbox.TRAIL_DAYS} days"),
     *(
         _deletion(table, "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'")
         for table in ("tracked_rollups", "account_rollups")

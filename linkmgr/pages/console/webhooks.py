@@ -19,7 +19,11 @@ from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, WEBHOOKS, users_problem
 
 _NOUNS = {"qr": "QR code", "bio": "bio page"}  # of the first word of an event, if they are not that word
-_HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
+_HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages", "audit": "Audit trail"}
+_LABELS = {
+    "*": "All events", "audit.*": "The whole audit trail", "audit.sign_in": "Sign-ins", "audit.key": "API keys changed",
+    "audit.user": "Users changed", "audit.plan": "Plans changed", "audit.secret": "API keys shown",
+}  # fmt: skip
 
 
 def _groups() -> dict[str, list[str]]:
@@ -31,10 +35,12 @@ def _groups() -> dict[str, list[str]]:
 
 
 def _label(pattern: str) -> str:
+    if label := _LABELS.get(pattern):
+        return label
     word, _, event = pattern.partition(".")
     noun = _NOUNS.get(word, word)
     if event in ("", "*"):
-        return "All events" if word == "*" else f"All events of {noun}s" if event else noun.capitalize()
+        return f"All events of {noun}s" if event else noun.capitalize()
     return f"{noun[0].upper()}{noun[1:]} {event.replace('_', ' ')}"
 
 
