@@ -4,6 +4,7 @@ import fcntl
 import os
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
@@ -20,6 +21,8 @@ from linkmgr import setting_types
 RELEASE = "1.0.0"
 PREFIX = "LINKMGR_"
 RENAMED = {"WEBHOOK_NETWORKS": "private_networks"}  # earlier names, which are accepted
+# Also read from a file, such as LINKMGR_SECRET_KEY_FILE: other programs see the environment of a process.
+SECRETS = "database_url", "replica_url", "secret_key", "secret_key_fallbacks", "rate_limit_storage", "metrics_token"
 _MAX_PORT = 65535
 
 
@@ -151,15 +154,26 @@ def _stored_secret(folder: Path) -> str:
         ) from None
 
 
+def _read_secret(variable: str) -> str:
+    if os.environ.get(variable):
+        raise InvalidSetting(f"{variable} and {variable}_FILE are both set: remove one.")
+    with suppress(OSError, UnicodeDecodeError):
+        if text := Path(os.environ[f"{variable}_FILE"]).read_text().strip():
+            return text
+    raise InvalidSetting(f"{variable}_FILE must name a readable file with the value of {variable}.")
+
+
 def init_app(app: Flask, **overrides: str) -> None:
     names = {setting.name for setting in fields(Settings)}
+    variables = {*map(str.upper, names), *RENAMED, *(f"{name.upper()}_FILE" for name in SECRETS)}
     for variable in os.environ:
-        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in {*map(str.upper, names), *RENAMED}:
+        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in variables:
             raise InvalidSetting(f"{variable} is not a setting. The README lists all settings.")
     app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
     texts = {"base_url": f"http://127.0.0.1:{port()}"}
     texts |= {new: app.config[old] for old, new in RENAMED.items() if app.config.get(old)}
     texts |= {name: app.config[name.upper()] for name in names if app.config.get(name.upper())}
+    texts |= {name: _read_secret(PREFIX + name.upper()) for name in SECRETS if app.config.get(f"{name.upper()}_FILE")}
     settings = _parse(texts | overrides)
     app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(Path(app.root_path).parent / settings.data_dir)
     app.config["SECRET_KEY_FALLBACKS"] = settings.secret_key_fallbacks.replace(",", " ").split()

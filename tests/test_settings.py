@@ -99,6 +99,26 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert (found.key_lifetime_days, found.trusted_proxies, found.demo) == (30, 1, True)
 
 
+def test_secrets_are_read_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path))
+    for name in settings.SECRETS:
+        variable = f"LINKMGR_{name.upper()}"
+        value = {"rate_limit_storage": "redis://:password@host"}.get(name, "x" * 40)
+        value = "postgresql://user:password@host/name" if name.endswith("url") else value
+        with monkeypatch.context() as environment:
+            environment.setenv(f"{variable}_FILE", str(file))
+            for unusable in (None, b"", b"\n", b"\xff" * 40):
+                file.unlink(missing_ok=True) if unusable is None else file.write_bytes(unusable)
+                with pytest.raises(InvalidSetting, match=f"^{variable}_FILE must name a readable file with the value"):
+                    create_app()
+            file.write_text(f" {value}\n")
+            assert getattr(create_app().extensions["linkmgr_settings"], name) == value
+            environment.setenv(variable, value)
+            with pytest.raises(InvalidSetting, match=f"^{variable} and {variable}_FILE are both set: remove one.$"):
+                create_app()
+
+
 def test_the_secret_is_generated_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     def secret(_: int) -> str:
         app = Flask(__name__)  # without routes: compiling them in two threads raises an error in Python 3.11
