@@ -111,6 +111,10 @@ class Settings:
         return None if self.rate_limit_storage else parse(self.page_rate_limit).get_expiry()
 
 
+VARIABLES = {setting.name.upper() for setting in fields(Settings)} | RENAMED.keys()
+VARIABLES |= {f"{name.upper()}_FILE" for name in SECRETS}
+
+
 def port() -> int:
     text = os.environ.get("PORT", "5000")
     try:
@@ -164,15 +168,13 @@ def _read_secret(variable: str) -> str:
 
 
 def init_app(app: Flask, **overrides: str) -> None:
-    names = {setting.name for setting in fields(Settings)}
-    variables = {*map(str.upper, names), *RENAMED, *(f"{name.upper()}_FILE" for name in SECRETS)}
     for variable in os.environ:
-        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in variables:
+        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in VARIABLES:
             raise InvalidSetting(f"{variable} is not a setting. The README lists all settings.")
     app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
     texts = {"base_url": f"http://127.0.0.1:{port()}"}
     texts |= {new: app.config[old] for old, new in RENAMED.items() if app.config.get(old)}
-    texts |= {name: app.config[name.upper()] for name in names if app.config.get(name.upper())}
+    texts |= {name.lower(): app.config[name] for name in VARIABLES if app.config.get(name)}
     texts |= {name: _read_secret(PREFIX + name.upper()) for name in SECRETS if app.config.get(f"{name.upper()}_FILE")}
     settings = _parse(texts | overrides)
     app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(Path(app.root_path).parent / settings.data_dir)
