@@ -6,13 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import yaml
 from flask import Flask
 
-from linkmgr.settings import Settings
+from linkmgr.settings import VARIABLES
 from tests.conftest import ROOT
 from tests.support.receivers import Receiver
 
@@ -113,9 +113,8 @@ def test_a_failed_dump_or_purge_is_reported(receiver: Receiver) -> None:
 
 
 def test_every_setting_that_is_named_exists() -> None:
-    names = {f"LINKMGR_{field.name.upper()}" for field in fields(Settings)}
     for path in TEXTS:
-        assert set(re.findall("LINKMGR_[A-Z_]*[A-Z]", path.read_text())) <= names, path
+        assert set(re.findall("LINKMGR_([A-Z_]*[A-Z])", path.read_text())) <= VARIABLES, path
 
 
 def test_the_containers_purge_every_day(app: Flask, dsn: str, tmp_path: Path) -> None:
@@ -143,14 +142,32 @@ def test_the_containers_purge_every_day(app: Flask, dsn: str, tmp_path: Path) ->
 
 
 def test_every_source_of_the_container_image_exists() -> None:
-    mounted = re.findall(r"- \./(\S+?):", (DEPLOY / "compose.yaml").read_text())
-    copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    copied = re.findall(r"^COPY ([^-].*) \S+$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
     sources = [source for line in copied for source in line.split()]
-    assert mounted
-    assert all((DEPLOY / path).exists() for path in mounted)
     kept = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     assert sorted(sources) == sorted(kept)
     assert all((ROOT / path).exists() for path in kept)
+
+
+def test_containers_are_bounded_and_isolated_and_their_secrets_are_files() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    readme = (DEPLOY / "README.md").read_text()
+    for name, service in compose["services"].items():
+        assert service["pids_limit"] <= 512, name
+        assert service["mem_limit"], name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+        assert name == "purge" or service["healthcheck"]["test"], name
+        assert "network_mode" not in service, name
+        assert service["image"] == "linkmgr" or re.search(r":\d+\.\d+.*@sha256:[0-9a-f]{64}$", service["image"]), name
+        assert service.keys().isdisjoint({"ports", "privileged"}) or name == "nginx"
+        assert not re.search("PASSWORD[^_]|://.*:.*@", str(service.get("environment"))), name
+        for source in re.findall(r"'\./(\S+?):", str(service.get("volumes"))):
+            assert (DEPLOY / source).exists() or f">deploy/{source}\n" in readme, source
+    assert all(f">deploy/{secret['file']}\n" in readme for secret in compose["secrets"].values())
+    address = compose["services"]["service"]["networks"]["front"]["ipv4_address"]
+    assert f"s/127.0.0.1:5000/{address}:5000/" in readme
+    assert compose["services"]["nginx"]["networks"] == ["front"]
+    assert compose["networks"]["back"] == {"internal": True}
 
 
 def test_the_first_administrator_is_added_when_the_tables_exist() -> None:
