@@ -86,6 +86,7 @@ def test_an_installation_that_does_not_check_domains_says_so(console: FlaskClien
     page = get(console, f"/console/domains/{domain_id}/edit")
     assert "This installation does not check domains." in page
     assert ">not checked</span>" in page
+    assert "<bdi>go.example.com</bdi>" in get(console, "/console/domains")
 
 
 def test_a_domain_that_does_not_point_here_is_refused_beside_its_field(

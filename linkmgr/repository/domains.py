@@ -9,12 +9,15 @@ batch = batch_of("domains")
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
-    return named_page(
+    domains = named_page(
         "SELECT *, domain AS name, version::text FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)",
         counted="domains",
         user_id=user_id,
         **paging,
     )
+    for domain in domains.rows:
+        del domain["name"]  # for the order only
+    return domains
 
 
 def read(user_id: int, domain_id: int) -> Row:
