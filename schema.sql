@@ -215,7 +215,7 @@ END $$;
 -- do not wait for each other. The foreign key rejects new rows of a deleted user.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
-    counted    text    NOT NULL,  -- a table, 'visits YYYY-MM' or 'imported visits YYYY-MM'
+    counted    text    NOT NULL,  -- a table, 'visits YYYY-MM', 'imported visits YYYY-MM' or 'link <id>'
     part       integer NOT NULL DEFAULT 0,  -- visits have one
     total      bigint  NOT NULL,
     last_added bigint  NOT NULL DEFAULT 0,  -- visits of the last statement, fewer than it got once the plan is full
@@ -259,6 +259,7 @@ CREATE TABLE domains (
     brandname    text    NOT NULL DEFAULT '',
     brandlogo    text    NOT NULL DEFAULT '',
     brandcolor   text    NOT NULL DEFAULT '',
+    forwardquery boolean NOT NULL DEFAULT false,  -- of new links
     logo_hash    bytea,
     logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
     checked      timestamptz,  -- the last check that the host points to the service
@@ -289,11 +290,11 @@ BEGIN
     PERFORM refuse('link_branded') FROM live_domains WHERE host = ANY (hosts);
 END $$;
 
-CREATE FUNCTION targets_of(url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb, variants jsonb)
-    RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION targets_of(url text, expired_url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb,
+                           variants jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN ARRAY(SELECT target #>> '{}'
-                   FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink,
+                   FROM jsonb_path_query(jsonb_build_array(url, expired_url, locations, devices, languages, deeplink,
                                                            jsonb_path_query_array(variants, '$[*].url')),
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
@@ -410,11 +411,15 @@ CREATE TABLE links (
     overlay_id      bigint,
     pixel_ids       bigint[],  -- NULL: none; may contain ids of deleted pixels
     password_hash   text,
+    starts          timestamptz,
     expires         timestamptz,
+    max_clicks      bigint,
+    expired_url     text        NOT NULL DEFAULT '',
     locations       jsonb       NOT NULL DEFAULT '{}',
     devices         jsonb       NOT NULL DEFAULT '{}',
     languages       jsonb       NOT NULL DEFAULT '{}',
     parameters      jsonb       NOT NULL DEFAULT '[]',  -- [name, value]
+    forward_query   boolean     NOT NULL DEFAULT false,
     metadescription text        NOT NULL DEFAULT '',
     metaimage       text        NOT NULL DEFAULT '',
     deeplink        jsonb       NOT NULL DEFAULT '{}',
@@ -424,6 +429,7 @@ CREATE TABLE links (
     source_host     text,  -- that an imported link had, if it is not ours
     source_clicks   bigint,  -- that another service counted, at the last import
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
+    CONSTRAINT starts_late CHECK (starts < expires),
     CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, variants, pixel_ids))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
@@ -723,6 +729,19 @@ CREATE TABLE totals (
     top_labels json  -- the ten most frequent of each dimension
 ) WITH (fillfactor = 50);
 
+-- The clicks of a link that count for `max_clicks`: those that were taken, or all before it had a limit.
+CREATE FUNCTION used_clicks(owner bigint, link bigint) RETURNS bigint LANGUAGE sql STABLE
+RETURN greatest((SELECT total FROM usage_parts WHERE user_id = owner AND counted = 'link ' || link AND part = 0),
+                coalesce((SELECT clicks FROM totals WHERE tracked_id = link), 0)
+                + coalesce((SELECT imported_clicks FROM links WHERE id = link), 0));
+
+-- Return why visitors of a link are not led to its target, or NULL if they are.
+CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expires timestamptz, max_clicks bigint)
+    RETURNS text LANGUAGE sql STABLE
+RETURN CASE WHEN starts > now() THEN 'scheduled'
+            WHEN expires <= now() THEN 'expired'
+            WHEN CASE WHEN max_clicks IS NOT NULL THEN used_clicks(owner, link) >= max_clicks END THEN 'used' END;
+
 -- The rows that a link refers to. A function, because PostgreSQL would otherwise open all of these tables for each
 -- link, and most have none. Volatile, so that it sees what the statement that calls it has written.
 CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql AS $$
@@ -937,7 +956,9 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (channel IS NULL OR l.id IN (
             SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
        AND (status IS NULL OR public = (status = 'public'))
-       AND (expired IS NULL OR coalesce(expires <= now(), false) = (expired = 'yes'))
+       AND (expired IS NULL
+            OR coalesce(link_state(user_id, l.id, starts, expires, max_clicks) <> 'scheduled', false)
+               = (expired = 'yes'))
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (
             coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))

@@ -41,9 +41,19 @@ _READ: dict[str, Callable[[int, int], Row]] = {
 }
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
+
+
+def _time(value: str | None) -> str | None:
+    return value and value[:19].replace("T", " ")
+
+
 # Columns whose members have other names or forms: the name, and the value of a member from that of the column
 _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "expires": ("expiry", lambda value: value and value[:19].replace("T", " ")),
+    "starts": ("starts", _time),
+    "expires": ("expiry", _time),
+    "max_clicks": ("maxclicks", int),
+    "expired_url": ("expiredurl", str),
+    "forward_query": ("forwardquery", bool),
     "locations": ("geotarget", partial(url_records.targets, "location")),
     "devices": ("devicetarget", partial(url_records.targets, "device")),
     "languages": ("languagetarget", partial(url_records.targets, "language")),
@@ -56,7 +66,8 @@ _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "logo_source": ("logo", str),
     "custom": ("", bool),  # `alias` has the change
 }
-_NULLS = {"type": "splash", "pixels": [], "slug": "", "logo": ""}  # values of members whose column is NULL
+# Values of members whose column is NULL
+_NULLS = {"type": "splash", "pixels": [], "slug": "", "logo": "", "maxclicks": 0}
 _FILTERS = ("campaign", "channel", "domain")
 
 

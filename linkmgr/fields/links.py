@@ -236,7 +236,8 @@ def targets_of(loaded: dict[str, Any]) -> list[str]:
     members = ("geotarget", "devicetarget", "languagetarget")
     targets = [url for member in members for url in loaded.get(member, {}).values()]
     variants = [variant["url"] for variant in loaded.get("variants", ())]
-    return [*targets, *stores, *variants, *([loaded["url"]] if "url" in loaded else [])]
+    single = [loaded[name] for name in ("url", "expiredurl") if loaded.get(name)]
+    return [*targets, *stores, *variants, *single]
 
 
 def hosts_of(targets: list[str]) -> list[str]:
@@ -264,23 +265,36 @@ class OwnDomain(Text):
         return "" if is_own_host(name) else name
 
 
-class Expiry(Text):
-    """A time in any form of `times`. A time in the past is allowed and ends the link."""
+class Start(Text):
+    """A time in any form of `times`."""
 
-    json: ClassVar[JsonSchema] = {
-        "type": "string",
-        "pattern": f"^(?:{pattern()})$",
-        "description": "UTC unless it names a time zone. A date alone means the end of that day. Also the forms that "
-        "programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 23:59:59 +0000`, "
-        "`2030-12-31 23:59:59.015843052 +0000 UTC`.",
-    }
+    end_of_day = False
     json_shown = Timestamp.json
+
+    @property
+    def json(self) -> JsonSchema:
+        part = "end" if self.end_of_day else "beginning"
+        about = (
+            f"UTC unless it names a time zone. A date alone means the {part} of that day. Also the forms that "
+            "programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 23:59:59 +0000`, "
+            "`2030-12-31 23:59:59.015843052 +0000 UTC`."
+        )
+        return {"type": "string", "pattern": f"^(?:{pattern()})$", "description": about}
 
     def clean(self, text: str) -> str:
         try:
-            time = parse_time(text).replace(microsecond=0)
+            return parse_time(text, end_of_day=self.end_of_day).replace(microsecond=0).isoformat(" ")
         except (ValueError, OverflowError):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
-        if time < datetime.now(UTC):
+
+
+class Expiry(Start):
+    """A time in the past is allowed and ends the link."""
+
+    end_of_day = True
+
+    def clean(self, text: str) -> str:
+        time = super().clean(text)
+        if datetime.fromisoformat(time) < datetime.now(UTC):
             warn("The member 'expiry' is in the past, so the link has expired.")
-        return time.isoformat(" ")
+        return time

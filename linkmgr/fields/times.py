@@ -39,8 +39,8 @@ def pattern() -> str:
     return re.sub(r"\(\?P<\w+>", "(?:", "|".join(_FORMS)).replace(r"(?<=\d)", "")
 
 
-def parse_time(text: str) -> datetime:
-    """Return the time, in UTC unless it names a time zone. A date alone means the end of that day.
+def parse_time(text: str, *, end_of_day: bool = True) -> datetime:
+    """Return the time, in UTC unless it names a time zone. A date alone means the end of that day, or its beginning.
 
     Raise ValueError if the text has none of the forms.
     """
@@ -51,9 +51,9 @@ def parse_time(text: str) -> datetime:
     month = parts["month"].lower()
     number = _MONTHS.index(month) + 1 if month in _MONTHS else int(month)
     offset = re.search(r"[+-].*", parts["zone"] or "")
+    clock = parts["time"] or ("23:59:59" if end_of_day else "00:00:00")
     time = datetime.fromisoformat(
-        f"{parts['year']}-{number:02}-{int(parts['day']):02}T{parts['time'] or '23:59:59'}"
-        f"{offset[0] if offset else '+00:00'}"
+        f"{parts['year']}-{number:02}-{int(parts['day']):02}T{clock}{offset[0] if offset else '+00:00'}"
     )
     if (weekday := parts.get("weekday")) and _WEEKDAYS[time.weekday()] != weekday.lower():
         raise ValueError("another day of the week")

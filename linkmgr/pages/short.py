@@ -26,7 +26,7 @@ from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops,
 from linkmgr.repository import public
 from linkmgr.request import pool
 from linkmgr.request import request as web_request
-from linkmgr.visits import bots, counting, geoip, targets, variants
+from linkmgr.visits import bots, counting, geoip, scans, targets, variants
 from linkmgr.visits.recent import RecentLinks
 from linkmgr.web import security_headers, sessions
 
@@ -36,8 +36,8 @@ bp.after_request(security_headers.prevent_caching)
 _ROUTE = "/<alias:alias>"
 # Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
 _LINK = "linkmgr.link"
-_REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink",
-                "variants")  # fmt: skip
+_REFINEMENTS = ("state", "max_clicks", "password_hash", "pixels", "devices", "locations", "languages", "parameters",
+                "forward_query", "deeplink", "variants")  # fmt: skip
 
 
 class FastRedirects:
@@ -111,15 +111,28 @@ def visit(alias: str) -> ResponseReturnValue:
         if row := public.bio(branded.host(), alias):
             return bio.show(row)
         raise NotFound
-    if link["expired"]:
-        viewer = sessions.current()
-        owned = link["id"] if viewer and viewer["user_id"] == link["user_id"] else None
-        return render_template("link_expired.html", owned=owned), HTTPStatus.GONE
+    if link["state"]:
+        return _stopped(link)
     if link["password_hash"] or request.method == "POST":
         return _password_page(link)
     if _shows_preview(link, _user_agent()):
         return render_template("link_preview.html", link=link, url=_short_url(link))
     return redirect_visitor(link)
+
+
+def _stopped(link: Row) -> ResponseReturnValue:
+    """Respond to a visitor of a link that does not work yet or any more."""
+    if link["expired_url"]:
+        loops.refuse(link["expired_url"])
+        return Response(status=_found(), headers={"Location": link["expired_url"]})
+    viewer = sessions.current()
+    owned = link["id"] if viewer and viewer["user_id"] == link["user_id"] else None
+    status = HTTPStatus.NOT_FOUND if link["state"] == "scheduled" else HTTPStatus.GONE
+    return render_template("link_stopped.html", link=link, owned=owned, status=status), status
+
+
+def _found() -> HTTPStatus:
+    return HTTPStatus.SEE_OTHER if request.method == "POST" else HTTPStatus.FOUND
 
 
 def _short_url(link: Row) -> str:
@@ -142,16 +155,20 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     (selected, variant), store = _target(link), _app_store(link)
     location = store or selected
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
+    is_limited = link["max_clicks"] and counting.is_by_person(request.environ)
+    if is_limited and not public.take_click(link["id"], link["max_clicks"]):
+        return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else variant
     counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"], variant=variant)
     target = targets.with_parameters(selected, link["parameters"])
+    if link["forward_query"]:
+        target = targets.with_query(target, scans.without_marks(request.environ["QUERY_STRING"]))
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:
         return render_template("link_app.html", store=store, target=target)
     # Not redirect(), which adds an HTML body.
-    status = HTTPStatus.SEE_OTHER if request.method == "POST" else HTTPStatus.FOUND
-    return Response(status=status, headers={"Location": target})
+    return Response(status=_found(), headers={"Location": target})
 
 
 # By member of a link, the names of the visitor that its targets may have.
@@ -186,7 +203,9 @@ def _location(host: str | None, alias: str) -> str | None:
         if public.bio(host, alias) is None:
             raise NotFound
         return None
-    if link["expired"] or link["password_hash"]:
+    if link["state"]:
+        return str(link["expired_url"]) or None
+    if link["password_hash"]:
         return None
     return _app_store(link) or _target(link)[0]
 
@@ -224,7 +243,7 @@ def _form(error: str | None = None) -> Response:
 @bp.get("/<alias:alias>/pixels")
 def pixels(alias: str) -> ResponseReturnValue:
     link = public.short_link(branded.host(), alias)
-    if link is None or link["expired"] or not link["pixels"]:
+    if link is None or link["state"] or not link["pixels"]:
         raise NotFound
     return interstitial.pixel_page(link)
 

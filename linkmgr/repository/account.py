@@ -26,7 +26,7 @@ def overview(user_id: int) -> Row:
                                             ELSE counted END AS name,
                                total
                           FROM usage
-                         WHERE user_id = accounts.id) used) AS used
+                         WHERE user_id = accounts.id AND counted NOT LIKE 'link %%') used) AS used
           FROM accounts
          WHERE id = %(user_id)s
         """,

@@ -137,7 +137,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
             SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
-                   d.domain AS base,
+                   d.domain AS base, coalesce(l.forwardquery, d.forwardquery, false) AS forward_query,
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
                    CASE WHEN l.url_only AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
@@ -153,9 +153,10 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, variants jsonb, created timestamptz,
+                   starts timestamptz, maxclicks bigint, expiredurl text, forwardquery boolean,
                    imported_clicks bigint, source_clicks bigint, source_host text)) WITH ORDINALITY AS l
              CROSS JOIN plan
-              LEFT JOIN LATERAL (SELECT id, domains.domain FROM domains
+              LEFT JOIN LATERAL (SELECT id, domains.domain, domains.forwardquery FROM domains
                                   WHERE user_id = %(user_id)s AND domains.host = l.domain LIMIT 1) d
                      ON l.domain <> ''),
         looked_up AS MATERIALIZED (
@@ -167,6 +168,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                             WHEN feature IS NOT NULL THEN 'plan_feature'
                             WHEN is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink, variants,
                                               pixels) THEN 'too_large'
+                            WHEN starts >= expiry THEN 'starts_late'
                             WHEN in_use AND NOT generated AND
                                  (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
                                          owner_of_link(a.link_id), (SELECT user_id FROM bios WHERE id = a.bio_id))
@@ -199,14 +201,16 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
             INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, url_only, url, title, metatitle,
                                description, type, splash_id, overlay_id, pixel_ids, password_hash, expires, locations,
                                devices, languages, parameters, metadescription, metaimage, deeplink, variants, public,
-                               created, imported_clicks, source_clicks, source_host)
+                               created, imported_clicks, source_clicks, source_host,
+                               starts, max_clicks, expired_url, forward_query)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, url_only, url,
                    coalesce(nullif(title, ''), metatitle, ''), coalesce(metatitle, ''),
                    coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(variants, '[]'), coalesce(public, true),
-                   least(created, now()), imported_clicks, source_clicks, source_host
+                   least(created, now()), imported_clicks, source_clicks, source_host,
+                   starts, nullif(maxclicks, 0), coalesce(expiredurl, ''), forward_query
               FROM accepted
              ORDER BY url_only, CASE WHEN url_only THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true

@@ -57,8 +57,8 @@ def _update(ids: list[int], params: Row) -> Row:
         checked AS MATERIALIZED (
             SELECT (l).id, new_domain_id,
                    CASE WHEN is_branded_change(%(targets)s::text[],
-                                               targets_of((l).url, (l).locations, (l).devices, (l).languages,
-                                                          (l).deeplink, (l).variants), new_host)
+                                               targets_of((l).url, (l).expired_url, (l).locations, (l).devices,
+                                                          (l).languages, (l).deeplink, (l).variants), new_host)
                              THEN 'link_branded'
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
@@ -66,6 +66,7 @@ def _update(ids: list[int], params: Row) -> Row:
                         WHEN is_too_large((new).locations, (new).devices, (new).languages, (new).parameters,
                                           (new).deeplink, (new).variants, (new).pixel_ids)
                              THEN 'too_large'
+                        WHEN (new).starts >= (new).expires THEN 'starts_late'
                         WHEN ((new).alias, new_domain_id) IS DISTINCT FROM ((l).alias, (l).domain_id)
                              AND EXISTS (SELECT FROM aliases a
                                           WHERE a.alias = (new).alias AND a.domain_id = coalesce(new_domain_id, 0))
@@ -97,7 +98,8 @@ def _update(ids: list[int], params: Row) -> Row:
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
                     metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, variants, public) = (
+                    metadescription, metaimage, deeplink, variants, public,
+                    starts, max_clicks, expired_url, forward_query) = (
                    SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
                               AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
                               AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
@@ -110,7 +112,7 @@ def _update(ids: list[int], params: Row) -> Row:
                                THEN new.metatitle ELSE new.title END,
                           new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
                           new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                          new.variants, new.public
+                          new.variants, new.public, new.starts, new.max_clicks, new.expired_url, new.forward_query
                      FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id

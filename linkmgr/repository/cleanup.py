@@ -60,6 +60,9 @@ def _clear(column: str, values: str) -> str:
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
 _OF_TRACKED = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
+_COUNTER = deletion(
+    "usage_parts", "user_id = %(user_id)s AND counted = ANY (SELECT 'link ' || unnest(%(ids)s::bigint[]))"
+)
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
     for table in (*TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
@@ -78,10 +81,11 @@ def _batch(*statements: str, limit: int) -> Handler:
 
 
 tracked = _batch(*_OF_TRACKED, limit=MAX_STATISTICS)
+_links = _batch(*_OF_TRACKED, _COUNTER, limit=MAX_STATISTICS)
 
 HANDLERS = {
-    "links_deleted": tracked,
-    "binned_links_deleted": tracked,
+    "links_deleted": _links,
+    "binned_links_deleted": _links,
     "qrs_deleted": tracked,
     "campaigns_deleted": _batch(_clear("campaign_id", "campaign_id = NULL"), limit=MAX_ROWS),
     "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),

@@ -74,8 +74,8 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
     in `days` the clicks by the number of the day. `days` are the times of `periods.as_rollups`."""
     return replica_rows(
         """
-        SELECT id, password_hash IS NOT NULL AS has_password, coalesce(expires <= now(), false) AS is_expired, type,
-               public,
+        SELECT id, password_hash IS NOT NULL AS has_password, type, public,
+               link_state(user_id, id, starts, expires, max_clicks) AS state,
                (SELECT json_agg(named)
                   FROM (SELECT c.id, name, color
                           FROM channel_items i
@@ -140,7 +140,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
         """
         SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
           FROM (SELECT l.id, d.domain, alias, url AS longurl, title, coalesce(clicks, 0) AS clicks, imported_clicks,
-                       public, coalesce(expires <= now(), false) AS is_expired
+                       public, link_state(user_id, l.id, starts, expires, max_clicks) AS state
                   FROM (SELECT *
                           FROM links
                          WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s

@@ -35,10 +35,11 @@ def add(user_id: int, members: Row) -> Row:
     added = run_repaired(
         """
         INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-                             logo_hash, checked)
+                             forwardquery, logo_hash, checked)
         VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))), %(user_id)s,
                 split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
-                %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s, store_logo(%(user_id)s, %(logo)s),
+                %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
+                coalesce(%(forwardquery)s, false), store_logo(%(user_id)s, %(logo)s),
                 CASE WHEN %(is_checked)s THEN now() END)
         RETURNING *, version::text
         """,
@@ -59,6 +60,7 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
                brandname = coalesce(%(brandname)s, brandname),
                brandlogo = coalesce(%(brandlogo)s, brandlogo),
                brandcolor = coalesce(%(brandcolor)s, brandcolor),
+               forwardquery = coalesce(%(forwardquery)s, forwardquery),
                logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
                                 ELSE store_logo(%(user_id)s, %(logo)s) END
          WHERE user_id = %(user_id)s AND id = %(domain_id)s

@@ -5,6 +5,7 @@ from typing import Any
 from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run, run_repeatable
 from linkmgr.errors import existing
+from linkmgr.repository.tables import TABLES
 from linkmgr.settings import settings
 
 MAX_SESSIONS = 100  # of a user; the next sign-in with a password ends the oldest
@@ -86,7 +87,7 @@ def find_session(session: bytes) -> Row | None:
                      WHERE usage_parts.user_id = accounts.id AND counted = 'visits ' || to_char(now(), 'YYYY-MM')
                        AND NOT admin AND total >= nullif((limits ->> 'clicks')::bigint, 0)) AS uncounted_since,
                    (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
-                     WHERE usage.user_id = accounts.id AND counted NOT LIKE 'visits %%') AS used
+                     WHERE usage.user_id = accounts.id AND counted = ANY (%(tables)s)) AS used
               FROM sessions
               JOIN accounts ON accounts.id = user_id
              WHERE digest = %(session)s AND NOT is_link AND created > now() - interval '30 days')
@@ -96,6 +97,7 @@ def find_session(session: bytes) -> Row | None:
         """,
         session=session,
         window=settings().page_rate_window,
+        tables=[*TABLES],
     )
 
 

@@ -7,7 +7,7 @@ raise `link_disabled`, and the branded domains of this user redirect nowhere.
 
 from linkmgr.db.lookups import public_row
 from linkmgr.db.paging import Page, page
-from linkmgr.db.statements import Row, row, rows
+from linkmgr.db.statements import Row, row, rows, run_unsynced
 from linkmgr.errors import AppError, required
 from linkmgr.fields.short_urls import short_url
 from linkmgr.settings import settings
@@ -68,8 +68,8 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
                l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
-               coalesce(l.expires <= now(), false) AS expired,
-               locations, devices, languages, parameters, deeplink, variants,
+               link_state(l.user_id, l.id, starts, l.expires, max_clicks) AS state, starts, max_clicks, expired_url,
+               locations, devices, languages, parameters, forward_query, deeplink, variants,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                type <> 'direct'
                    OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
@@ -85,6 +85,31 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         alias=alias,
     )
     return link and link | {"base": link["base"] or settings().base_url}
+
+
+def take_click(link_id: int, max_clicks: int) -> bool:
+    """Count a redirect of a link with a limit. Return False, and count nothing, if the limit is reached. Concurrent
+    statements wait at the row of the counter, which the first one adds."""
+    taken = run_unsynced(
+        """
+        WITH taken AS (
+            INSERT INTO usage_parts AS u (user_id, counted, total)
+            SELECT user_id, 'link ' || id, used_clicks(user_id, id) + 1
+              FROM links
+             WHERE id = %(link_id)s AND used_clicks(user_id, id) < %(max_clicks)s
+            ON CONFLICT (user_id, counted, part) DO UPDATE SET total = greatest(u.total + 1, excluded.total)
+             WHERE u.total < %(max_clicks)s
+            RETURNING user_id, total),
+        announced AS (
+            INSERT INTO outbox (user_id, type, object_id)
+            SELECT user_id, 'link.expired', %(link_id)s FROM taken
+             WHERE total = %(max_clicks)s AND has_webhooks(user_id))
+        SELECT true AS done FROM taken
+        """,
+        link_id=link_id,
+        max_clicks=max_clicks,
+    )
+    return taken is not None
 
 
 def _page(link_id: int) -> Row | None:
@@ -128,11 +153,10 @@ def bio(host: str | None, alias: str) -> Row | None:
 
 
 def random_link(host: str | None, slug: str) -> Row:
-    """Return the id and short URL of a random link of the public campaign that has not expired: one of 1,000
-    from a random id on, with some before it if fewer follow, or, if all of these have expired, one of the 1,000 newest
-    or oldest. So a visitor never waits for the reading of more. Equal campaigns are compared with <= and >=, because
-    PostgreSQL would look for a few links of a small one among all links of large ones: only one index has this
-    order."""
+    """Return the id and short URL of a random link of the public campaign that works now: one of 1,000 from a random
+    id on, with some before it if fewer follow, or, if none of these works, one of the 1,000 newest or oldest. So a
+    visitor never waits for the reading of more. Equal campaigns are compared with <= and >=, because PostgreSQL would
+    look for a few links of a small one among all links of large ones: only one index has this order."""
     link = public_row(
         """
         SELECT l.id, d.domain, l.alias
@@ -144,7 +168,7 @@ def random_link(host: str | None, slug: str) -> Row:
                                ORDER BY campaign_id, id LIMIT 1000) UNION ALL
                              (SELECT * FROM links WHERE campaign_id >= c.id AND (campaign_id, id) < (c.id, start)
                                ORDER BY campaign_id DESC, id DESC LIMIT 1000) LIMIT 1000) near
-               WHERE (expires > now()) IS NOT FALSE
+               WHERE link_state(user_id, id, starts, expires, max_clicks) IS NULL
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE slug = %(slug)s AND c.public
@@ -177,8 +201,8 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
 
 
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
-    """List the public links behind an id that have not expired, without their total. `url` is None for a link with a
-    password. PostgreSQL estimates this condition on `expires` well, and so reads the links by their index."""
+    """List the public links behind an id that work now, without their total. `url` is None for a link with a password.
+    PostgreSQL estimates these conditions well, unlike `link_state`, and so reads the links by their index."""
     links = page(
         """
         SELECT l.id, d.domain, alias, metatitle AS title,
@@ -186,7 +210,8 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE campaign_id = %(campaign_id)s AND l.id < %(after)s AND public
-           AND (expires IS NULL OR expires > now())
+           AND (starts IS NULL OR starts <= now()) AND (expires IS NULL OR expires > now())
+           AND (max_clicks IS NULL OR max_clicks > used_clicks(l.user_id, l.id))
          ORDER BY l.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,

@@ -43,7 +43,7 @@ def read_named(user_id: int, link_id: int) -> Row:
     """Return a link whose campaign and channels have their names, and of its clicks those that are `scans`."""
     stored = row(
         """
-        SELECT l.*, clicks, visitors, top_labels,
+        SELECT l.*, clicks, visitors, top_labels, link_state(l.user_id, l.id, starts, expires, max_clicks) AS state,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
@@ -58,7 +58,7 @@ def read_named(user_id: int, link_id: int) -> Row:
     )
     link = existing(stored, "link")
     scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
-    return to_record(link) | {name: link[name] for name in ("campaign", "channel")} | {"scans": scans}
+    return to_record(link) | {name: link[name] for name in ("campaign", "channel", "state")} | {"scans": scans}
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
@@ -96,7 +96,11 @@ def _to_members(link: Row) -> Row:
         "description": link["description"],
         "location": link["locations"],
         "device": link["devices"],
+        "starts": link["starts"],
         "expiry": link["expires"],
+        "maxclicks": link["max_clicks"] or 0,
+        "expiredurl": link["expired_url"],
+        "forwardquery": link["forward_query"],
         "date": link["created"],
         "updated": link["updated"],
         "imported_clicks": link["imported_clicks"],

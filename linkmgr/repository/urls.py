@@ -23,13 +23,14 @@ _TRIES = 5  # random aliases of 35 bits, until one is free
 # Members of a body that are parameters of the statements. A parameter is None if its member was not sent.
 _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "title",
             "metatitle", "metadescription", "metaimage", "description", "pixels", "campaign", "channel",
-            "public")  # fmt: skip
+            "public", "starts", "maxclicks", "expiredurl", "forwardquery")  # fmt: skip
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink", "variants")
 
 # Columns of members with other names, and those that have NULL for "", 0 or []
 _COLUMNS = {"custom": "alias", "campaign": "campaign_id", "pixels": "pixel_ids", "expiry": "expires",
-            "geotarget": "locations", "devicetarget": "devices", "languagetarget": "languages"}  # fmt: skip
-_NULLABLE = {"campaign_id", "pixel_ids", "expires", "password_hash"}
+            "geotarget": "locations", "devicetarget": "devices", "languagetarget": "languages",
+            "maxclicks": "max_clicks", "expiredurl": "expired_url", "forwardquery": "forward_query"}  # fmt: skip
+_NULLABLE = {"campaign_id", "pixel_ids", "starts", "expires", "max_clicks", "password_hash"}
 _UNSENT: Row = {"targets": [], "reserved": []} | dict.fromkeys(
     ("custom", "domain", "campaign", "splash_id", "overlay_id", "pixels", "channel")
 )
@@ -119,7 +120,8 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
         WITH added AS (
             INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, metatitle, description, type,
                                splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
-                               parameters, metadescription, metaimage, deeplink, variants, public)
+                               parameters, metadescription, metaimage, deeplink, variants, public,
+                               starts, max_clicks, expired_url, forward_query)
             SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), require_domain(%(user_id)s, %(domain)s), %(alias)s,
                    %(custom)s::text IS NOT NULL, %(url)s,
                    coalesce(nullif(%(title)s::text, ''), %(metatitle)s::text, ''), coalesce(%(metatitle)s, ''),
@@ -129,7 +131,10 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                    coalesce(%(devicetarget)s::jsonb, '{}'), coalesce(%(languagetarget)s::jsonb, '{}'),
                    coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
                    coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
-                   coalesce(%(variants)s::jsonb, '[]'), coalesce(%(public)s::boolean, true)
+                   coalesce(%(variants)s::jsonb, '[]'), coalesce(%(public)s::boolean, true),
+                   %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
+                   coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
+                                                         WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
               FROM require_unbranded(%(hosts)s::text[])
             RETURNING *),
         channels_added AS (
@@ -162,7 +167,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             SELECT d.id AS domain_id,
                    CASE WHEN is_branded_change(
                                  %(targets)s::text[],
-                                 (SELECT targets_of(url, locations, devices, languages, deeplink, variants) FROM links
+                                 (SELECT targets_of(url, expired_url, locations, devices, languages, deeplink, variants)
+                                    FROM links
                                    WHERE user_id = %(user_id)s AND id = %(link_id)s),
                                  d.host) THEN 'link_branded'
                         WHEN EXISTS (SELECT FROM links
@@ -181,7 +187,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
                     metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, variants, public) = (
+                    metadescription, metaimage, deeplink, variants, public,
+                    starts, max_clicks, expired_url, forward_query) = (
                    SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
                               AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
                               AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
@@ -194,7 +201,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                THEN new.metatitle ELSE new.title END,
                           new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
                           new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                          new.variants, new.public
+                          new.variants, new.public, new.starts, new.max_clicks, new.expired_url, new.forward_query
                      FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM checked AS accepted
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL

@@ -6,7 +6,7 @@ from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import colors
-from linkmgr.fields.base import Color, Target, Text
+from linkmgr.fields.base import Boolean, Color, Target, Text
 from linkmgr.fields.member import JsonSchema, member, url_json
 from linkmgr.fields.urls import MAX_URL, normalize_domain
 from linkmgr.outbound import domain_check
@@ -78,6 +78,13 @@ class Domain(Resource):
         "pages. A lighter color is derived for dark pages.",
         "#14713d",
         label="Color",
+    )
+    forwardquery = member(
+        Boolean(),
+        "`forwardquery` of new links on the domain whose body does not have it.",
+        False,
+        label="New links forward the query of the short URL",
+        default=False,
     )
     updated = updated()
 

@@ -5,7 +5,7 @@ from marshmallow import ValidationError, post_load, validates_schema
 from linkmgr.db.statements import Row
 from linkmgr.fields import languages
 from linkmgr.fields.aliases import Alias, own_words, refuse_own_words
-from linkmgr.fields.base import Choice, Password, Shown, Target, Text, Url
+from linkmgr.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Url
 from linkmgr.fields.bodies import Body
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.links import (
@@ -17,6 +17,7 @@ from linkmgr.fields.links import (
     LinkType,
     OwnDomain,
     Parameters,
+    Start,
     Targets,
     hosts_of,
     targets_of,
@@ -52,6 +53,8 @@ _DEFAULTS: Row = {
     "variants": [],
     "deeplink": {},
     "parameters": [],
+    "maxclicks": 0,
+    "forwardquery": False,
     "pixels": [],
 }
 _URL = {"type": "string", "pattern": "^https?://"}
@@ -74,7 +77,10 @@ class LinkBody(Body):
 
     @post_load
     def complete(self, loaded: Row, **_: Any) -> Row:
-        return loaded if self.is_update else _without_defaults(loaded)
+        if self.is_update:
+            return loaded
+        has_own = loaded.get("domain") and "forwardquery" in loaded  # its domain may have another default
+        return _without_defaults(loaded) | ({"forwardquery": loaded["forwardquery"]} if has_own else {})
 
 
 class Link(Resource):
@@ -113,11 +119,36 @@ class Link(Resource):
         label="Password",
     )
     haspassword = member(Shown({"type": "boolean"}), "", False, shown=DETAIL)
+    starts = member(
+        Start(allow_empty=True, allow_none=True),
+        "The link begins to work at this time. Until then, visitors see a page that says when, with status 404.",
+        "2026-12-01 08:00:00",
+        label="Start",
+        shown=DETAIL,
+    )
     expiry = member(
         Expiry(allow_empty=True, allow_none=True),
-        "The link stops working at this time.",
+        "The link stops working at this time. Later visitors see a page that says so, with status 410.",
         "2030-12-31 23:59:59",
         label="Expiry",
+        shown=DETAIL,
+    )
+    maxclicks = member(
+        Integer(0, MAX_ID),
+        "The number of clicks after which the link stops working like one that has expired, with those before the "
+        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks. A scan of a QR code that "
+        "leads to the link is one.",
+        100,
+        label="Maximum clicks",
+        default=0,
+        shown=DETAIL,
+    )
+    expiredurl = member(
+        Target(allow_empty=True),
+        "The target of visitors before `starts`, after `expiry` and beyond `maxclicks`, in place of a page. These are "
+        "no clicks.",
+        "https://example.com/over",
+        label="Target while the link does not work",
         shown=DETAIL,
     )
     type = member(
@@ -179,6 +210,16 @@ class Link(Resource):
         f"Added to the query of the target. Together they must make at most {MAX_URL} characters.",
         [{"name": "utm_source", "value": "newsletter"}],
         label="Parameters",
+        shown=DETAIL,
+    )
+    forwardquery = member(
+        Boolean(),
+        "Adds the query of the short URL to that of the target. If both have a name, also one of `parameters`, the "
+        "values of the short URL replace those of the target. The fragment of the target stays. A URL that would have "
+        f"more than {MAX_URL} characters stays without it. The default is `forwardquery` of the branded domain.",
+        False,
+        label="Forward the query of the short URL",
+        default=False,
         shown=DETAIL,
     )
     metatitle = member(

@@ -87,7 +87,7 @@ def count(
 ) -> None:
     """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan that was counted.
     `parameters` are those that a link adds to its target, and `variant` is the name of the one that it led to."""
-    if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ) or scans.is_counted(environ, user_id):
+    if not _is_visit(environ) or scans.is_counted(environ, user_id):
         return
     try:
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
@@ -97,6 +97,14 @@ def count(
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)
+
+
+def _is_visit(environ: Environ) -> bool:
+    return environ["REQUEST_METHOD"] != "HEAD" and not _is_prefetch(environ)
+
+
+def is_by_person(environ: Environ) -> bool:
+    return _is_visit(environ) and not bots.is_bot(environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT])
 
 
 def _visit(

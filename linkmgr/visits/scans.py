@@ -37,5 +37,9 @@ def is_counted(environ: dict[str, Any], user_id: int) -> bool:
         return False
 
 
+def without_marks(query: str) -> str:
+    return "&".join(part for part in query.split("&") if part != OWN and not part.startswith(f"{_COUNTED}="))
+
+
 def is_of_own_code(environ: dict[str, Any]) -> bool:
     return OWN in environ["QUERY_STRING"].split("&")

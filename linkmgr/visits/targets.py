@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote_plus, urlencode
 
 import ua_parser
 from werkzeug.datastructures import LanguageAccept
@@ -13,6 +13,7 @@ from werkzeug.http import parse_accept_header
 
 from linkmgr.fields import languages
 from linkmgr.fields.countries import NAMES
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
@@ -34,6 +35,7 @@ _DEVICE_TYPES = {
 }
 DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_TYPES.values()) for word in words}
 
+_KEPT = "%&=+!$'()*,/:;?@~"  # what a query may have as it is, with letters, digits and -._
 _MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
 REGIONS = {code.lower(): names[0].lower() for code, names in NAMES.items()}
@@ -100,6 +102,24 @@ def with_parameters(url: str, parameters: Sequence[Sequence[str]]) -> str:
     separator = "?" if "?" not in base else "" if base[-1] in "?&" else "&"
     query = urlencode([(name, value) for name, value in parameters], quote_via=quote)
     return base + separator + query + mark + fragment
+
+
+def with_query(url: str, query: str) -> str:
+    """Return the URL with the query of a request, as WSGI has it. The values of a name that both have replace those of
+    the URL. A URL that would be too long stays as it is."""
+    base, mark, fragment = url.partition("#")
+    path, _, own = base.partition("?")
+    sent = quote(query, safe=_KEPT, encoding="latin-1")
+    merged = _by_name(own) | _by_name(sent)
+    added = f"{path}?{'&'.join(part for parts in merged.values() for part in parts)}{mark}{fragment}"
+    return added if query and len(added) <= MAX_URL else url
+
+
+def _by_name(query: str) -> dict[str, list[str]]:
+    parts: dict[str, list[str]] = {}
+    for part in filter(None, query.split("&")):
+        parts.setdefault(unquote_plus(part.partition("=")[0]), []).append(part)
+    return parts
 
 
 def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:

@@ -83,6 +83,7 @@ _EXPIRIES = [
     ("2030-12-31", "2030-12-31 23:59:59"),
     ("2030-12-31T12:00:00+02:00", "2030-12-31 10:00:00"),
 ]
+_STARTS = [("2026-01-31", "2026-01-31 00:00:00"), ("2026-01-31 12:00 +02:00", "2026-01-31 10:00:00")]
 
 # By the type of the field, the most specific first. A strategy may depend on the field and on existing rows.
 STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
@@ -91,6 +92,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
         [(stage.domain, f"https://{stage.domain}"), ("", BASE_URL), (BASE_URL, BASE_URL)]
     ),
     links.Expiry: lambda _field, _: st.sampled_from(_EXPIRIES),
+    links.Start: lambda _field, _: st.sampled_from(_STARTS),
     links.LinkType: lambda _field, stage: st.sampled_from(
         [
             *((kind, kind) for kind in ("direct", "frame", "splash", f"overlay-{stage.ids['overlay']}")),

@@ -25,7 +25,7 @@ from linkmgr.fields.base import (
     Url,
 )
 from linkmgr.fields.colors import to_hex
-from linkmgr.fields.links import DeepLink, Expiry, IdOrString, Ids, LinkType
+from linkmgr.fields.links import DeepLink, IdOrString, Ids, LinkType, Start
 from linkmgr.pages import signed_in
 from linkmgr.resources.domains import DomainUrl
 from linkmgr.resources.keys import Networks
@@ -57,7 +57,7 @@ def control(field: Any) -> Control:
             widget = "checkbox"
         case Integer():
             widget, attributes = "number", {"min": field.minimum, "max": field.maximum}
-        case Timestamp() | Expiry():
+        case Timestamp() | Start():
             widget = "datetime-local"
         case Color(allow_empty=False):
             widget = "color"
@@ -128,7 +128,7 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
             value = {"enabled": "1" if form.get(f"{name}.enabled") else "0"} | count
         case Url() | Target() | DomainUrl():
             value = with_scheme(text)
-        case Timestamp() | Expiry():
+        case Timestamp() | Start():
             value = signed_in.from_control(text)
         case Integer() | Id():
             value = to_number(text)

@@ -22,7 +22,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Timestamp
 from linkmgr.fields.bodies import load, problems
-from linkmgr.fields.links import Expiry
+from linkmgr.fields.links import Start
 from linkmgr.fields.query import query_id
 from linkmgr.pages import signed_in
 from linkmgr.pages.console import controls, frame
@@ -197,7 +197,7 @@ class Form(ABC):
     def _typed(self, stored: Row) -> Row:
         record = {name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
         for name, member in self.resource.creates()().fields.items():
-            if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.displayed_time(stored[name]):
+            if isinstance(member, Timestamp | Start) and record[name] == signed_in.displayed_time(stored[name]):
                 record[name] = stored[name]
         return record
 

@@ -1,7 +1,7 @@
 """Links: the page of one link, and the forms. Its list is link_list.py."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from flask import Response, flash, g, render_template, request
 
@@ -9,7 +9,6 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_changes, link_list, periods
 from linkmgr.pages.console.controls import FormData, lines
 from linkmgr.pages.console.forms import PAGE
@@ -101,7 +100,6 @@ class LinkForm(StoredForm):
             "console/link.html",
             form=self,
             row=record,
-            is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
             visits=visits.rows,
             numbers_of=periods.numbers("link", row_id),
         )

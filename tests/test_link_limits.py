@@ -1,0 +1,75 @@
+"""`starts`, `maxclicks` and `expiredurl`: links that do not work yet, or any more."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import binned
+from tests.conftest import Client
+from tests.support.factories import Sql
+from tests.support.shortlinks import TARGET, Make, add, refused
+
+OVER = "https://example.com/over"
+PAST, FUTURE = "2020-01-01 08:30:00+00", "2999-01-01 08:30:00+00"
+BOT = "curl/8.5"
+STATES: dict[str, dict[str, Any]] = {
+    "": {"starts": PAST, "expires": FUTURE, "max_clicks": 9},
+    "It begins on 2999-01-01 08:30 UTC.": {"starts": FUTURE, "max_clicks": 1},
+    "This link has expired": {"starts": PAST, "expires": "2020-01-02 00:00:00+00", "max_clicks": 9},
+    "It has been opened as often as its owner allows.": {"expires": FUTURE, "max_clicks": 5, "imported_clicks": 5},
+}
+
+
+@pytest.mark.parametrize("expired_url", ["", OVER])
+@pytest.mark.parametrize("text", STATES)
+def test_each_state_has_a_page_or_leads_to_the_expiredurl(short: Make, text: str, expired_url: str) -> None:
+    link = short(**STATES[text], expired_url=expired_url, locations={"germany": "https://example.de/"})
+    for request in ({}, {"method": "HEAD"}, {"agent": BOT}):
+        answer = link.ask(**request)
+        assert answer.headers["Cache-Control"] == "no-store"
+        if expired_url or not text:
+            assert (answer.status_code, answer.headers["Location"]) == (302, expired_url if text else TARGET)
+        else:
+            assert answer.status_code == (404 if "begins" in text else 410)
+            assert text in answer.text or request.get("method")
+    assert link.clicks == (not text)
+    assert link.ask(path="/pixels").status_code == 404
+
+
+def test_only_clicks_of_people_are_taken_and_the_last_one_ends_the_link(short: Make, alice: Client) -> None:
+    link = short(max_clicks=2, expired_url="")
+    asked: list[dict[str, Any]] = [{}, {"method": "HEAD"}, {"agent": BOT}, {"Sec_Purpose": "prefetch"}, {}, {}]
+    assert [link.ask(**request).status_code for request in asked] == [302] * 5 + [410]
+    assert link.clicks == 2
+    alice.put(f"/api/url/{link.id}/update", {"maxclicks": 3})
+    assert [link.ask().status_code for _ in range(2)] == [302, 410]
+
+
+def test_a_link_keeps_its_counter_in_the_bin_and_loses_it_when_it_is_deleted(
+    short: Make, alice: Client, sql: Sql, run_jobs: Callable[[], None], app: Flask
+) -> None:
+    kept, deleted = short(max_clicks=2), short(max_clicks=2)
+    for link in (kept, deleted):
+        link.ask()
+    with app.app_context():
+        binned.put(alice.id, kept.id)
+        binned.restore(alice.id, kept.id)
+    alice.delete(f"/api/url/{deleted.id}/delete")
+    run_jobs()
+    counters = sql("SELECT counted, total FROM usage_parts WHERE counted LIKE 'link %%'")
+    assert counters == [{"counted": f"link {kept.id}", "total": 1}]
+
+
+def test_a_link_begins_before_it_ends(alice: Client) -> None:
+    message = "starts must be before expiry."
+    assert refused(alice, starts="2030-01-02", expiry="2030-01-01") == message
+    link = add(alice, starts="2030-01-02", expiry="2030-01-02")  # from its beginning to its end
+    for path, body in (
+        (f"/api/url/{link['id']}/update", {"expiry": "2030-01-01"}),
+        ("/api/urls/bulk", {"ids": [link["id"]], "data": {"starts": "2031-01-01"}, "atomic": True}),
+    ):
+        assert message in alice.put(path, body).text
+    record = alice.get(f"/api/url/{link['id']}").get_json()["details"]
+    assert (record["starts"], record["expiry"]) == ("2030-01-02 00:00:00", "2030-01-02 23:59:59")
