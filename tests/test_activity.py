@@ -16,7 +16,7 @@ PATH = "/console/administration/activity"
 
 def lines(page: str) -> list[str]:
     """Return the text of each event without its time."""
-    events = re.findall('<li><div class="row-main">(.*?)</li>', page.replace("<br>", "; "), re.DOTALL)
+    events = re.findall("<li><div>(.*?)</li>", page.replace("<br><small>", "").replace("<br>", "; "), re.DOTALL)
     return [words(unescape(re.sub("<time.*?</time>|<[^>]+>", "", event))).replace(" ,", ",") for event in events]
 
 
