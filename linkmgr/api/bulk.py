@@ -22,8 +22,9 @@ from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, qr
 from linkmgr.request import request as web_request
 from linkmgr.resources import shapes
+from linkmgr.resources.link_bodies import link_to_changes, link_to_row
 from linkmgr.resources.qr import QrCode, code_to_row
-from linkmgr.resources.urls import Link, link_to_changes, link_to_row
+from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose

@@ -15,7 +15,8 @@ from linkmgr.fields.problems import invalid
 from linkmgr.imports.rows import ImportRow
 from linkmgr.imports.sources import BY_NAME, mapping_of
 from linkmgr.repository import bulk, imported, urls
-from linkmgr.resources.urls import Link, link_to_changes, link_to_row
+from linkmgr.resources.link_bodies import link_to_changes, link_to_row
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 MAX_CHANNELS = 100  # of a row

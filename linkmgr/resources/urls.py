@@ -1,12 +1,9 @@
-from typing import Any, ClassVar
-
-from marshmallow import ValidationError, post_load, validates_schema
+from typing import ClassVar
 
 from linkmgr.db.statements import Row
 from linkmgr.fields import languages
-from linkmgr.fields.aliases import Alias, own_words, refuse_own_words
+from linkmgr.fields.aliases import Alias
 from linkmgr.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Url
-from linkmgr.fields.bodies import Body
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.links import (
     DeepLink,
@@ -19,16 +16,14 @@ from linkmgr.fields.links import (
     Parameters,
     Start,
     Targets,
-    hosts_of,
-    targets_of,
 )
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.fields.variants import Variants
 from linkmgr.repository import urls
+from linkmgr.resources.link_bodies import LinkBody, link_to_changes, link_to_row
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 from linkmgr.visits import audience
-from linkmgr.web import passwords
 
 MAX_DESCRIPTION = 1000
 RECORD, TOTALS = "record", "list export"  # where a member is shown
@@ -40,47 +35,9 @@ NAMES_OF_LANGUAGES = {
     name.lower(): name
     for name in sorted({names[0] for code, names in languages.NAMES.items() if len(code) == len("en")})
 }
-# Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
-# update with nothing else leaves it so.
-_DEFAULTS: Row = {
-    "type": {"type": "direct", "splash_id": None, "overlay_id": None},
-    "status": "public",
-    "campaign": 0,
-    "channel": [],
-    "geotarget": {},
-    "devicetarget": {},
-    "languagetarget": {},
-    "variants": [],
-    "deeplink": {},
-    "parameters": [],
-    "maxclicks": 0,
-    "forwardquery": False,
-    "pixels": [],
-}
 _URL = {"type": "string", "pattern": "^https?://"}
 _URLS = {"type": "object", "additionalProperties": _URL}
 _COUNT = {"type": "integer", "minimum": 0}
-
-
-class LinkBody(Body):
-    """Body of a link, which has only the members that were sent. That of a create has none with their defaults."""
-
-    @validates_schema
-    def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
-        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an update decides."""
-        is_ours = loaded.get("domain") == "" if self.is_update else not loaded.get("domain")
-        if is_ours and "custom" in loaded:
-            try:
-                refuse_own_words(loaded["custom"])
-            except ValidationError as error:
-                raise ValidationError(error.messages, "custom") from None
-
-    @post_load
-    def complete(self, loaded: Row, **_: Any) -> Row:
-        if self.is_update:
-            return loaded
-        has_own = loaded.get("domain") and "forwardquery" in loaded  # its domain may have another default
-        return _without_defaults(loaded) | ({"forwardquery": loaded["forwardquery"]} if has_own else {})
 
 
 class Link(Resource):
@@ -306,30 +263,6 @@ def create_link(user_id: int, members: Row) -> Row:
 
 def change_link(user_id: int, link_id: int, members: Row) -> Row:
     return urls.update(user_id, link_id, **link_to_changes(members))
-
-
-def link_to_row(new: Row) -> Row:
-    return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
-
-
-def link_to_changes(changes: Row) -> Row:
-    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
-    moved = {"reserved": [*own_words()]} if changes.keys() & {"custom", "domain"} else {}
-    return {"changed": changed, "targets": targets_of(changes), **moved, **_to_columns(changes)}
-
-
-def _without_defaults(loaded: Row) -> Row:
-    return {name: value for name, value in loaded.items() if value not in ("", _DEFAULTS.get(name, ""))}
-
-
-def _to_columns(loaded: Row) -> Row:
-    columns: Row = loaded | loaded.get("type", {})
-    if "status" in columns:
-        columns["public"] = columns.pop("status") == "public"
-    if "password" in columns:
-        password = columns.pop("password")
-        columns["password_hash"] = passwords.hashed(password) if password else ""
-    return columns
 
 
 LINKS = Stored(

@@ -17,7 +17,8 @@ from linkmgr.pages.console import link_list
 from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import binned, bulk_changes, console_queries, link_lists, plans, utm
-from linkmgr.resources.urls import Link, link_to_changes
+from linkmgr.resources.link_bodies import link_to_changes
+from linkmgr.resources.urls import Link
 from linkmgr.resources.utm import parameters_of
 from linkmgr.web import csv
 from linkmgr.web import export as web_export
