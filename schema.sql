@@ -800,7 +800,8 @@ BEGIN
     END IF;
 END $$;
 
--- Sums of visits. One row for all labels takes less time and space than a row for each.
+-- Sums of visits. One row for all labels takes less time and space than a row for each. The label 'Unknown' is not
+-- stored: it is what the other labels leave of the visits.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
     unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC) or 'all'
@@ -818,9 +819,9 @@ CREATE FUNCTION add_labels(stored jsonb, added jsonb) RETURNS jsonb LANGUAGE plp
 BEGIN
     stored := stored || '{}';
     RETURN (
-        SELECT stored || jsonb_object_agg(dimension, numbers || (
+        SELECT stored || coalesce(jsonb_object_agg(dimension, numbers || (
                    SELECT jsonb_object_agg(label, visits::bigint + coalesce((numbers -> label)::bigint, 0))
-                     FROM jsonb_each(labels) AS added_labels (label, visits)))
+                     FROM jsonb_each(labels) AS added_labels (label, visits))), '{}')
           FROM (SELECT dimension, labels, coalesce(stored -> dimension, '{}') AS numbers
                   FROM jsonb_each(added) AS dimensions (dimension, labels)
                 OFFSET 0) pairs);
@@ -833,7 +834,7 @@ BEGIN
         RETURN objects[1];
     END IF;
     RETURN (
-        SELECT jsonb_object_agg(dimension, labels)
+        SELECT coalesce(jsonb_object_agg(dimension, labels), '{}')
           FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
                   FROM (SELECT dimension, label, sum(visits::bigint) AS visits
                           FROM unnest(objects) AS object, jsonb_each(object) AS dimensions (dimension, numbers),
@@ -842,7 +843,7 @@ BEGIN
                  GROUP BY dimension) per_dimension);
 END $$;
 
--- Sums of all visits of a user, a row for each label: an account has any number of labels.
+-- Sums of all visits of a user, a row for each label but 'Unknown': an account has any number of labels.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
     dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones
@@ -863,7 +864,7 @@ CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz
     SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}' FROM unnest(split) AS day
 $$;
 
--- Return sums of visits from `since` up to `until`. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one
+-- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown'. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one
 -- user, link or QR code by the index. Otherwise it may read the rows of all and join them afterwards. NOT MATERIALIZED,
 -- and a part of its own for sums without labels: a join would hash the labels of each row, which are large.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
@@ -880,7 +881,7 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
     SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
      UNION ALL
     SELECT tracked_id, at, name, l.key, l.value::bigint
-      FROM stored, unnest(dimensions) AS names (name), jsonb_each_text(labels -> name) l
+      FROM stored, unnest(array_remove(dimensions, '')) AS names (name), jsonb_each_text(labels -> name) l
      WHERE dimensions <> '{""}'
 $$;
 

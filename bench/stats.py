@@ -41,6 +41,7 @@ _VISITS = """
 # As linkmgr/repository/visits.py does it, but for all visits at once. Rows are stored in the order of time there too.
 _COUNTED = """
     CREATE TEMPORARY TABLE counted AS
+    SELECT * FROM (
     SELECT tracked_id, unit, start AS at, bot, count(*) AS visits,
            CASE GROUPING(country, city, referrer, browser, os, device, language, kind)
                 WHEN 127 THEN 'country' WHEN 191 THEN 'city' WHEN 223 THEN 'referrer' WHEN 239 THEN 'browser'
@@ -52,7 +53,8 @@ _COUNTED = """
                            ('all', '-infinity')) AS units (unit, start)
      WHERE tracked_id = %(link)s
      GROUP BY tracked_id, unit, start, bot, GROUPING SETS (
-           (), (country), (city), (referrer), (browser), (os), (device), (language), (kind))
+           (), (country), (city), (referrer), (browser), (os), (device), (language), (kind))) labels
+     WHERE label <> 'Unknown'
 """
 _TRACKED = """
     INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)

@@ -2,6 +2,7 @@
 `periods.as_rollups`."""
 
 from linkmgr.db.statements import Row, replica_rows
+from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.repository import console_queries
 
 MAX_MEMBERS = 15 * console_queries.MANY  # links and QR codes of the groups of a list
@@ -37,6 +38,19 @@ def overview(
                         (SELECT coalesce(link_id, qr_id) FROM channel_items
                           WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(subject)s = 'channel'
                           ORDER BY id DESC LIMIT %(most)s)) AS ids),
+        stored AS MATERIALIZED (
+            SELECT dimension, label, coalesce(sum(visits) FILTER (WHERE part = 2), 0) AS visits,
+                   coalesce(sum(visits) FILTER (WHERE part = 0), 0) AS before
+              FROM (SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
+                      FROM account,
+                           account_counts(id, '{""}' || %(dimensions)s::text[], %(label_since)s, %(label_until)s,
+                                          %(label_split)s, '{f}')
+                     UNION ALL
+                    SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]), visits
+                      FROM tracked,
+                           tracked_counts(ids, '{""}' || %(dimensions)s::text[], %(label_since)s, %(label_until)s,
+                                          %(label_split)s, '{f}')) labeled
+             GROUP BY dimension, label),
         counts AS (
             SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits, 0 AS before
               FROM (SELECT at, visits
@@ -45,15 +59,13 @@ def overview(
                     SELECT at, visits
                       FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}')) clicks
              UNION ALL
-            SELECT dimension, label, CASE part WHEN 2 THEN visits ELSE 0 END, CASE part WHEN 0 THEN visits ELSE 0 END
-              FROM (SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
-                      FROM account,
-                           account_counts(id, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s, '{f}')
-                     UNION ALL
-                    SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]), visits
-                      FROM tracked,
-                           tracked_counts(ids, %(dimensions)s, %(label_since)s, %(label_until)s, %(label_split)s,
-                                          '{f}')) labeled)
+            SELECT dimension, label, visits, before FROM stored WHERE dimension <> ''
+             UNION ALL
+            SELECT name, %(unknown)s, sum(CASE dimension WHEN '' THEN visits ELSE -visits END),
+                   sum(CASE dimension WHEN '' THEN before ELSE -before END)
+              FROM unnest(%(dimensions)s::text[]) AS names (name)
+              JOIN stored ON dimension IN ('', name)
+             GROUP BY name)
         SELECT dimension, label, clicks::bigint, before::bigint
           FROM (SELECT dimension, label, sum(visits) AS clicks, sum(before) AS before,
                        row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
@@ -83,6 +95,7 @@ def overview(
         row_id=row_id,
         most=console_queries.MANY,
         dimensions=dimensions,
+        unknown=UNKNOWN,
         limit=limit,
         **buckets,
         **{f"label_{name}": value for name, value in labels.items()},

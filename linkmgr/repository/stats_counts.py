@@ -6,11 +6,14 @@ from 1. `edges` are their starts, and `split` the UTC days that they divide (lin
 is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR codes, also
 deleted ones. With `everyone`, the rows of all users are counted. Totals are without the buckets before the number
 `first`, which are those of the time before. A link or QR code without a label in a dimension of rows has the label '-'.
+The rollups do not store the label 'Unknown', which is what the other labels of a bucket leave of all its clicks. The
+sums are `by_label` unless a dimension is only in a filter, or its labels are `joined`.
 """
 
 from typing import Any
 
 from linkmgr.db.statements import Row, replica_rows, rows
+from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.repository.stats_scope import Owner
 
 
@@ -25,32 +28,39 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
             SELECT ARRAY(SELECT id FROM tracked_rows
                           WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
              WHERE %(tracked_ids)s::text IS NOT NULL),
-        counted AS MATERIALIZED (
-            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
-                   CASE WHEN %(by_tracked)s THEN coalesce(tracked_id::text, label)
-                        WHEN %(labeled)s THEN label ELSE '' END COLLATE "C" AS label,
-                   sum(visits) AS clicks
-              FROM (SELECT NULL::bigint AS tracked_id, at, label, visits
-                      FROM owners,
-                           account_counts(id, ARRAY[%(dimension)s], %(since)s, %(until)s, %(split)s, %(bots)s)
+        stored AS MATERIALIZED (
+            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, is_total, label, sum(visits)::bigint AS clicks
+              FROM (SELECT at, dimension = '' AS is_total, label, visits
+                      FROM owners, account_counts(id, %(dimensions)s, %(since)s, %(until)s, %(split)s, %(bots)s)
                      UNION ALL
-                    SELECT tracked_id, at, label, visits
+                    SELECT at, dimension = '' AND NOT %(by_tracked)s,
+                           CASE WHEN %(by_tracked)s THEN tracked_id::text ELSE label END, visits
                       FROM tracked,
-                           tracked_counts(ids, ARRAY[CASE WHEN %(by_tracked)s THEN '' ELSE %(dimension)s END],
-                                          %(since)s, %(until)s, %(split)s, %(bots)s)) stored
+                           tracked_counts(ids, CASE WHEN %(by_tracked)s THEN '{""}' ELSE %(dimensions)s::text[] END,
+                                          %(since)s, %(until)s, %(split)s, %(bots)s)) rollups
+             GROUP BY 1, 2, 3),
+        counted AS MATERIALIZED (
+            SELECT bucket, label COLLATE "C" AS label, clicks
+              FROM (SELECT bucket, label, clicks FROM stored WHERE is_total = (%(dimension)s = '')
+                     UNION ALL
+                    SELECT bucket, %(unknown)s, sum(CASE WHEN is_total THEN clicks ELSE -clicks END)
+                      FROM stored
+                     WHERE %(dimension)s <> ''
+                     GROUP BY bucket
+                    HAVING sum(CASE WHEN is_total THEN clicks ELSE -clicks END) > 0) complete
              WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
-               AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
-             GROUP BY 1, 2),
+               AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))),
         counts AS MATERIALIZED (
-            SELECT bucket, label AS a, clicks FROM counted WHERE %(joined)s::text IS NULL
+            SELECT bucket, label AS a, clicks FROM counted WHERE %(by_label)s
              UNION ALL
-            SELECT bucket, coalesce(l.label, '-') COLLATE "C", sum(clicks)
+            SELECT bucket, coalesce(l.label, CASE WHEN %(joined)s::text IS NULL THEN '' ELSE '-' END) COLLATE "C",
+                   sum(clicks)
               FROM counted
               LEFT JOIN tracked_labels(CASE WHEN NOT %(everyone)s THEN %(user_id)s::bigint END,
                                        ARRAY(SELECT DISTINCT label::bigint FROM counted
                                               WHERE %(joined)s::text IS NOT NULL), %(joined)s) l
                      ON l.tracked_id::text = counted.label
-             WHERE %(joined)s::text IS NOT NULL
+             WHERE NOT %(by_label)s
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels, name
@@ -64,6 +74,7 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
                (SELECT count(*) FROM labels), NULL
           FROM counted
         """,
+        unknown=UNKNOWN,
         **owner._asdict(),
         **query,
     )

@@ -1,5 +1,5 @@
 from linkmgr.db.statements import Row, database, row, run
-from linkmgr.fields.dimensions import DIMENSIONS, OTHER, TOPS
+from linkmgr.fields.dimensions import DIMENSIONS, OTHER, TOPS, UNKNOWN
 
 # Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
@@ -17,6 +17,7 @@ _LABELS = {
     "unbounded": [dimension.name for dimension in DIMENSIONS if not dimension.labels.is_bounded],
     "tops": [*TOPS.values(), "social", "kind"],
     "other": OTHER,
+    "unknown": UNKNOWN,
 }
 ADD = """
     WITH spool AS (
@@ -71,7 +72,7 @@ ADD = """
                LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('social', CASE WHEN NOT bot THEN social END)
                          UNION ALL
                         SELECT * FROM visit_labels(visit)) AS labels (dimension, label)
-         WHERE label IS NOT NULL
+         WHERE label <> %(unknown)s
          GROUP BY 1, 2, 3, 4, 5, 6),
     -- The labels of links and QR codes that may have too many. They have at most as many labels as visits.
     crowded AS MATERIALIZED (
@@ -109,11 +110,12 @@ ADD = """
     tracked_added AS (
         INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
         SELECT tracked_id, unit, bot, at, sum(visits), sum_labels(array_agg(labels))
-          FROM (SELECT tracked_id, bot, quarter, max(visits) AS visits, jsonb_object_agg(dimension, labels) AS labels
+          FROM (SELECT tracked_id, bot, quarter, max(visits) AS visits,
+                       coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}') AS labels
                   FROM (SELECT tracked_id, bot, quarter, dimension, sum(visits) AS visits,
                                jsonb_object_agg(label, visits) AS labels
                           FROM labeled
-                         WHERE dimension NOT IN ('', 'target')
+                         WHERE dimension <> 'target'
                          GROUP BY 1, 2, 3, 4) per_dimension
                  GROUP BY 1, 2, 3) per_quarter,
                LATERAL (VALUES ('quarter', quarter), ('day', date_trunc('day', quarter, 'UTC')), ('all', '-infinity')
@@ -123,18 +125,25 @@ ADD = """
          ORDER BY 1, 2, 3, 4
         ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
            SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels)
-        RETURNING tracked_id, unit, bot, labels),
+        RETURNING tracked_id, unit, bot, visits, labels),
     tops AS (
         SELECT tracked_id, json_object_agg(dimension, top)::text AS top_labels
           FROM (SELECT tracked_id, dimension,
-                       (SELECT json_object_agg(label, visits::bigint)
-                          FROM (SELECT label, visits
-                                  FROM jsonb_each_text(numbers) AS numbers (label, visits)
-                                 ORDER BY visits::bigint DESC, label COLLATE "C"
+                       (SELECT json_object_agg(label, number)
+                          FROM (WITH stored AS MATERIALIZED (
+                                    SELECT key AS label, value::bigint AS number
+                                      FROM jsonb_each_text(labels -> dimension))
+                                SELECT label, number
+                                  FROM (SELECT label, number FROM stored
+                                         UNION ALL
+                                        SELECT %(unknown)s, visits - coalesce(sum(number), 0)
+                                          FROM stored
+                                        HAVING visits > coalesce(sum(number), 0) AND dimension <> 'social') complete
+                                 ORDER BY number DESC, label COLLATE "C"
                                  LIMIT 10) most_frequent) AS top
-                  FROM tracked_added, jsonb_each(labels) AS dimensions (dimension, numbers)
-                 WHERE unit = 'all' AND NOT bot
-                   AND dimension = ANY (%(tops)s::text[])) per_dimension
+                  FROM tracked_added, unnest(%(tops)s::text[]) AS dimension
+                 WHERE unit = 'all' AND NOT bot) per_dimension
+         WHERE top IS NOT NULL
          GROUP BY tracked_id),
     totals_updated AS (
         INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels)

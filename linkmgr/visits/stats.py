@@ -12,7 +12,7 @@ from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
-from linkmgr.fields.dimensions import CAMPAIGN, CHANNEL, DOMAIN, NO_LABEL, OF_ROWS, TARGET
+from linkmgr.fields.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DOMAIN, NO_LABEL, OF_ROWS, TARGET
 from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.stats import BOTS, MAX_ROWS, Query
@@ -139,10 +139,11 @@ def _count_rollups(count: _Count) -> list[Row]:
     return stats_counts.of_rollups(
         count.owner,
         dimension=TARGET if dimension in OF_ROWS else dimension,
+        dimensions=["", dimension] if dimension in BY_NAME else [TARGET if dimension else ""],
         by_tracked=dimension in OF_ROWS,
         named_by=dimension,
         joined=dimension if dimension in _JOINED else None,
-        labeled=dimension in query.dimensions,
+        by_label=dimension in {"", *query.dimensions}.difference(_JOINED),
         included=label_filter and label_filter.included,
         excluded=label_filter and label_filter.excluded,
         **_params(count),

@@ -8,7 +8,9 @@ _UNITS = """
     LATERAL (VALUES ('all', '-infinity'::timestamptz), ('day', date_trunc('day', at, 'UTC')),
                     ('quarter', date_bin('15 minutes', at, 'epoch'))) AS units (unit, start)
 """
-_RAW = f"SELECT tracked_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS}"
+# The label 'Unknown' is not stored: it is the rest.
+_RAW = f"SELECT tracked_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS} WHERE label <> 'Unknown'"
+_UNKNOWN = f"SELECT tracked_id, dimension, label, 1 FROM visits, {_DIMENSIONS} WHERE label = 'Unknown' AND NOT bot"
 _OWNED = "SELECT id AS tracked_id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs"
 # The rollups of links and QR codes as rows.
 TRACKED = """
@@ -40,10 +42,13 @@ _PAIRS = {
     ),
     "top labels": (
         f"""SELECT tracked_id, dimension, label, visits
-              FROM (SELECT *, row_number() OVER (PARTITION BY tracked_id, dimension
-                                                 ORDER BY visits DESC, label COLLATE "C") AS rank
-                      FROM {TRACKED} WHERE unit = 'all' AND NOT bot
-                       AND dimension IN ('country', 'referrer', 'browser', 'os', 'social', 'kind')) ranked
+              FROM (SELECT tracked_id, dimension, label, sum(visits) AS visits,
+                           row_number() OVER (PARTITION BY tracked_id, dimension
+                                              ORDER BY sum(visits) DESC, label COLLATE "C") AS rank
+                      FROM (SELECT tracked_id, dimension, label, visits FROM {TRACKED} WHERE unit = 'all' AND NOT bot
+                             UNION ALL {_UNKNOWN}) labels
+                     WHERE dimension IN ('country', 'referrer', 'browser', 'os', 'social', 'kind')
+                     GROUP BY 1, 2, 3) ranked
              WHERE rank <= 10""",
         """SELECT tracked_id, d.key, l.key, l.value::bigint
              FROM totals, json_each(top_labels) d, json_each_text(d.value) l""",
