@@ -1,5 +1,6 @@
 """Field types. A validation message completes a sentence that begins with the name of the member."""
 
+import ipaddress
 import re
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -12,11 +13,22 @@ from linkmgr.fields.urls import normalize_target, split_ascii
 from linkmgr.request import request as web_request
 
 MAX_ID = MAX_BIGINT
+_MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # In JSON Schema, the characters that a text on one line and a multiline text must not contain.
 # Written with \x, which every language reads, unlike \u.
 _NOT_IN_LINE, _NOT_IN_LINES = "\\x00-\\x1f\\x7f", "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f"
 _TIME = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+
+
+def parse_network(text: str) -> str:
+    """Return an IP address or network in the form of PostgreSQL, or raise ValueError."""
+    if "%" in text:  # PostgreSQL has no zones such as fe80::1%eth0
+        raise ValueError
+    network = ipaddress.ip_network(text, strict=False)
+    # Clients never have an IPv4-mapped address (request/request.py). Larger networks do not begin with one.
+    mapped = getattr(network.network_address, "ipv4_mapped", None)
+    return f"{mapped}/{network.prefixlen - _MAPPED_BITS}" if mapped else str(network)
 
 
 class Text(fields.String):

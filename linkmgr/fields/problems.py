@@ -29,9 +29,15 @@ _BOUNDS = {
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
+def _named(member: str, problem: str) -> str:
+    """Return the sentence of a problem, which may begin with a place in the member, such as `[2].url`."""
+    name = "" if member == "_schema" else member
+    return f"{name}{problem}" if problem.startswith("[") else f"{name} {problem}".lstrip()
+
+
 def join_problems(messages: dict[str, Any]) -> str:
     return "; ".join(
-        f"{'' if member == '_schema' else member + ' '}{problem}"
+        _named(member, problem)
         for member, problems in messages.items()
         for problem in (problems if isinstance(problems, list) else [join_problems(problems)])
     )
@@ -60,9 +66,12 @@ def _listed(value: Any) -> list[Any]:
 
 def problems_of(messages: dict[str, Any], members: Mapping[str, fields.Field[Any]], sent: dict[str, Any]) -> AppError:
     errors = [
-        {"field": field, "code": code_of(schema, sent.get(name)), "message": f"{field} {message}.".lstrip()}
+        {
+            "field": "" if name == "_schema" else _named(name, message).partition(" ")[0],
+            "code": code_of(getattr(members.get(name), "json", {}), sent.get(name)),
+            "message": f"{_named(name, message)}.",
+        }
         for name, texts in messages.items()
-        for field, schema in [("" if name == "_schema" else name, getattr(members.get(name), "json", {}))]
         for message in (texts if isinstance(texts, list) else [join_problems(texts)])
     ]
     return AppError("invalid", problems=join_problems(messages), errors=errors)

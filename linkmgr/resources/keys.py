@@ -1,4 +1,3 @@
-import ipaddress
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -7,7 +6,7 @@ from marshmallow import ValidationError
 from linkmgr import keys
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Timestamp
+from linkmgr.fields.base import MAX_ID, Array, Boolean, Integer, Shown, Text, Timestamp, parse_network
 from linkmgr.fields.bodies import Body, New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import api_keys
@@ -15,7 +14,6 @@ from linkmgr.request import scopes
 from linkmgr.resources.resource import Resource, Stored, Words, row_id, updated
 
 MAX_ITEMS = 100  # of an array
-_MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
 
 
 class Items(Array):
@@ -83,12 +81,9 @@ class Networks(Items):
     item: ClassVar[JsonSchema] = {"type": "string", "pattern": "^[0-9A-Fa-f.:/]+$"}
 
     def parse(self, value: Any) -> str:
-        if not isinstance(value, str) or "%" in value:  # PostgreSQL has no zones such as fe80::1%eth0
+        if not isinstance(value, str):
             raise ValueError
-        network = ipaddress.ip_network(value, strict=False)
-        # Clients never have an IPv4-mapped address (request/request.py). Larger networks do not begin with one.
-        mapped = getattr(network.network_address, "ipv4_mapped", None)
-        return f"{mapped}/{network.prefixlen - _MAPPED_BITS}" if mapped else str(network)
+        return parse_network(value)
 
 
 class KeyExpiry(Timestamp):

@@ -129,7 +129,7 @@ def _visit(
         kind=kind,
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
         **_utm(environ["QUERY_STRING"], parameters),
-        **_client(agent),
+        **client(agent),
     )
 
 
@@ -139,7 +139,7 @@ def imported(
     """Return a visit of an import. `country` is an ISO code, or empty. Without an IP address, it has
     no visitor."""
     agent = agent[:MAX_AGENT]
-    host = _host(referrer) if referrer else None
+    host = host_of(referrer) if referrer else None
     return asdict(
         Visit(
             tracked_id=tracked_id,
@@ -149,13 +149,13 @@ def imported(
             country=_label(NAMES[country][0] if country in NAMES else None),
             referrer=host or DIRECT,
             social=social(host),
-            **_client(agent),
+            **client(agent),
         )
     )
 
 
 @lru_cache(maxsize=2048)
-def _client(agent: str) -> dict[str, Any]:
+def client(agent: str) -> dict[str, Any]:
     if bots.is_bot(agent):
         return {"browser": bots.name(agent), "os": UNKNOWN, "bot": True}
     parsed = ua_parser.parse(agent)
@@ -213,12 +213,12 @@ def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:
 
 def _referrer(environ: Environ) -> str | None:
     header = environ.get("HTTP_REFERER")
-    host = _host(header) if header else None
-    return host if host and not is_own_host(host) and host != _host(f"//{environ.get('HTTP_HOST', '')}") else None
+    host = host_of(header) if header else None
+    return host if host and not is_own_host(host) and host != host_of(f"//{environ.get('HTTP_HOST', '')}") else None
 
 
 @lru_cache(maxsize=1024)
-def _host(url: str) -> str | None:
+def host_of(url: str) -> str | None:
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:

@@ -52,20 +52,27 @@ def device_names(agent: str) -> Iterator[str]:
     if parsed.device:
         yield from (name.lower() for name in (parsed.device.family, parsed.device.brand) if name)
     system, version = (parsed.os.family.lower(), parsed.os.major) if parsed.os else ("", None)
-    yield from _system_names(agent, system, version)
+    is_linux = "linux" in agent.lower() and system not in ("linux", "android", "windows phone")
+    versions = {system: version} | ({"linux": None} if is_linux else {})
+    yield from described_names(device_type(agent, system), versions)
 
 
 def device_type(agent: str, system: str) -> str:
     return "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
 
 
-def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]:
-    type_ = device_type(agent, system)
+def system_names(system: str) -> tuple[str, ...]:
+    """Return all names of an operating system, of which one is given."""
+    family = next((name for name, words in _SYSTEMS.items() if system in words), system)
+    return (family, *_SYSTEMS.get(family, ()))
+
+
+def described_names(type_: str, versions: dict[str, str | None]) -> Iterator[str]:
+    """Yield the names of a type of device with these systems."""
     words = _DEVICE_TYPES.get(type_, ())
-    for name in (system, *_SYSTEMS.get(system, ())):
-        yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
-    if "linux" in agent.lower() and system not in ("linux", "android", "windows phone"):
-        yield from (*(f"linux {word}" for word in words), "linux")
+    for system, version in versions.items():
+        for name in system_names(system):
+            yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
     yield from words
 
 
