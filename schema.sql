@@ -291,11 +291,11 @@ BEGIN
 END $$;
 
 CREATE FUNCTION targets_of(url text, expired_url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb,
-                           variants jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+                           variants jsonb, rules jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN ARRAY(SELECT target #>> '{}'
                    FROM jsonb_path_query(jsonb_build_array(url, expired_url, locations, devices, languages, deeplink,
-                                                           jsonb_path_query_array(variants, '$[*].url')),
+                                                           jsonb_path_query_array(variants || rules, '$[*].url')),
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
 
@@ -312,9 +312,10 @@ END $$;
 
 -- Return true if the members of a link that have many values are larger together than the body of a request may be.
 CREATE FUNCTION is_too_large(locations jsonb, devices jsonb, languages jsonb, parameters jsonb, deeplink jsonb,
-                             variants jsonb, pixel_ids bigint[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+                             variants jsonb, rules jsonb, pixel_ids bigint[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, variants, pixel_ids)) > 64 << 10;
+    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, variants, rules, pixel_ids)) > 64 << 10;
 END $$;
 
 -- Redirects from one branded domain to another could lead back. The lock makes concurrent writes wait for each other,
@@ -418,6 +419,7 @@ CREATE TABLE links (
     locations       jsonb       NOT NULL DEFAULT '{}',
     devices         jsonb       NOT NULL DEFAULT '{}',
     languages       jsonb       NOT NULL DEFAULT '{}',
+    rules           jsonb       NOT NULL DEFAULT '[]',  -- see linkmgr/visits/rules.py
     parameters      jsonb       NOT NULL DEFAULT '[]',  -- [name, value]
     forward_query   boolean     NOT NULL DEFAULT false,
     metadescription text        NOT NULL DEFAULT '',
@@ -430,7 +432,8 @@ CREATE TABLE links (
     source_clicks   bigint,  -- that another service counted, at the last import
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
     CONSTRAINT starts_late CHECK (starts < expires),
-    CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, variants, pixel_ids))
+    CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, variants, rules,
+                                                 pixel_ids))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- A link of a URL alone is in no other index than this one, its ids, and that of the search.
@@ -1341,11 +1344,16 @@ RETURN ARRAY(SELECT label
                             ('export', 'exports')) AS features (name, label)
               WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
 
-CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb)
-    RETURNS text LANGUAGE sql IMMUTABLE
+CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb,
+                               rules jsonb) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
-            WHEN devices <> '{}' AND 'targets by device' = ANY (lacking) THEN 'targets by device'
-            WHEN locations <> '{}' AND 'targets by country' = ANY (lacking) THEN 'targets by country'
+            WHEN 'targets by device' = ANY (lacking) AND (
+                 devices <> '{}'
+                 OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
+                 THEN 'targets by device'
+            WHEN 'targets by country' = ANY (lacking) AND (
+                 locations <> '{}' OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))')
+                 THEN 'targets by country'
             WHEN parameters <> '[]' AND 'link parameters' = ANY (lacking) THEN 'link parameters' END;
 
 -- Return true if an array has each element of another one. `@>` also ignores the order in arrays that are elements.
@@ -1359,12 +1367,13 @@ DECLARE
     denied    text;
 BEGIN
     IF TG_TABLE_NAME = 'bios' THEN
-        denied := denied_feature(lacking, has_alias, NULL, NULL, NULL);
+        denied := denied_feature(lacking, has_alias, NULL, NULL, NULL, NULL);
     ELSE
         denied := denied_feature(lacking, has_alias,
                                  CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
                                  CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
-                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END);
+                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
+                                 CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
     END IF;
     PERFORM refuse('plan_feature', denied) WHERE denied IS NOT NULL;
     RETURN NULL;
@@ -1516,8 +1525,9 @@ CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF domains ON api_keys
     FOR EACH ROW WHEN (NEW.domains IS NOT NULL) EXECUTE FUNCTION require_references(domains, domains);
 CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers
     FOR EACH ROW EXECUTE FUNCTION require_references(overlay_id, overlays);
-CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters ON links
-    FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]')
+CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters, rules ON links
+    FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]'
+                       OR NEW.rules <> '[]')
     EXECUTE FUNCTION require_features();
 CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH ROW WHEN (NEW.custom)
     EXECUTE FUNCTION require_features();

@@ -104,6 +104,10 @@ OF_A_LINK: dict[str, Wrong] = {
     "devicetarget": same("must be an array of objects with device and link", "x"),
     "languagetarget": same("must be an array of objects with language and link", {"en": SITE}),
     "parameters": same("must be an array of objects with name and value", {"a": "b"}),
+    "rules": [  # test_rules.py has more
+        *same("must be an array of objects with when and url", "x", {}, [5]),
+        ([{}] * 21, "must have at most 20 rules"),
+    ],
     "deeplink": [
         *same(DEEP_LINK, "x", [1]),
         *(({"apple": url}, f"contains an invalid link: it {problem}") for url, problem in TARGETS),

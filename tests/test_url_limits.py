@@ -52,6 +52,8 @@ def test_members_that_the_plan_lacks_are_rejected_but_may_stay_and_be_removed(
     [
         ("geo", {"geotarget": [{"location": "Canada", "link": PAGE}, {"location": "France", "link": PAGE}]}),
         ("device", {"devicetarget": [{"device": "iPhone", "link": PAGE}, {"device": "Android", "link": PAGE}]}),
+        ("geo", {"rules": [{"when": {name: ["Peru"]}, "url": PAGE} for name in ("country", "city")]}),
+        ("device", {"rules": [{"when": {name: ["iOS"]}, "url": PAGE} for name in ("browser", "os")]}),
         ("parameters", {"parameters": [{"name": "a", "value": "b"}, {"name": "c", "value": "d"}]}),
     ],
 )
@@ -71,9 +73,11 @@ def test_after_a_downgrade_elements_can_be_removed_but_not_changed(
         return carol.put(f"/api/url/{link_id}/update", sent).status_code == 200
 
     [name], [(first, second)] = members, members.values()
-    key = "value" if name == "parameters" else "link"
+    key = {"parameters": "value", "rules": "url"}.get(name, "link")
     assert not is_stored(**{name: [first | {key: OTHER}]})
-    assert not is_stored(**{name: [first, second, dict.fromkeys(first, "Peru") | {key: OTHER}]})
+    assert not is_stored(
+        **{name: [first, second, (first if key == "url" else dict.fromkeys(first, "Peru")) | {key: OTHER}]}
+    )
     if name == "parameters":
         assert not is_stored(parameters=[{"name": first["value"], "value": first["name"]}])
     assert is_stored(**{name: [second]})

@@ -29,6 +29,7 @@ BRANDED = "https://go.example.net:444/abc"
         {"geotarget": [{"location": "x", "link": BRANDED}]},
         {"devicetarget": [{"device": "x", "link": BRANDED}]},
         {"languagetarget": [{"language": "x", "link": BRANDED}]},
+        {"rules": [{"when": {"ip": ["192.0.2.1"]}, "url": BRANDED}]},
         {"deeplink": {"apple": BRANDED}},
         {"deeplink": {"google": BRANDED}},
     ],

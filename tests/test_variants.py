@@ -22,8 +22,7 @@ def of(**weights: int) -> list[dict[str, Any]]:
 def test_of_100_000_visitors_each_variant_gets_its_share_within_one_percent(app: Flask) -> None:
     with app.app_context():
         visitors = (f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(100_000))
-        environs = ({"REMOTE_ADDR": address, "HTTP_USER_AGENT": FIREFOX} for address in visitors)
-        digests = (counting.visitor_of(environ, 17) for environ in environs)
+        digests = (counting.visitor_of(17, address, FIREFOX, 0) for address in visitors)
         counts = Counter(variants.chosen(of(**WEIGHTS), digest)["name"] for digest in digests)
     assert all(abs(counts[name] / 1000 - weight) < 1 for name, weight in WEIGHTS.items()), counts
 

@@ -235,9 +235,9 @@ def targets_of(loaded: dict[str, Any]) -> list[str]:
     stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
     members = ("geotarget", "devicetarget", "languagetarget")
     targets = [url for member in members for url in loaded.get(member, {}).values()]
-    variants = [variant["url"] for variant in loaded.get("variants", ())]
+    others = [item["url"] for member in ("variants", "rules") for item in loaded.get(member, ())]
     single = [loaded[name] for name in ("url", "expiredurl") if loaded.get(name)]
-    return [*targets, *stores, *variants, *single]
+    return [*targets, *stores, *others, *single]
 
 
 def hosts_of(targets: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ While the database does not respond, each process redirects to those of the last
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -25,8 +26,8 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.request import pool
-from linkmgr.request import request as web_request
-from linkmgr.visits import bots, counting, geoip, scans, targets, variants
+from linkmgr.visits import bots, counting, scans, targets, visitor
+from linkmgr.visits.choice import Choice, choose
 from linkmgr.visits.recent import RecentLinks
 from linkmgr.web import security_headers, sessions
 
@@ -37,7 +38,7 @@ _ROUTE = "/<alias:alias>"
 # Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
 _LINK = "linkmgr.link"
 _REFINEMENTS = ("state", "max_clicks", "password_hash", "pixels", "devices", "locations", "languages", "parameters",
-                "forward_query", "deeplink", "variants")  # fmt: skip
+                "forward_query", "deeplink", "variants", "rules")  # fmt: skip
 
 
 class FastRedirects:
@@ -152,15 +153,15 @@ def _shows_preview(link: Row, agent: str) -> bool:
 
 
 def redirect_visitor(link: Row) -> ResponseReturnValue:
-    (selected, variant), store = _target(link), _app_store(link)
-    location = store or selected
+    choice, store = _target(link), _app_store(link)
+    location = store or choice.url
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
     is_limited = link["max_clicks"] and counting.is_by_person(request.environ)
     if is_limited and not public.take_click(link["id"], link["max_clicks"]):
         return _stopped(link | {"state": "used"})
-    variant = UNKNOWN if store else variant
+    variant = UNKNOWN if store else choice.variant
     counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"], variant=variant)
-    target = targets.with_parameters(selected, link["parameters"])
+    target = targets.with_parameters(choice.url, link["parameters"])
     if link["forward_query"]:
         target = targets.with_query(target, scans.without_marks(request.environ["QUERY_STRING"]))
     if link["type"] != "direct" or link["pixels"]:
@@ -171,23 +172,8 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     return Response(status=_found(), headers={"Location": target})
 
 
-# By member of a link, the names of the visitor that its targets may have.
-_NAMES: dict[str, Callable[[], Iterable[str]]] = {
-    "devices": lambda: targets.device_names(_user_agent()),
-    "locations": lambda: targets.country_names(geoip.find_location(web_request.address()).country),
-    "languages": lambda: targets.language_names(request.headers.get("Accept-Language", "")),
-}
-
-
-def _target(link: Row) -> tuple[str, str]:
-    """Return the target of the visitor, and the name of its variant."""
-    matches = (targets.first_match(link[member], names()) for member, names in _NAMES.items() if link[member])
-    if match := next(filter(None, matches), None):
-        return match, UNKNOWN
-    if link["variants"]:
-        variant = variants.chosen(link["variants"], counting.visitor_of(request.environ, link["id"]))
-        return variant["url"], variant["name"]
-    return link["url"], UNKNOWN
+def _target(link: Row) -> Choice:
+    return choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
 
 
 def _app_store(link: Row) -> str | None:
@@ -207,7 +193,7 @@ def _location(host: str | None, alias: str) -> str | None:
         return str(link["expired_url"]) or None
     if link["password_hash"]:
         return None
-    return _app_store(link) or _target(link)[0]
+    return _app_store(link) or _target(link).url
 
 
 loops.HOPS["short.visit"] = _location

@@ -138,7 +138,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         sent AS MATERIALIZED (
             SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
                    d.domain AS base, coalesce(l.forwardquery, d.forwardquery, false) AS forward_query,
-                   denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
+                   denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters, rules) AS feature,
                    CASE WHEN l.url_only AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
                                WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.url_only
@@ -152,8 +152,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
-                   languagetarget jsonb, parameters jsonb, deeplink jsonb, variants jsonb, created timestamptz,
-                   starts timestamptz, maxclicks bigint, expiredurl text, forwardquery boolean,
+                   languagetarget jsonb, parameters jsonb, deeplink jsonb, variants jsonb, rules jsonb,
+                   created timestamptz, starts timestamptz, maxclicks bigint, expiredurl text, forwardquery boolean,
                    imported_clicks bigint, source_clicks bigint, source_host text)) WITH ORDINALITY AS l
              CROSS JOIN plan
               LEFT JOIN LATERAL (SELECT id, domains.domain, domains.forwardquery FROM domains
@@ -167,7 +167,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                        CASE WHEN NOT is_allowed_domain(domain_id) THEN 'domain_needed'
                             WHEN feature IS NOT NULL THEN 'plan_feature'
                             WHEN is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink, variants,
-                                              pixels) THEN 'too_large'
+                                              rules, pixels) THEN 'too_large'
                             WHEN starts >= expiry THEN 'starts_late'
                             WHEN in_use AND NOT generated AND
                                  (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
@@ -200,16 +200,16 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         added AS (
             INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, url_only, url, title, metatitle,
                                description, type, splash_id, overlay_id, pixel_ids, password_hash, expires, locations,
-                               devices, languages, parameters, metadescription, metaimage, deeplink, variants, public,
-                               created, imported_clicks, source_clicks, source_host,
+                               devices, languages, parameters, metadescription, metaimage, deeplink, variants, rules,
+                               public, created, imported_clicks, source_clicks, source_host,
                                starts, max_clicks, expired_url, forward_query)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, url_only, url,
                    coalesce(nullif(title, ''), metatitle, ''), coalesce(metatitle, ''),
                    coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
-                   coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(variants, '[]'), coalesce(public, true),
-                   least(created, now()), imported_clicks, source_clicks, source_host,
+                   coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(variants, '[]'), coalesce(rules, '[]'),
+                   coalesce(public, true), least(created, now()), imported_clicks, source_clicks, source_host,
                    starts, nullif(maxclicks, 0), coalesce(expiredurl, ''), forward_query
               FROM accepted
              ORDER BY url_only, CASE WHEN url_only THEN url ELSE free_alias END COLLATE "C"

@@ -58,13 +58,14 @@ def _update(ids: list[int], params: Row) -> Row:
             SELECT (l).id, new_domain_id,
                    CASE WHEN is_branded_change(%(targets)s::text[],
                                                targets_of((l).url, (l).expired_url, (l).locations, (l).devices,
-                                                          (l).languages, (l).deeplink, (l).variants), new_host)
+                                                          (l).languages, (l).deeplink, (l).variants, (l).rules),
+                                               new_host)
                              THEN 'link_branded'
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN is_too_large((new).locations, (new).devices, (new).languages, (new).parameters,
-                                          (new).deeplink, (new).variants, (new).pixel_ids)
+                                          (new).deeplink, (new).variants, (new).rules, (new).pixel_ids)
                              THEN 'too_large'
                         WHEN (new).starts >= (new).expires THEN 'starts_late'
                         WHEN ((new).alias, new_domain_id) IS DISTINCT FROM ((l).alias, (l).domain_id)
@@ -80,7 +81,8 @@ def _update(ids: list[int], params: Row) -> Row:
                                 lacking, (new).alias <> (l).alias,
                                 CASE WHEN NOT (new).devices <@ (l).devices THEN (new).devices END,
                                 CASE WHEN NOT (new).locations <@ (l).locations THEN (new).locations END,
-                                CASE WHEN NOT has_elements((l).parameters, (new).parameters) THEN (new).parameters END
+                                CASE WHEN NOT has_elements((l).parameters, (new).parameters) THEN (new).parameters END,
+                                CASE WHEN NOT has_elements((l).rules, (new).rules) THEN (new).rules END
                             ) AS feature) denied),
         compared AS MATERIALIZED (
             SELECT id, new_domain_id AS domain_id, feature,
@@ -98,7 +100,7 @@ def _update(ids: list[int], params: Row) -> Row:
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
                     metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, variants, public,
+                    metadescription, metaimage, deeplink, variants, rules, public,
                     starts, max_clicks, expired_url, forward_query) = (
                    SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
                               AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
@@ -112,7 +114,8 @@ def _update(ids: list[int], params: Row) -> Row:
                                THEN new.metatitle ELSE new.title END,
                           new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
                           new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                          new.variants, new.public, new.starts, new.max_clicks, new.expired_url, new.forward_query
+                          new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
+                          new.forward_query
                      FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id

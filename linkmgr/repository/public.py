@@ -69,7 +69,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
                l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
                link_state(l.user_id, l.id, starts, l.expires, max_clicks) AS state, starts, max_clicks, expired_url,
-               locations, devices, languages, parameters, forward_query, deeplink, variants,
+               locations, devices, languages, parameters, forward_query, deeplink, variants, rules,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                type <> 'direct'
                    OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
@@ -85,6 +85,11 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         alias=alias,
     )
     return link and link | {"base": link["base"] or settings().base_url}
+
+
+def clicks(link_id: int) -> int:
+    totals = public_row("SELECT clicks FROM totals WHERE tracked_id = %(link_id)s", link_id=link_id)
+    return totals["clicks"] if totals else 0
 
 
 def take_click(link_id: int, max_clicks: int) -> bool:

@@ -119,6 +119,7 @@ def _to_members(link: Row) -> Row:
         "pixels": related["pixels"],
         "channel": related["channel"],
         "shorturl": short_url(domain, link["alias"]),
+        "rules": link["rules"],
         "geotarget": targets("location", link["locations"]),
         "devicetarget": targets("device", link["devices"]),
         "languagetarget": targets("language", link["languages"]),

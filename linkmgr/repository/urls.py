@@ -24,7 +24,7 @@ _TRIES = 5  # random aliases of 35 bits, until one is free
 _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "title",
             "metatitle", "metadescription", "metaimage", "description", "pixels", "campaign", "channel",
             "public", "starts", "maxclicks", "expiredurl", "forwardquery")  # fmt: skip
-_JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink", "variants")
+_JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink", "variants", "rules")
 
 # Columns of members with other names, and those that have NULL for "", 0 or []
 _COLUMNS = {"custom": "alias", "campaign": "campaign_id", "pixels": "pixel_ids", "expiry": "expires",
@@ -120,7 +120,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
         WITH added AS (
             INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, metatitle, description, type,
                                splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
-                               parameters, metadescription, metaimage, deeplink, variants, public,
+                               parameters, metadescription, metaimage, deeplink, variants, rules, public,
                                starts, max_clicks, expired_url, forward_query)
             SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), require_domain(%(user_id)s, %(domain)s), %(alias)s,
                    %(custom)s::text IS NOT NULL, %(url)s,
@@ -131,7 +131,8 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                    coalesce(%(devicetarget)s::jsonb, '{}'), coalesce(%(languagetarget)s::jsonb, '{}'),
                    coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
                    coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
-                   coalesce(%(variants)s::jsonb, '[]'), coalesce(%(public)s::boolean, true),
+                   coalesce(%(variants)s::jsonb, '[]'), coalesce(%(rules)s::jsonb, '[]'),
+                   coalesce(%(public)s::boolean, true),
                    %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
                    coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
                                                          WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
@@ -167,7 +168,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             SELECT d.id AS domain_id,
                    CASE WHEN is_branded_change(
                                  %(targets)s::text[],
-                                 (SELECT targets_of(url, expired_url, locations, devices, languages, deeplink, variants)
+                                 (SELECT targets_of(url, expired_url, locations, devices, languages, deeplink,
+                                                    variants, rules)
                                     FROM links
                                    WHERE user_id = %(user_id)s AND id = %(link_id)s),
                                  d.host) THEN 'link_branded'
@@ -187,7 +189,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
                     metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, variants, public,
+                    metadescription, metaimage, deeplink, variants, rules, public,
                     starts, max_clicks, expired_url, forward_query) = (
                    SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
                               AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
@@ -201,7 +203,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                THEN new.metatitle ELSE new.title END,
                           new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
                           new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                          new.variants, new.public, new.starts, new.max_clicks, new.expired_url, new.forward_query
+                          new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
+                          new.forward_query
                      FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
               FROM checked AS accepted
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL

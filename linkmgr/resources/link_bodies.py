@@ -21,6 +21,7 @@ _DEFAULTS: Row = {
     "devicetarget": {},
     "languagetarget": {},
     "variants": [],
+    "rules": [],
     "deeplink": {},
     "parameters": [],
     "maxclicks": 0,

@@ -24,6 +24,7 @@ from linkmgr.repository import urls
 from linkmgr.resources.link_bodies import LinkBody, link_to_changes, link_to_row
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 from linkmgr.visits import audience
+from linkmgr.visits.rules import MAX_RULES, Rules
 
 MAX_DESCRIPTION = 1000
 RECORD, TOTALS = "record", "list export"  # where a member is shown
@@ -120,6 +121,14 @@ class Link(Resource):
     )
     location = member(Shown(_URLS), "", {"germany": "https://example.de/"}, shown=RECORD)
     device = member(Shown(_URLS), "", {"iphone": "https://example.com/app"}, shown=RECORD)
+    rules = member(
+        Rules(),
+        f"Targets by conditions, at most {MAX_RULES}. The first rule of which all conditions hold decides, before the "
+        "targets by device, country and language.",
+        [{"when": {"country": ["Germany", "AT"]}, "url": "https://example.com/de"}],
+        label="Rules",
+        shown=DETAIL,
+    )
     geotarget = member(
         Targets("location", audience.country_problem, "A country: its English name or its ISO code.", "Germany"),
         "Targets by the visitor's country.",

@@ -120,7 +120,7 @@ def _visit(
         tracked_id=tracked_id,
         user_id=user_id,
         at=at,
-        visitor="" if private else _visitor(tracked_id, address, agent, at),
+        visitor="" if private else visitor_of(tracked_id, address, agent, at),
         country=_label(location.country.name),
         referrer=referrer or DIRECT,
         social=social(referrer),
@@ -145,7 +145,7 @@ def imported(
             tracked_id=tracked_id,
             user_id=user_id,
             at=at,
-            visitor=_visitor(tracked_id, address, agent, at) if address else "",
+            visitor=visitor_of(tracked_id, address, agent, at) if address else "",
             country=_label(NAMES[country][0] if country in NAMES else None),
             referrer=host or DIRECT,
             social=social(host),
@@ -197,12 +197,7 @@ def _visitor_key(secret: str, period: str) -> bytes:
     return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
 
 
-def visitor_of(environ: Environ, tracked_id: int) -> str:
-    agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
-    return _visitor(tracked_id, web_request.address_of(environ), agent, time.time())
-
-
-def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:
+def visitor_of(tracked_id: int, address: str, agent: str, at: float) -> str:
     """Return a keyed digest that is the same for all visits of a link with the same IP address (IPv6: /64 network)
     and user agent, in the period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))

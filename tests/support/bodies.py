@@ -52,6 +52,7 @@ def everything(client: "Client", sql: Sql) -> Members:
         "devicetarget": [{"device": "iphone", "link": "https://example.com/iphone"}],
         "languagetarget": [{"language": "fr", "link": "https://example.com/fr"}],
         "variants": [{"name": name, "url": f"https://example.com/{name}", "weight": 50} for name in ("Blue", "Red")],
+        "rules": [{"when": {"clicks": {"to": 99}, "os": ["iOS"]}, "url": "https://example.com/first"}],
         "parameters": [{"name": "utm_source", "value": "news"}],
         "metatitle": "Summer <sale>",
         "metadescription": "Everything\nmust go",

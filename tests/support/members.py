@@ -15,6 +15,7 @@ from linkmgr.fields import aliases, base, links, variants
 from linkmgr.fields.objects import Objects
 from linkmgr.fields.qr import VcardData
 from linkmgr.resources import domains, keys, plans, qr
+from linkmgr.visits import rules
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
 
@@ -72,6 +73,7 @@ def _vcard(sent: dict[str, str]) -> tuple[Any, Any]:
 
 
 _VARIANTS = [{"name": name, "url": f"https://example.com/{name}", "weight": n} for n, name in enumerate("ab", 1)]
+_RULES = [{"when": {"city": ['A, "B"'], "clicks": {"to": 9}, "ip": ["::/64"]}, "url": "https://example.com/a"}]
 _parameters = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from(["utm_source", "ä"]), "value": st.text(_letters, max_size=9)}),
     max_size=3,
@@ -113,6 +115,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     keys.Scopes: lambda _field, _: same(st.sampled_from([["links:read", "stats:read"], ["*"]])),
     keys.DomainIds: lambda _field, stage: same(st.sampled_from([[], [stage.ids["domain"]]])),
     keys.Networks: lambda _field, _: st.sampled_from([(["192.0.2.7", "::1/64"], ["192.0.2.7/32", "::/64"]), ([], [])]),
+    rules.Rules: lambda _field, _: same(st.sampled_from([[], _RULES])),
     variants.Variants: lambda _field, _: st.sampled_from([([], []), (_VARIANTS, _VARIANTS)]),
     Objects: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
     domains.BrandColor: lambda _field, _: same(st.sampled_from(["#124", "#14532D"])),

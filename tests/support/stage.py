@@ -39,6 +39,7 @@ class Stage:
             )
         }  # fmt: skip
         lists = targets | {"pixels": [self.ids["pixel"]], "parameters": [{"name": "ref", "value": "api"}]}
+        lists["rules"] = [{"when": {"country": ["fr"]}, "url": "https://example.com/"}]
         lists["variants"] = [{"name": name, "url": "https://example.com/", "weight": 1} for name in ("A", "B")]
         assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
         self.binned = factories.link(sql, alice.id)
