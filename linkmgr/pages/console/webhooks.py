@@ -18,8 +18,9 @@ from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import OF_USERS, PATTERNS, WEBHOOKS, users_problem
 
-_NOUNS = {"qr": "QR code", "bio": "bio page"}  # of the first word of an event, if they are not that word
-_HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages", "audit": "Audit trail"}
+# By the first word of an event, if they are not that word
+_NOUNS = {"qr": "QR code", "bio": "bio page", "splash": "splash page", "utm": "UTM template"}
+_HEADINGS = {"*": "Everything", "audit": "Audit trail"}
 _LABELS = {
     "*": "All events", "audit.*": "The whole audit trail", "audit.sign_in": "Sign-ins", "audit.key": "API keys changed",
     "audit.user": "Users changed", "audit.plan": "Plans changed", "audit.secret": "API keys shown",
@@ -30,18 +31,16 @@ def _groups() -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name in PATTERNS:
         if g.admin or not name.startswith(OF_USERS):
-            groups.setdefault(_HEADINGS.get(word := name.partition(".")[0], word.capitalize()), []).append(name)
+            noun = _NOUNS.get(word := name.partition(".")[0], word)
+            groups.setdefault(_HEADINGS.get(word) or f"{noun[0].upper()}{noun[1:]}s", []).append(name)
     return groups
 
 
 def _label(pattern: str) -> str:
-    if label := _LABELS.get(pattern):
-        return label
     word, _, event = pattern.partition(".")
     noun = _NOUNS.get(word, word)
-    if event in ("", "*"):
-        return f"All events of {noun}s" if event else noun.capitalize()
-    return f"{noun[0].upper()}{noun[1:]} {event.replace('_', ' ')}"
+    words = f"all events of {noun}s" if event == "*" else f"{noun} {event.replace('_', ' ')}".strip()
+    return _LABELS.get(pattern) or words[0].upper() + words[1:]
 
 
 def _without_covered(events: list[str]) -> list[str]:
