@@ -34,7 +34,7 @@ EXPECTED = {
     ),
     "shlink.json": (
         "shlink",
-        link(SUMMER | {"expiry": END}, "news", "mail", created=AT, clicks=17),
+        link(SUMMER | {"expiry": END, "maxclicks": 100, "forwardquery": True}, "news", "mail", created=AT, clicks=17),
         link({"url": JOBS, "custom": "jobs", "domain": "go.example.org"}, created=NEXT_DAY, clicks=0),
     ),
     "bitly.csv": (

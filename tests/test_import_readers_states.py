@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import Client
 from tests.support.imported import Import, send
-from tests.support.reading import END, SALE, only, read
+from tests.support.reading import SALE, only, read
 
 FILES = Path(__file__).parent / "import_files"
 WORDS = ["NULL", "null", "None", r"\N", "(null)", "nil", " NULL ", ""]
@@ -51,6 +51,7 @@ def test_an_alias_of_a_service_and_texts_of_our_own_exports_may_be_such_a_word()
     }
 
 
+OVER = "https://example.com/over"
 LEAVE = "at the source. Leave the row out, or empty its column"
 SECRET = "has a password, which the source keeps secret. Fill in 'password', or leave the row out."
 
@@ -69,15 +70,10 @@ SECRET = "has a password, which the source keeps secret. Fill in 'password', or 
         ({"isActive": False}, f"is not active {LEAVE} 'isActive'."),
         ({"hasRedirectRules": True}, f"has rules that choose its target {LEAVE} 'hasRedirectRules'."),
         ({"testVariants": [{"url": SALE}]}, f"has rules that choose its target {LEAVE} 'testVariants'."),
-        ({"validSince": "2099-01-01"}, f"is not valid yet {LEAVE} 'validSince'."),
-        ({"meta": {"validSince": "2099-01-01T00:00:00Z"}}, f"is not valid yet {LEAVE} 'meta.validSince'."),
-        ({"clicks": 10, "maxVisits": 10}, f"has used up its 10 clicks {LEAVE} 'maxVisits'."),
-        ({"clicksLimit": 9}, f"is limited to 9 clicks, and the number of its clicks is unknown {LEAVE} 'clicksLimit'."),
         ({"secret_key": "a1b2"}, SECRET),
         ({"hasPassword": "true"}, SECRET),
         ({"password_protected": 1}, SECRET),
         ({"Status": "Active", "deleted": "f", "active": "1", "banned": 0, "rules": [], "archived": True}, None),
-        ({"validSince": "2020-01-01", "clicks": 9, "maxVisits": 10, "hasPassword": False}, None),
         ({"is_disabled": "NULL", "deleted_at": "0000-00-00 00:00:00", "maxVisits": 0, "secret_key": ""}, None),
         ({"expired": True, "expires": "2020-01-01 10:00:00"}, None),
         ({"has_password": True, "password": "correct horse"}, None),
@@ -103,7 +99,7 @@ def test_a_link_that_is_not_open_at_its_source_does_not_become_one(
 @pytest.mark.parametrize(
     ("file", "states"),
     [
-        ("shlink_limits.json", ["has rules that choose its target", "is not valid yet"]),
+        ("shlink_limits.json", ["has rules that choose its target", None]),
         ("bitly_backhalves_and_deleted.json", [None, None, None, "is deleted"]),
     ],
 )
@@ -124,22 +120,43 @@ def test_targets_for_devices_and_countries_of_dub_are_kept() -> None:
 def test_the_preview_and_the_report_say_why_a_link_does_not_come_alive(alice: Client, run_import: Import) -> None:
     file = (FILES / "shlink_limits.json").read_bytes()
     first, second = send(alice, file, "?dry_run=1").get_json()["data"]["rows"]
-    assert f"is not valid yet {LEAVE} 'meta.validSince'." in second["problem"]
+    assert f"has rules that choose its target {LEAVE} 'hasRedirectRules'." in first["problem"]
+    assert not second["problem"]
     found = run_import(alice, file)
     path = f"/api/imports/{found['id']}/errors"
     rows = alice.get(path, headers={"Accept": "application/json"}).get_json()["data"]
-    told = [(row["code"], row["message"]) for row in rows]
-    assert told == [("import_inactive", first["problem"]), ("import_inactive", second["problem"])]
-    mended = alice.get(f"{path}.csv").text.replace("2099-01-01", "2020-01-01").replace(",true,", ",,")
-    assert run_import(alice, mended.replace(",10,", ",,", 1).encode())["made"] == 2
+    assert [(row["code"], row["message"]) for row in rows] == [("import_inactive", first["problem"])]
+    assert run_import(alice, alice.get(f"{path}.csv").text.replace(",true,", ",,", 1).encode())["made"] == 1
+    newest, oldest = (
+        alice.get(f"/api/url/{link['id']}").get_json()["details"]
+        for link in alice.get("/api/urls").get_json()["data"]["urls"]
+    )
+    assert (newest["maxclicks"], newest["forwardquery"], newest["imported_clicks"]) == (10, True, 10)
+    assert oldest["starts"] == "2099-01-01 00:00:00"
 
 
-def test_targets_of_dub_are_those_of_a_link(alice: Client, run_import: Import) -> None:
-    assert run_import(alice, (FILES / "dub_card_off.json").read_bytes())["made"] == 1
-    link = alice.get("/api/urls?short=dubp").get_json()["details"]
-    assert link["geotarget"] == [{"location": "de", "link": "https://example.de/"}]
-    assert {target["device"] for target in link["devicetarget"]} == {"iphone", "ipad"}
-
-
-def test_an_expiry_keeps_that_a_link_has_expired() -> None:
-    assert only(f"target,address,expired,expire_in\n{SALE},a,true,{END}\n".encode()).members["expiry"] == END
+@pytest.mark.parametrize(
+    ("link", "members"),
+    [
+        (
+            {"originalURL": SALE, "path": "a", "clicksLimit": 9, "expiredURL": OVER, "ttl": "2030-01-01T00:00:00.000Z"},
+            {"maxclicks": 9, "expiredurl": OVER, "expiry": "2030-01-01 00:00:00"},
+        ),
+        (
+            {"url": SALE, "key": "a", "shortLink": "https://d.sh/a", "expiresAt": "2030-01-01", "expiredUrl": OVER},
+            {"expiry": "2030-01-01 23:59:59", "expiredurl": OVER},
+        ),
+        (
+            {"longUrl": SALE, "shortCode": "a", "meta.validSince": "2030-01-01", "maxVisits": 0, "forwardQuery": 0},
+            {"starts": "2030-01-01 00:00:00", "maxclicks": 0, "forwardquery": False},
+        ),
+        (
+            {"destination": SALE, "slashtag": "a", "forwardParameters": "TRUE", "maxclicks": "1,000"},
+            {"forwardquery": True, "maxclicks": 1000},
+        ),
+    ],
+)  # fmt: skip
+def test_starts_limits_and_targets_after_the_end_are_kept(link: dict[str, Any], members: dict[str, Any]) -> None:
+    row = only(json.dumps([link]).encode())
+    assert row.problem is None
+    assert {name: row.members.get(name) for name in members} == members

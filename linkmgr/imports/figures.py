@@ -8,7 +8,6 @@ from linkmgr.imports import cells
 from linkmgr.imports.rows import Unreadable
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DAY_FIRST = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?:,? (.+))?", re.ASCII)
 # Digits in groups of three, or without groups. Decimals are zeros of a spreadsheet, and never three.
 _COUNT = re.compile(r"(\d{1,3}([,.'\u2019\u00a0\u202f ])\d{3}(?:\2\d{3})*|\d{1,18})(?:[.,]0{0,2})?", re.ASCII)
@@ -27,10 +26,8 @@ def utc(text: str, *, end_of_day: bool = False) -> str | None:
     if day_first := _DAY_FIRST.fullmatch(text):
         day, month, year, time = day_first.groups()
         text = f"{year}-{month:0>2}-{day:0>2}{f' {time}' if time else ''}"
-    if _DATE.fullmatch(text) and not end_of_day:
-        text += " 00:00:00"
     try:
-        time = parse_time(text)
+        time = parse_time(text, end_of_day=end_of_day)
     except OverflowError:
         raise ValueError from None
     return f"{time.year:04}{time.strftime(_UTC[2:])}"

@@ -53,7 +53,7 @@ def split_short_url(text: str) -> tuple[str, str]:
 def ignored_columns(source: Source | None, mapping: Mapping[str, str], columns: list[str]) -> list[str]:
     if source and source.name == "linkmgr":
         return []
-    used = {*states.WATCHED.difference(states.LIMITS), *_DEVICES, _ERROR, *map(normalize, mapping.values())}
+    used = {*states.WATCHED, *_DEVICES, _ERROR, *map(normalize, mapping.values())}
     used.update(*(source.columns.values() if source else ()), (source.card,) if source else ())
     return [name for name in columns if not any(column.startswith(normalize(name)) for column in used)]
 
@@ -133,11 +133,17 @@ class Converter:
         tags = tags_of(texts.get("tags", ""), self._separators, may_be_json=may_be_json)
         if sum(map(len, (*members.values(), *tags))) > cells.MAX_TEXT:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
-        if expiry := figures.time(members.pop("expiry", ""), "an expiry", end_of_day=True):
-            members["expiry"] = expiry
+        expiry = figures.time(members.get("expiry", ""), "an expiry", end_of_day=True)
+        members |= {
+            "starts": figures.time(members.get("starts", ""), "a start", end_of_day=False),
+            "expiry": expiry,
+            "maxclicks": figures.count(members.get("maxclicks", "")),
+            "forwardquery": states.is_true(members.get("forwardquery", "")) if "forwardquery" in members else None,
+        }
+        members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
-        states.check(values, clicks, has_expiry=bool(expiry))
+        states.check(values, has_expiry=bool(expiry))
         self._split_alias(members)
         if self._is_own and "custom" in values and not values.word("custom") and "custom" in members:
             members["alias"] = members.pop("custom")  # generated, as our own exports say
