@@ -75,6 +75,9 @@ def test_a_change_of_one_field_changes_only_that(
         ({"channel": "99"}, "channel", "Channels must be the id"),
         ({"geotarget.location": "Germany", "geotarget.link": ""}, "geotarget", "Fill in both location and link"),
         ({"parameters.name": "", "parameters.value": "x"}, "parameters", "Fill in the name of each parameter"),
+        ({"rules.0.condition": "country", "rules.0.value": "Germny"}, "rules", "Rule 1: country has the value"),
+        ({"rules.0.value": "Peru", "rules.0.condition": ""}, "rules", "Rule 1: the condition must be a condition"),
+        ({"rules.0.url": "https://x.test"}, "rules", "Rule 1: it must have a condition: country, city"),
         ({"deeplink.apple": "nonsense"}, "deeplink", "App links contains an invalid link"),
     ],
 )

@@ -25,6 +25,26 @@ LINK: dict[str, Any] = {
     "description": TEXT,
     "expiry": "2027-10-31 01:30:00",  # in Berlin, 02:30 for the second time
     "geotarget": [{"location": "germany", "link": URL}],
+    "rules": [
+        {
+            "when": {
+                "city": ['Washington, "D.C."', '"', "a  b", "to"],
+                "query": ["a, b=to"],
+                "hours": {"until": "09:00"},
+            },
+            "url": f"{URL}?1",
+        },
+        {
+            "when": {
+                "dates": {"from": "2026-12-01 00:00:00", "until": "2026-12-24 23:59:59"},
+                "clicks": {"from": 0},
+                "timezone": "Asia/Tokyo",
+                "ip": ["::/0"],
+                "weekdays": ["friday"],
+            },
+            "url": URL,
+        },
+    ],
     "parameters": [{"name": "a", "value": " x "}, {"name": "b", "value": ""}, {"name": "c", "value": "y\nz"}],
 }
 ROWS: dict[str, tuple[str, str, dict[str, Any], dict[str, str]]] = {

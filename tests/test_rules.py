@@ -50,7 +50,7 @@ def test_rules_are_stored_in_one_form_and_can_be_sent_back(
     [
         ({}, f".when must have a condition: {', '.join(CONDITIONS)}"),
         ({"timezone": "UTC"}, f".when must have a condition: {', '.join(CONDITIONS)}"),
-        ({"countri": ["DE"]}, f".when.countri is not a condition. Use {', '.join(CONDITIONS)}"),
+        ({"countri": ["DE"]}, f".when.countri must be a condition: {', '.join(CONDITIONS)}"),
         ({"country": ["germny"]}, ".when.country has the value 'germny', which is neither an English name nor an ISO "
          "code of a country, so it matches no visitor (did you mean 'germany'?)"),
         ({"os": ["Andriod"]}, ".when.os has the value 'Andriod', which is not a model, maker, system or kind of "

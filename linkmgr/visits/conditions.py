@@ -150,7 +150,7 @@ class Between(fields.Field[Row]):
     def from_text(self, text: str) -> Row:
         first, _, last = f" {text} ".partition(" to ")
         ends = {"from": first.strip(), self.last: last.strip()}
-        return {name: int(end) if end.isdecimal() else end for name, end in ends.items() if end}
+        return {name: int(end) if re.fullmatch("[0-9]{1,19}", end) else end for name, end in ends.items() if end}
 
 
 class Hours(Between):

@@ -172,7 +172,7 @@ class When(fields.Field[Row]):
             raise self.make_error("invalid")
         named = ", ".join(CONDITIONS)
         for name in value.keys() - _CONDITIONS.fields.keys():
-            raise ValidationError({name[:MAX_NAME]: [f"is not a condition. Use {named}"]})
+            raise ValidationError({name[:MAX_NAME]: [f"must be a condition: {named}"]})
         loaded: Row = _CONDITIONS.load(value)
         if loaded.keys() <= {"timezone"}:
             raise ValidationError(f"must have a condition: {named}")

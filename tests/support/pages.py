@@ -13,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.pages import console as console_pages
+from linkmgr.pages.console import rule_rows
 from linkmgr.pages.console.stored_forms import StoredForm
 from tests.support import factories
 from tests.support.factories import Sql
@@ -115,6 +116,12 @@ def as_form(body: dict[str, Any]) -> dict[str, Any]:
     """Return the fields for a body. Objects and arrays of objects have one field for each of their members."""
     form: dict[str, Any] = {}
     for name, value in body.items():
+        if name == "rules":
+            for number, rule in enumerate(value):
+                rows = rule_rows.rows(rule)
+                form[f"rules.{number}.condition"] = [name for name, _ in rows]
+                form |= {f"rules.{number}.value": [text for _, text in rows], f"rules.{number}.url": rule["url"]}
+            continue
         for row in value if isinstance(value, list) else [value]:
             for part, text in row.items() if isinstance(row, dict) else [("", row)]:
                 form.setdefault(f"{name}.{part}" if part else name, []).append("1" if text is True else text)

@@ -9,7 +9,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import link_changes, link_list, periods
+from linkmgr.pages.console import link_changes, link_list, periods, rule_rows
 from linkmgr.pages.console.controls import FormData, lines
 from linkmgr.pages.console.forms import PAGE
 from linkmgr.pages.console.frame import bp
@@ -82,7 +82,7 @@ class LinkForm(StoredForm):
 
     def from_form(self, form: FormData) -> Row:
         """Take the UTM parameters from their fields, and those that are empty from the chosen template."""
-        record, chosen = super().from_form(form), form.get("utm")
+        record, chosen = super().from_form(form) | {"rules": rule_rows.read(form)}, form.get("utm")
         templates = utm.batch(g.user_id, 0) if chosen else []
         template = next((row for row in templates if str(row["id"]) == chosen), {})
         texts = {name: lines(form.get(name, "")) or template.get(name) for name in PARAMETERS}
@@ -104,6 +104,9 @@ class LinkForm(StoredForm):
             numbers_of=periods.numbers("link", row_id),
         )
 
+    def stated(self, rule: Row) -> str:
+        return rule_rows.stated(rule)
+
     def label_of(self, target: Row) -> str:
         [(selector, label)] = [(name, text) for name, text in target.items() if name != "link"]
         member = next(member for member, names in _PAIRS.items() if names[0] == selector)
@@ -122,7 +125,7 @@ class LinkForm(StoredForm):
             else f"Fill in both {names[0]} and {names[1]}, or neither."
             for member, names in _PAIRS.items()
             if any(_lacks(member, row) for row in members.get(member, ()))
-        }  # fmt: skip
+        } | rule_rows.problem(members.get("rules", []))  # fmt: skip
 
     def options(self) -> dict[str, dict[str, str]]:
         named, own = console_queries.choices(g.user_id), settings().base_url
@@ -142,6 +145,9 @@ class LinkForm(StoredForm):
         presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
         return {
             "pairs": _PAIRS,
+            "conditions": rule_rows.LABELS,
+            "rule_rows": rule_rows.rows,
+            "condition_help": rule_rows.explained(),
             "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
             "split_utm": _split_utm,
             "with_parameters": _with_parameters,

@@ -1,0 +1,64 @@
+"""Rules in the form of a link: each has rows of a condition and its values as a text, a target and a place."""
+
+import re
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.bodies import problems
+from linkmgr.pages.console.controls import FormData, lines, to_number, with_scheme
+from linkmgr.resources.urls import Link
+from linkmgr.visits.rules import CONDITIONS, MAX_RULES, Conditions
+
+_FIELDS = Conditions().fields
+LABELS = {name: field.metadata["label"] for name, field in _FIELDS.items()}
+_WORDS = {"when": "it", "url": "the target"} | LABELS
+
+
+def read(form: FormData) -> list[Row]:
+    rules = [(_place(form, number), _rule(form, f"rules.{number}")) for number in range(MAX_RULES + 1)]
+    return [rule for _, rule in sorted(rules, key=lambda pair: pair[0]) if any(rule.values())]
+
+
+def _place(form: FormData, number: int) -> int:
+    place = to_number(form.get(f"rules.{number}.place", ""))
+    return place if isinstance(place, int) else number + 1
+
+
+def _rule(form: FormData, name: str) -> Row:
+    when: Row = {}
+    texts = (lines(text).replace("\n", " ").strip() for text in form.getlist(f"{name}.value"))
+    for condition, text in zip(form.getlist(f"{name}.condition"), texts, strict=False):
+        if condition in CONDITIONS:
+            value = CONDITIONS[condition].from_text(text)
+            when[condition] = [*when.get(condition, ()), *value] if isinstance(value, list) else value
+        elif condition or text:
+            when[condition] = text
+    return {"when": when, "url": with_scheme(form.get(f"{name}.url", ""))}
+
+
+def rows(rule: Row) -> list[tuple[str, str]]:
+    """Return the names and the texts of the conditions of a rule, which a form may have sent."""
+    return [
+        (name, CONDITIONS[name].as_text(value) if name in CONDITIONS else value)
+        for name, value in rule.get("when", {}).items()
+    ]
+
+
+def stated(rule: Row) -> str:
+    return "; ".join(f"{LABELS.get(name, name)}: {text}" for name, text in rows(rule))
+
+
+def explained() -> list[tuple[str, str, str]]:
+    """Return the label, the sentence and an example of each condition."""
+    examples = dict(rows({"when": {name: field.metadata["examples"][0] for name, field in _FIELDS.items()}}))
+    about = {name: field.metadata["description"].replace("`", "") for name, field in _FIELDS.items()}
+    return [(label, about[name], examples[name]) for name, label in LABELS.items()]
+
+
+def problem(rules: list[Row]) -> dict[str, str]:
+    """Return the message of the member, which names rules and conditions as the form does."""
+
+    def worded(place: re.Match[str]) -> str:
+        return f"Rule {int(place[1]) + 1}: {_WORDS.get(place[2], 'the condition')}"
+
+    text = problems(Link.updates(), {"rules": rules}).get("rules", "")
+    return {"rules": re.sub(r"\[(\d+)\]\.(?:when\.)?(\w*)", worded, f"{text}.")} if text.startswith("[") else {}
