@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: help dev run test test-fast clients sdk picture fuzz faults failover lint check bench bench-scale
+.PHONY: help dev run test test-fast clients containers sdk picture fuzz faults failover lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 # On a terminal, pip shows its progress. Standard output is no terminal inside of $$(...).
@@ -21,14 +21,17 @@ test test-fast: export PYTHONDONTWRITEBYTECODE :=
 PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "not clients and (browser or not alone)"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "not (clients or containers) and (browser or not alone)"
 	@$(VENV)/bin/python -m pytest -m "alone and not browser" $$(grep -l mark.alone tests/test_*.py)
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
-	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not (alone or browser or clients or services or slow)"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not (alone or browser or clients or containers or services or slow)"
 
 clients: $(VENV)/clients/package.json $(VENV)/clients/mcp  ## generate clients in several languages from the OpenAPI document, and use them
 	@$(VENV)/bin/python -m pytest -m clients
+
+containers: $(VENV)/containers  ## build the container image and run deploy/compose.yaml with podman
+	@$(VENV)/bin/python -m pytest -m containers
 
 sdk: $(VENV)/test  ## generate packages for Python and npm from the OpenAPI document, in var/sdk
 	@rm -rf var/sdk && mkdir -p var/sdk/python && cp deploy/sdk/ignore var/sdk/python/.openapi-generator-ignore
@@ -81,6 +84,12 @@ $(VENV)/clients/mcp: $(VENV)/test tests/clients/requirements.txt
 	@echo "Installing the packages of tests/clients/requirements.txt into $@ (once) ..."
 	@"$(PYTHON)" -m venv $@
 	@$@/bin/python $(PIP) -r tests/clients/requirements.txt || { rm -r $@; exit 1; }
+	@touch $@
+
+$(VENV)/containers: $(VENV)/test tests/containers/requirements.txt
+	@echo "Installing the packages of tests/containers/requirements.txt into $@ (once) ..."
+	@"$(PYTHON)" -m venv $@
+	@$@/bin/python $(PIP) -r tests/containers/requirements.txt || { rm -r $@; exit 1; }
 	@touch $@
 
 # PostgreSQL's user runs it, so it needs a Python that is not in the folder of another user.
