@@ -1,7 +1,11 @@
 """`starts`, `maxclicks` and `expiredurl`: links that do not work yet, or any more."""
 
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
@@ -9,7 +13,9 @@ from flask import Flask
 from linkmgr.repository import binned
 from tests.conftest import Client
 from tests.support.factories import Sql
+from tests.support.races import at_once
 from tests.support.shortlinks import TARGET, Make, add, refused
+from tests.support.targets import FIREFOX
 
 OVER = "https://example.com/over"
 PAST, FUTURE = "2020-01-01 08:30:00+00", "2999-01-01 08:30:00+00"
@@ -45,6 +51,22 @@ def test_only_clicks_of_people_are_taken_and_the_last_one_ends_the_link(short: M
     assert link.clicks == 2
     alice.put(f"/api/url/{link.id}/update", {"maxclicks": 3})
     assert [link.ask().status_code for _ in range(2)] == [302, 410]
+
+
+def test_of_200_visitors_at_once_exactly_as_many_are_led_on_as_the_limit_allows(
+    serve: Callable[..., str], short: Make
+) -> None:
+    address = urlsplit(serve("--workers", "2"))
+    for run in range(20):
+        link = short(max_clicks=110, imported_clicks=10)
+
+        def ask(_: int, path: str = link.path) -> int:
+            client = HTTPConnection(address.hostname or "", address.port, timeout=60)
+            with closing(client):
+                client.request("GET", path, headers={"User-Agent": FIREFOX})
+                return client.getresponse().status
+
+        assert Counter(at_once(200, ask, threads=200)) == {302: 100, 410: 100}, run
 
 
 def test_a_link_keeps_its_counter_in_the_bin_and_loses_it_when_it_is_deleted(
