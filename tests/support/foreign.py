@@ -27,14 +27,14 @@ def answering(body: bytes, status: int = 200, **headers: str) -> Answer:
 
 @contextmanager
 def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Start a web server that answers every GET and POST with this response, and return its port."""
+    """Start a web server that answers every GET, HEAD and POST with this response, and return its port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             with suppress(OSError):  # the client has gone
                 answer(self)
 
-        do_POST = do_GET
+        do_POST = do_HEAD = do_GET
 
         def log_message(self, *_: object) -> None:
             pass
