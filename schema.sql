@@ -5,7 +5,9 @@ CREATE TABLE service (
     version      integer     NOT NULL,  -- the service refuses to serve an older one
     announced    timestamptz NOT NULL DEFAULT now(),  -- with `announced_id` the cursor of the expiry events
     announced_id bigint      NOT NULL DEFAULT 0,
-    moving_until timestamptz NOT NULL DEFAULT '-infinity'  -- lease of the outbox mover
+    moving_until timestamptz NOT NULL DEFAULT '-infinity',  -- lease of the outbox mover
+    checking_until timestamptz NOT NULL DEFAULT '-infinity',  -- lease of the process that checks targets
+    checks_until bigint      NOT NULL DEFAULT 0  -- links up to this id have been added to `link_checks`
 );
 INSERT INTO service (version) VALUES (1);
 
@@ -464,6 +466,36 @@ CREATE INDEX ON binned_links (binned);  -- the purge
 CREATE FUNCTION owner_of_link(link bigint) RETURNS bigint LANGUAGE sql STABLE
 RETURN coalesce((SELECT user_id FROM links WHERE id = link), (SELECT user_id FROM binned_links WHERE id = link));
 
+-- Checks of the targets of links, added by a process some time after the links. A change of `due` revokes a check that
+-- has begun.
+CREATE TABLE link_checks (
+    link_id bigint      PRIMARY KEY,
+    user_id bigint      NOT NULL,
+    due     timestamptz NOT NULL DEFAULT now(),
+    checked timestamptz,
+    state   text        NOT NULL DEFAULT 'unchecked' CHECK (state IN ('ok', 'broken', 'unchecked')),
+    failed  timestamptz,  -- the first failure since the last success
+    reason  text        NOT NULL DEFAULT '',  -- of the last failure, or why no check is possible
+    title   text        NOT NULL DEFAULT ''  -- of the page, if the link has none
+);
+CREATE INDEX ON link_checks (due);
+CREATE INDEX ON link_checks (user_id, link_id) WHERE state = 'broken';
+
+CREATE VIEW link_health AS
+SELECT link_id, json_build_object('state', state, 'reason', reason, 'title', title,
+                                  'checked', to_char(checked AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')) AS health
+  FROM link_checks;
+
+CREATE FUNCTION reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE link_checks
+       SET due = clock_timestamp(), checked = NULL, state = 'unchecked', failed = NULL, reason = '', title = ''
+     WHERE link_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER reset_check AFTER UPDATE OF url ON links FOR EACH ROW WHEN (NEW.url <> OLD.url)
+    EXECUTE FUNCTION reset_check();
+
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN lower(url || chr(10) || alias || chr(10) || title);
 
@@ -552,7 +584,8 @@ CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EA
 CREATE VIEW tracked_rows AS
 SELECT user_id, id, 'link' AS noun,
        coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name,
-       (SELECT domain FROM domains WHERE id = domain_id) AS domain, alias, title, url
+       (SELECT domain FROM domains WHERE id = domain_id) AS domain, alias,
+       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = id), '') AS title, url
   FROM links
  UNION ALL
 SELECT user_id, id, 'QR code', name, NULL, NULL, NULL, NULL FROM qrs;
@@ -933,15 +966,16 @@ SELECT l.user_id, l.id, l.alias, d.domain AS host, l.url AS longurl, l.title, l.
        ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
               WHERE i.user_id = l.user_id AND i.link_id = l.id
               ORDER BY channel_id) AS channel,
-       l.created AS date, l.updated
+       l.created AS date, l.updated, health
   FROM links l
   LEFT JOIN domains d ON d.id = l.domain_id
-  LEFT JOIN totals t ON t.tracked_id = l.id;
+  LEFT JOIN totals t ON t.tracked_id = l.id
+  LEFT JOIN link_health h ON h.link_id = l.id;
 
 -- Links and, as `related`, the rows that they refer to: null for the common link without domain, campaign, page, pixel or
 -- channel.
 CREATE VIEW link_details AS
-SELECT l.*,
+SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
        CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
               OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
             THEN link_references(l.user_id, l.id) END AS related
@@ -949,7 +983,8 @@ SELECT l.*,
 
 -- The ids of the links that match all filters that are not null. The domain 0 is our own host.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
-                               expired text, password text, clicked text, since timestamptz, until timestamptz)
+                               expired text, password text, clicked text, health text, since timestamptz,
+                               until timestamptz)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM links l
@@ -966,6 +1001,10 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (
             coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
+       AND (health IS DISTINCT FROM 'broken' OR l.id IN (
+            SELECT link_id FROM link_checks WHERE user_id = owner AND state = 'broken'))
+       AND (health IS NULL OR health = 'broken' OR health = coalesce(
+            (SELECT state FROM link_checks WHERE link_id = l.id), 'unchecked'))
        AND (since IS NULL OR created >= since)
        AND (until IS NULL OR created < until)
 $$;

@@ -27,6 +27,10 @@ _LINKS = """
            'https://example.com/page/' || n, 'Page ' || n, now() - (%(links)s - n) * interval '1 second'
       FROM generate_series(1, %(links)s) n
 """
+_CHECKS = """
+    INSERT INTO link_checks (link_id, user_id, due, checked, state)
+    SELECT id, user_id, now() + random() * interval '7 days', now(), 'ok' FROM links
+"""
 _QRS = """
     INSERT INTO qrs (user_id, code, type, data, name, background, foreground)
     SELECT %(user_id)s, CASE n WHEN 0 THEN %(busy)s ELSE 'code-' || n END, 'link', '"https://example.com/"', 'Code',
@@ -59,7 +63,8 @@ class Data(NamedTuple):
 
 
 def settings(dsn: str) -> dict[str, str]:
-    return {"database_url": dsn, "secret_key": "bench" * 8, "rate_limit": _UNLIMITED, "bulk_rows": _UNLIMITED}
+    limits = {"rate_limit": _UNLIMITED, "bulk_rows": _UNLIMITED}
+    return {"database_url": dsn, "secret_key": "bench" * 8, "link_check": "0"} | limits
 
 
 def make(dsn: str, *, links: int, visits: int) -> Data:
@@ -77,7 +82,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
                 name, key = f"bench{member}", keys.new_key(member)
                 users.add(member, username=name, email=f"{name}@example.com", password_hash="", planid=plan, **key)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            for statement in (_LINKS, _QRS):
+            for statement in (_LINKS, _CHECKS, _QRS):
                 cursor.execute(statement, values)
             for start in range(0, visits, BATCH):
                 cursor.execute(_VISITS, values | {"start": start, "batch": min(BATCH, visits - start)})

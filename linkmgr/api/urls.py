@@ -21,16 +21,22 @@ from linkmgr.fields.query import (
 )
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
+from linkmgr.outbound.link_checks import AGENT, DEADLINE
 from linkmgr.repository import binned, link_lists, url_records, urls
 from linkmgr.request import pool, scopes
 from linkmgr.resources import shapes
-from linkmgr.resources.urls import Link, change_link, create_link
+from linkmgr.resources.urls import HEALTH, Link, change_link, create_link
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
 
 bp = Blueprint("urls", __name__)
-SECTION = Section("links", "Links", prose(__file__, days=binned.DAYS), lambda: shapes.records_of(Link))
+SECTION = Section(
+    "links",
+    "Links",
+    prose(__file__, days=binned.DAYS, agent=AGENT, check_seconds=DEADLINE),
+    lambda: shapes.records_of(Link),
+)
 
 QUERY = {
     "order": Parameter(
@@ -50,6 +56,7 @@ QUERY = {
     "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
     "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
     "clicked": Parameter("`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]),
+    "health": Parameter("The links whose `health` has this `state`.", enum=[*HEALTH], title="LinkHealth"),
     "from": Parameter(
         "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
     ),

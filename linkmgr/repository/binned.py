@@ -22,10 +22,11 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
         """
         SELECT b.id, b.alias, d.domain AS host, b.url AS longurl, b.title, b.description,
                coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, b.imported_clicks,
-               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned
+               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned, health
           FROM binned_links b
           LEFT JOIN domains d ON d.id = b.domain_id
           LEFT JOIN totals t ON t.tracked_id = b.id
+          LEFT JOIN link_health h ON h.link_id = b.id
          WHERE b.user_id = %(user_id)s
            AND b.id = ANY (ARRAY(SELECT id FROM binned_links
                                   WHERE user_id = %(user_id)s AND id < %(after)s

@@ -59,7 +59,11 @@ def _clear(column: str, values: str) -> str:
 
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
-_OF_TRACKED = (_VISITS, *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
+_OF_TRACKED = (
+    _VISITS,
+    *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")),
+    deletion("link_checks", "link_id = ANY (%(ids)s::bigint[])"),
+)
 _COUNTER = deletion(
     "usage_parts", "user_id = %(user_id)s AND counted = ANY (SELECT 'link ' || unnest(%(ids)s::bigint[]))"
 )

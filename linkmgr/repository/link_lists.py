@@ -10,7 +10,9 @@ from linkmgr.fields.urls import is_own_host
 from linkmgr.settings import settings
 
 # The arguments of matching_links in schema.sql, besides the user
-FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "since", "until")
+FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
+           "since", "until")  # fmt: skip
+UNCHECKED: Row = {"state": "unchecked", "reason": "", "title": "", "checked": None}
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
@@ -19,6 +21,7 @@ def listed_rows(links: Page) -> Page:
     for link in links.rows:
         domain = link["domain"] = link["host"] or base_url
         link["shorturl"] = short_url(domain, link["alias"])
+        link["health"] = link["health"] or UNCHECKED
     return links
 
 
@@ -100,7 +103,7 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
         "SELECT count(*) FROM matches",
         matches="""
         SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s, %(clicked)s, %(since)s, %(until)s)
+                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
         """,
         user_id=user_id,
         **filters,
@@ -191,7 +194,7 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
         """,
         matches="""
         SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s, %(clicked)s, %(since)s, %(until)s)
+                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
@@ -205,7 +208,7 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
         """
         SELECT id
           FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
-                              %(password)s, %(clicked)s, %(since)s, %(until)s)
+                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
          WHERE id < %(below)s
          ORDER BY id DESC
          LIMIT %(limit)s

@@ -8,6 +8,7 @@ from linkmgr.errors import existing
 from linkmgr.fields.dimensions import SCAN
 from linkmgr.fields.short_urls import ShortUrl, short_url
 from linkmgr.repository import visits
+from linkmgr.repository.link_lists import UNCHECKED
 from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
@@ -104,6 +105,7 @@ def _to_members(link: Row) -> Row:
         "date": link["created"],
         "updated": link["updated"],
         "imported_clicks": link["imported_clicks"],
+        "health": link.get("health") or UNCHECKED,
         "url": link["url"],
         "custom": link["alias"] if link["custom"] else "",
         "haspassword": link["password_hash"] is not None,
@@ -137,7 +139,7 @@ def batch(user_id: int, after: int) -> list[Row]:
     `related`."""
     links = rows(
         """
-        SELECT l.*, d.domain, coalesce(clicks, 0) AS clicks,
+        SELECT l.*, d.domain, health, coalesce(clicks, 0) AS clicks,
                coalesce(visitors, 0) AS uniqueclicks, url_only AND l.key_id IS NULL AS plain,
                ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
                       WHERE i.user_id = l.user_id AND i.link_id = l.id
@@ -148,6 +150,7 @@ def batch(user_id: int, after: int) -> list[Row]:
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
           LEFT JOIN totals t ON t.tracked_id = l.id
+          LEFT JOIN link_health h ON h.link_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id > %(after)s
          ORDER BY l.id
          LIMIT %(limit)s

@@ -225,7 +225,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             SELECT %(user_id)s::bigint, 'link.updated', link_id FROM channels_changed
              WHERE has_webhooks(%(user_id)s))
         -- The count comes first: references are read after the channels were changed.
-        SELECT refusal, updated.*, clicks, visitors, top_labels,
+        SELECT refusal, updated.*, clicks, visitors, top_labels, health,
                CASE WHEN (SELECT count(*) FROM channels_changed) > 0
                       OR num_nonnulls(updated.domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
                       OR EXISTS (SELECT FROM channel_items i
@@ -234,6 +234,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
           FROM checked
           LEFT JOIN updated ON true
           LEFT JOIN totals t ON t.tracked_id = updated.id
+          LEFT JOIN link_health h ON h.link_id = updated.id AND updated.url = (SELECT url FROM links l  -- as it was
+                                                                                WHERE l.id = updated.id)
         """,
         release_name,
         **to_changes(members),

@@ -3,7 +3,7 @@ from typing import ClassVar
 from linkmgr.db.statements import Row
 from linkmgr.fields import languages
 from linkmgr.fields.aliases import Alias
-from linkmgr.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Url
+from linkmgr.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Timestamp, Url
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.links import (
     DeepLink,
@@ -27,6 +27,7 @@ from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
 
 MAX_DESCRIPTION = 1000
+HEALTH = {"broken": "Broken", "ok": "Reachable", "unchecked": "Not checked"}
 RECORD, TOTALS = "record", "list export"  # where a member is shown
 # The choices of forms for targets, by the value that is stored
 COUNTRIES = {name.lower(): name for name in sorted(names[0] for names in NAMES.values())}
@@ -264,6 +265,22 @@ class Link(Resource):
     clicks = member(Shown(_COUNT), "", 12, shown=TOTALS)
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204)
+    health = member(
+        Shown(
+            {
+                "type": "object",
+                "required": ["state", "reason", "title", "checked"],
+                "properties": {
+                    "state": {"type": "string", "enum": [*HEALTH]},
+                    "reason": {"type": "string", "description": "Why the last check failed, or why there is none."},
+                    "title": {"type": "string", "description": "The title of the page, for links without `title`."},
+                    "checked": Timestamp.json | {"type": ["string", "null"]},
+                },
+            }
+        ),
+        "The last check of the target.",
+        {"state": "broken", "reason": "The status is 404.", "title": "", "checked": "2026-11-21 09:30:00"},
+    )
 
 
 def create_link(user_id: int, members: Row) -> Row:

@@ -15,6 +15,7 @@ from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip
 from linkmgr.repository import console_queries, link_lists
 from linkmgr.request import pool
+from linkmgr.resources.urls import HEALTH
 from linkmgr.settings import settings
 
 SIZES = ("15", "50", "100")  # rows of a page
@@ -27,13 +28,14 @@ _FIXED = {  # filters with fixed values
     "status": ("Status", {"public": "Public", "private": "Private"}),
     "expired": ("Expiry", {"yes": "Expired", "no": "Not expired"}),
     "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
+    "health": ("Target", HEALTH),
     "clicked": ("Clicks", {"no": "No clicks", "yes": "With clicks"}),
 }
 _DAYS = {"since": ("Created since", 0), "until": ("Created until", 1)}  # labels, and days to the end of what is meant
 _FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
 # Words of the search that are filters, besides domain:, campaign: and channel: with a name.
 _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", "yes"),
-          "has:password": ("password", "yes"), "has:clicks": ("clicked", "yes"),
+          "is:broken": ("health", "broken"), "has:password": ("password", "yes"), "has:clicks": ("clicked", "yes"),
           "no:clicks": ("clicked", "no")}  # fmt: skip
 _WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has|no):(?:"([^"]*)"|(\S+))')
 _FILTERS = ("q", *ROWS, *_FIXED, *_DAYS)

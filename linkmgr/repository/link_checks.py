@@ -1,0 +1,123 @@
+"""The checks of the targets of links: which are due, and their results. One process at a time does them."""
+
+import orjson
+
+from linkmgr.db.statements import Row, row, rows, run_unsynced
+
+MAX_DUE = 200  # links of a batch
+LEASE_SECONDS = 90  # longer than a batch
+
+
+def last_id() -> int:
+    sequence = row("SELECT last_value FROM tracked_ids")
+    assert sequence
+    return int(sequence["last_value"])
+
+
+def begin_turn(last: int) -> bool:
+    """Return True if there may be something to do, also with links up to an id, and no other process does it."""
+    begun = run_unsynced(
+        """
+        UPDATE service SET checking_until = now() + make_interval(secs => %(seconds)s)
+         WHERE checking_until < now()
+           AND (checks_until < %(last)s OR EXISTS (SELECT FROM link_checks WHERE due <= now()))
+        RETURNING 1
+        """,
+        seconds=LEASE_SECONDS,
+        last=last,
+    )
+    return begun is not None
+
+
+def end_turn() -> None:
+    """Let the next batch begin a second later, so that hosts get no more requests from several processes."""
+    run_unsynced("UPDATE service SET checking_until = now() + interval '1 second'")
+
+
+def add_links(last: int) -> None:
+    """Add the next links up to an id. Links with lower ids must have been committed."""
+    run_unsynced(
+        """
+        WITH next AS MATERIALIZED (
+            SELECT id, user_id FROM links
+             WHERE id > (SELECT checks_until FROM service) AND id <= %(last)s
+             ORDER BY id
+             LIMIT %(limit)s),
+        advanced AS (
+            UPDATE service
+               SET checks_until = CASE (SELECT count(*) FROM next) WHEN %(limit)s THEN (SELECT max(id) FROM next)
+                                                                   ELSE %(last)s END
+             WHERE checks_until < %(last)s)
+        INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM next ON CONFLICT DO NOTHING
+        """,
+        last=last,
+        limit=MAX_DUE,
+    )
+
+
+def due() -> list[Row]:
+    """Return the links whose check has been due longest. Those in the bin have no `url`."""
+    return rows(
+        """
+        SELECT c.link_id, c.user_id, due::text AS lease, url, l.title = '' AND c.title = '' AS wants_title,
+               coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
+          FROM (SELECT * FROM link_checks WHERE due <= now() ORDER BY due LIMIT %(limit)s) c
+          LEFT JOIN links l ON l.id = link_id
+         ORDER BY due
+        """,
+        limit=MAX_DUE,
+    )
+
+
+def postpone(seconds: dict[int, float]) -> None:
+    """Check links a number of seconds later, and no longer those that were deleted."""
+    if not seconds:
+        return
+    run_unsynced(
+        """
+        WITH later AS MATERIALIZED (
+            SELECT link_id, seconds, owner_of_link(link_id) IS NULL AS is_deleted
+              FROM unnest(%(ids)s::bigint[], %(seconds)s::float8[]) AS later (link_id, seconds)),
+        deleted AS (
+            DELETE FROM link_checks WHERE link_id IN (SELECT link_id FROM later WHERE is_deleted))
+        UPDATE link_checks c SET due = now() + make_interval(secs => seconds)
+          FROM later
+         WHERE c.link_id = later.link_id AND NOT is_deleted
+        """,
+        ids=[*seconds],
+        seconds=[*seconds.values()],
+    )
+
+
+def store(results: list[Row], days: int) -> None:
+    """Store results, unless the URL has changed since the check began. A target is broken after two failures at least a
+    day apart. The owner gets an event then, and another one when it responds again."""
+    run_unsynced(
+        """
+        WITH results AS MATERIALIZED (
+            SELECT c.link_id, lease, outcome, r.reason, r.title, c.state AS before,
+                   CASE outcome WHEN 'failed' THEN coalesce(c.failed, now()) END AS failed,
+                   CASE WHEN outcome <> 'failed' THEN outcome
+                        WHEN c.failed <= now() - interval '1 day' THEN 'broken'
+                        ELSE c.state END AS state
+              FROM json_to_recordset(%(results)s) AS r (link_id bigint, lease timestamptz, outcome text, reason text,
+                                                        title text)
+              JOIN link_checks c USING (link_id)),
+        stored AS (
+            UPDATE link_checks c
+               SET checked = now(), state = r.state, failed = r.failed, reason = r.reason,
+                   title = coalesce(nullif(r.title, ''), c.title),
+                   due = CASE WHEN outcome = 'failed' AND r.state <> 'broken' THEN r.failed + interval '1 day'
+                              ELSE now() + make_interval(days => %(days)s) END
+              FROM results r
+             WHERE c.link_id = r.link_id AND c.due = lease
+            RETURNING c.user_id, c.link_id, before, c.state)
+        INSERT INTO outbox (user_id, type, object_id)
+        SELECT user_id, CASE state WHEN 'broken' THEN 'link.broken' ELSE 'link.recovered' END, link_id
+          FROM stored
+         WHERE before <> state AND (state = 'broken' OR (before = 'broken' AND state = 'ok')) AND has_webhooks(user_id)
+         ORDER BY link_id
+        """,
+        results=orjson.dumps(results).decode(),
+        days=days,
+    )
