@@ -14,6 +14,7 @@ from linkmgr.request import pool
 from linkmgr.request.request import Service
 from linkmgr.settings import settings
 from linkmgr.visits import queue
+from linkmgr.web.link_checks import Checker
 
 
 def load(app: Any) -> None:
@@ -48,3 +49,6 @@ def start(app: Any, threads: int) -> None:
         for _ in range(jobs.FETCHERS):
             jobs.Fetcher(app).start()
         events.Worker(app).start()
+        with app.app_context():
+            if settings().link_check:
+                Checker(app).start()

@@ -82,6 +82,7 @@ class Settings:
         (), setting_types.networks, "networks such as '10.0.0.0/8, fd00::/8'"
     )
     private_networks_for_all: bool = _switch(False)
+    link_check: int = _setting(7, setting_types.integer(0, 365), "a number of days from 0 to 365")
     prepare: bool = _switch(True)
 
     name: str = "linkmgr"

@@ -73,13 +73,17 @@ def delete(user_id: int, channel_id: int) -> None:
 # --- items
 
 
-def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
+def items(user_id: int, channel_id: int, *, pages: bool = False, **paging: Unpack[Paging]) -> Page:
+    """List the items of a channel. With `pages`, links without a title have that of their page."""
     listed = page(
         """
         SELECT i.id AS cursor,
                CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
-               coalesce(nullif(l.title, ''), l.url, b.name, q.name) AS title,
+               coalesce(nullif(l.title, ''),
+                        CASE WHEN %(pages)s
+                             THEN (SELECT nullif(title, '') FROM link_checks c WHERE c.link_id = l.id) END,
+                        l.url, b.name, q.name) AS title,
                l.url, d.domain, coalesce(l.alias, b.alias, 'qr/' || q.code) AS alias,
                coalesce(l.created, b.created, q.created)::date AS date
           FROM channel_items i
@@ -98,6 +102,7 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
         """,
         user_id=user_id,
         channel_id=channel_id,
+        pages=pages,
         cursor="cursor",
         **paging,
     )

@@ -139,8 +139,9 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
     links = page(
         """
         SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
-          FROM (SELECT l.id, d.domain, alias, url AS longurl, title, coalesce(clicks, 0) AS clicks, imported_clicks,
-                       public, link_state(user_id, l.id, starts, expires, max_clicks) AS state
+          FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks, imported_clicks,
+                       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
+                       public, link_state(l.user_id, l.id, starts, expires, max_clicks) AS state
                   FROM (SELECT *
                           FROM links
                          WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s

@@ -93,7 +93,7 @@ def service(app: Flask, dsn: str, folder: Path, *options: str, **settings: str) 
     port = free_port()
     data_dir = app.extensions["linkmgr_settings"].data_dir
     defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
-    defaults |= {"private_networks": "127.0.0.0/8", "private_networks_for_all": "1"}
+    defaults |= {"private_networks": "127.0.0.0/8", "private_networks_for_all": "1", "link_check": "0"}
     # A graceful stop would wait for the connections that browsers keep open.
     return serving(port, folder / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
 

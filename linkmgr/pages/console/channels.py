@@ -26,7 +26,7 @@ class ChannelForm(GroupForm):
     unknown = "You have no link, bio page or QR code with this URL. Copy the URL from its page."
 
     def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
-        return channels.items(user_id, row_id, **paging)
+        return channels.items(user_id, row_id, pages=True, **paging)
 
     def assign(self, user_id: int, row_id: int, item: Row) -> None:
         channels.assign(user_id, row_id, item["id"], type=item["type"])

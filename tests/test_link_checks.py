@@ -1,0 +1,312 @@
+"""Checks of the targets of links, by a real web server."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from psycopg2.extensions import connection as Connection
+
+from linkmgr.outbound.link_checks import Checks
+from linkmgr.repository import link_checks
+from linkmgr.resources.urls import HEALTH
+from linkmgr.web import link_checks as worker
+from tests.conftest import BASE_URL, Client
+from tests.support.explain import rows_read
+from tests.support.factories import Sql
+from tests.support.foreign import answering, publish, server
+from tests.support.receivers import Deliver, events, subscribe
+from tests.support.servers import children
+from tests.support.targets import wait_until
+
+PAGE = "<html><head><TITLE lang=de>\n Gr\u00fc\u00dfe &amp;\t Caf\u00e9 <b>".encode("latin-1")
+HTML = "text/html; charset=ISO-8859-1"
+HOSTS = [f"shop{number}.example.com" for number in range(1, 4)]
+Check = Callable[..., None]
+
+
+@dataclass
+class Request:
+    host: str
+    method: str
+    path: str
+    began: float
+    ended: float = 0
+
+
+class Site:
+    """A web server under several names. `answers` are its responses by path, /robots.txt among them."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {
+            "/page": answering(PAGE, Content_Type=HTML)
+        }
+        self.requests: list[Request] = []
+        self.agents: set[str] = set()
+
+    def __call__(self, request: BaseHTTPRequestHandler) -> None:
+        self.agents.add(request.headers["User-Agent"])
+        noted = Request(request.headers["Host"], request.command, request.path, time.monotonic())
+        self.requests.append(noted)
+        self.answers.get(request.path, answering(b"", 404))(request)
+        noted.ended = time.monotonic()
+
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        return [(request.method, request.path) for request in self.requests]
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    made = Site()
+    with server(made) as port:
+        publish(monkeypatch, {f"{host}:80": port for host in HOSTS})
+        yield made
+
+
+@pytest.fixture
+def check(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Add all links, and check those that are due. `days` pass before."""
+    monkeypatch.setattr(worker, "DELAY", -1)
+    monkeypatch.setattr("linkmgr.outbound.link_checks.SPACING", 0)
+    checker = worker.Checker(app)
+
+    def run(*, days: float = 0) -> None:
+        sql(
+            """
+            UPDATE link_checks SET due = due - make_interval(secs => %(seconds)s),
+                                   failed = failed - make_interval(secs => %(seconds)s)
+            RETURNING 1
+            """,
+            seconds=days * 86400,
+        )
+        for _ in range(3):  # the id of the last link, its row, and its check
+            sql("UPDATE service SET checking_until = '-infinity' RETURNING 1")
+            with app.app_context():
+                checker.work()
+
+    return run
+
+
+def health(client: Client, link_id: int) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]["health"]
+    return found
+
+
+def test_the_title_of_the_page_is_shown_in_place_of_one(
+    alice: Client, site: Site, check: Check, console: FlaskClient
+) -> None:
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
+    assert health(alice, link_id) == {"state": "unchecked", "reason": "", "title": "", "checked": None}
+    check()
+    found = health(alice, link_id)
+    assert found.pop("checked")
+    assert found == {"state": "ok", "reason": "", "title": "Gr\u00fc\u00dfe & Caf\u00e9"}
+    assert (site.paths, site.agents) == (
+        [("GET", "/robots.txt"), ("GET", "/page")],
+        {f"linkmgr-link-check/1.0 (+{BASE_URL})"},
+    )
+    [listed] = alice.get("/api/urls?health=ok").get_json()["data"]["urls"]
+    details = alice.get(f"/api/url/{link_id}").get_json()["details"]
+    assert (listed["health"]["title"], listed["title"], details["metatitle"]) == (found["title"], "", "")
+    for page in ("/console/links", "/console/links?q=is:broken"):
+        assert ("Gr\u00fc\u00dfe &amp; Caf\u00e9" in console.get(page).text) == (page == "/console/links")
+    check(days=8)
+    assert site.paths[2:] == [("GET", "/robots.txt"), ("HEAD", "/page")]
+
+
+def test_a_link_is_broken_after_two_failures_a_day_apart_until_its_target_responds(
+    alice: Client, site: Site, check: Check, console: FlaskClient, deliver: Deliver
+) -> None:
+    subscribe(alice, "", "link.broken", "link.recovered")
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/gone", "title": "Gone"})
+    states = []
+    for days in (0, 0.9, 0.2, 8):
+        check(days=days)
+        states.append(health(alice, link_id)["state"])
+    assert states == ["unchecked", "unchecked", "broken", "broken"]
+    assert site.paths.count(("HEAD", "/gone")) == site.paths.count(("GET", "/gone")) == 3
+    listed = [alice.get(f"/api/urls?health={state}").get_json()["data"]["result"] for state in HEALTH]
+    assert dict(zip(HEALTH, listed, strict=True)) == {"broken": 1, "ok": 0, "unchecked": 0}
+    for page in ("/console/links?health=broken", f"/console/links/{link_id}"):
+        assert ">broken</span>" in (text := console.get(page).text)
+        assert "The response has the status 404." in text
+    site.answers["/gone"] = answering(b"")
+    check(days=8)
+    deliver()
+    assert health(alice, link_id)["state"] == "ok"
+    assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"]
+    assert events(alice)[0]["data"]["id"] == link_id
+
+
+def test_a_new_url_begins_without_the_results_of_the_old_one(alice: Client, site: Site, check: Check, sql: Sql) -> None:
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
+
+    def change(request: BaseHTTPRequestHandler) -> None:
+        changed = alice.put(f"/api/url/{link_id}/update", {"url": f"http://{HOSTS[0]}/gone"})
+        assert changed.get_json()["details"]["health"]["title"] == ""
+        answering(PAGE, Content_Type=HTML)(request)
+
+    check()
+    same = alice.put(f"/api/url/{link_id}/update", {"url": f"http://{HOSTS[0]}/page", "description": "x"})
+    assert same.get_json()["details"]["health"]["title"]
+    sql("UPDATE link_checks SET title = '' RETURNING 1")
+    site.answers["/page"] = change
+    check(days=8)
+    assert health(alice, link_id)["reason"] == "The response has the status 404."
+    assert health(alice, link_id)["title"] == ""
+
+
+def slow(request: BaseHTTPRequestHandler) -> None:
+    time.sleep(1.5)
+    answering(b"")(request)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "reason"),
+    [
+        *((answering(b"", status), "ok", "") for status in (200, 204, 401, 403, 405, 429)),
+        *((answering(b"", status), "failed", f"status {status}") for status in (404, 410, 500, 503)),
+        (answering(b"", 302, Location="/page"), "ok", ""),
+        (answering(b"", 302, Location="/nowhere"), "failed", "status 404"),
+        (answering(b"", 302, Location="app:open"), "ok", ""),
+        (answering(b"", 302, Location="http://10.0.0.1/"), "unchecked", "no public IP address"),
+        (slow, "failed", "did not respond"),
+        (lambda request: request.connection.close(), "failed", "could not be reached"),
+    ],
+)
+def test_these_responses_are_failures(
+    site: Site, answer: Callable[..., None], outcome: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linkmgr.outbound.link_checks.SPACING", 0)
+    monkeypatch.setattr("linkmgr.outbound.link_checks.DEADLINE", 1)
+    site.answers["/target"] = answer
+    result = Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=False)
+    assert result.outcome == outcome
+    assert reason in result.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "title"),
+    [
+        (b"<title>A" + b"a" * 300, HTML, "A" + "a" * 254),
+        (b"<meta charset='koi8-r'><title>\xed\xc9\xd2</title>", "text/html", "\u041c\u0438\u0440"),
+        (b"<meta charset=zlib><title>&#0;Plain&#7;&lt;</title>", "text/html", "\ufffdPlain<"),
+        (b"<title>Image</title>", "image/svg+xml", ""),
+        (b"<title> \n</title>" + b" " * (1 << 20), "text/html", ""),
+    ],
+)
+def test_titles_of_pages(site: Site, body: bytes, content_type: str, title: str) -> None:
+    site.answers["/target"] = answering(body, Content_Type=content_type)
+    assert Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=True) == ("ok", "", title)
+
+
+@pytest.mark.parametrize(
+    ("status", "rules", "is_allowed"),
+    [
+        (200, b"User-agent: *\nDisallow: /", False),
+        (200, b"User-agent: linkmgr-link-check\nDisallow: /target", False),
+        (200, b"User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /other", True),
+        (200, b"User-agent: *\nDisallow: http://[\n\xff\0", True),
+        (503, b"User-agent: *\nDisallow: /", True),
+    ],
+)
+def test_a_robots_txt_decides(site: Site, status: int, rules: bytes, is_allowed: bool) -> None:
+    site.answers |= {"/robots.txt": answering(rules, status), "/target": answering(b"")}
+    outcome = Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=True).outcome
+    assert (outcome, ("GET", "/target") in site.paths) == (("ok" if is_allowed else "unchecked"), is_allowed)
+
+
+def test_a_host_gets_one_request_at_a_time_and_no_user_occupies_a_batch(
+    alice: Client, site: Site, check: Check, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linkmgr.outbound.link_checks.SPACING", 0.2)
+    monkeypatch.setattr(worker, "PER_HOST", 2)
+    monkeypatch.setattr(worker, "PER_USER", 3)
+    site.answers["/elsewhere"] = answering(b"", 302, Location=f"http://{HOSTS[0]}/page")
+    urls = [f"http://{HOSTS[0]}/page?{number}" for number in range(4)] + [f"http://{HOSTS[1]}/elsewhere"]
+    for url in [*urls, f"http://{HOSTS[2]}/page"]:
+        alice.add("/api/url/add", {"url": url})
+    check()
+    waiting = sql("SELECT due > now() AS later FROM link_checks WHERE checked IS NULL ORDER BY 1")
+    assert [row["later"] for row in waiting] == [True, True, True]
+    for host in HOSTS[:2]:
+        of_host = sorted((r for r in site.requests if r.host == host), key=lambda request: request.began)
+        assert of_host
+        assert all(later.began - earlier.ended > 0.15 for earlier, later in pairwise(of_host))
+
+
+def test_a_check_that_would_take_too_long_is_tried_an_hour_later(
+    alice: Client, site: Site, check: Check, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linkmgr.outbound.link_checks.LINK_SECONDS", -1)
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
+    check()
+    [row] = sql("SELECT due > now() + interval '50 minutes' AS later, checked FROM link_checks")
+    assert (row, site.requests, health(alice, link_id)["reason"]) == ({"later": True, "checked": None}, [], "")
+
+
+def test_picking_the_next_batch_reads_no_other_links(
+    app: Flask, alice: Client, raw: Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute(
+            """
+        WITH added AS (
+            INSERT INTO links (user_id, alias, url)
+            SELECT %(id)s, gen_random_uuid(), 'https://example.com/' FROM generate_series(1, 3000) RETURNING id)
+        INSERT INTO link_checks (link_id, user_id, due, checked, state)
+        SELECT id, %(id)s, now() + interval '1 day', now(), 'ok' FROM added;
+        UPDATE service SET checks_until = (SELECT last_value FROM tracked_ids);
+        ANALYZE link_checks, links
+        """,
+            {"id": alice.id},
+        )
+    for _ in range(3):
+        alice.add("/api/url/add", {"url": f"https://example.com/{time.monotonic()}"})
+    with app.app_context():
+        last = link_checks.last_id()
+
+        def pick() -> None:
+            link_checks.begin_turn(last)
+            link_checks.add_links(last)
+            link_checks.due()
+
+        assert max(rows_read(monkeypatch, dsn, pick)) < 20
+        assert len(link_checks.due()) == 3
+
+
+def test_another_process_continues_when_one_is_killed(alice: Client, sql: Sql, serve: Callable[..., str]) -> None:
+    """Links are added by the test, because a process waits until their transactions are over."""
+    begun = threading.Event()
+
+    def hang(request: BaseHTTPRequestHandler) -> None:
+        if not begun.is_set():
+            begun.set()
+            time.sleep(5)
+        answering(PAGE, Content_Type=HTML)(request)
+
+    with server(hang) as port:
+        link_id = alice.add("/api/url/add", {"url": "https://example.com/"})
+        sql("UPDATE links SET url = 'http://127.0.0.1:' || %(port)s || '/' RETURNING 1", port=port)  # no public URL
+        sql("INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM links RETURNING 1")
+        sql("UPDATE service SET checking_until = '-infinity' RETURNING 1")
+        before = set(children(os.getpid()))
+        serve("--workers", "2", link_check="7")
+        [master] = set(children(os.getpid())) - before
+        assert begun.wait(30)
+        for process in children(master):
+            os.kill(process, signal.SIGKILL)
+        assert health(alice, link_id)["checked"] is None
+        [lease] = sql("SELECT checking_until > now() + interval '30 seconds' AS holds FROM service")
+        assert lease["holds"]
+        sql("UPDATE service SET checking_until = now() RETURNING 1")
+        wait_until(lambda: health(alice, link_id)["state"] == "ok")
