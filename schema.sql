@@ -882,7 +882,8 @@ END $$;
 -- Sums of all visits of a user, a row for each label but 'Unknown': an account has any number of labels.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
-    dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones
+    dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones;
+                                     -- 'missing <id>': those of a domain that found nothing, by path
     unit      text        NOT NULL,
     at        timestamptz NOT NULL,
     label     text        NOT NULL,
@@ -891,6 +892,7 @@ CREATE TABLE account_rollups (
     PRIMARY KEY (user_id, dimension, unit, at, label, bot)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
+CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE starts_with(dimension, 'missing ');  -- for the purge
 
 -- The parts of a period: UTC days, but quarters of an hour of those in `split`, in which a day of another zone begins.
 CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz[])

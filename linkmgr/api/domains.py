@@ -1,10 +1,10 @@
 from flask import Blueprint, Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.query import NAMED_PAGING, named_paging
+from linkmgr.fields.query import NAMED_PAGING, PAGING, named_paging, page_limit, page_number
 from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
-from linkmgr.repository import domains
+from linkmgr.repository import domains, missing
 from linkmgr.resources import shapes
 from linkmgr.resources.domains import Domain, change_domain, create_domain
 from linkmgr.web.auth import user_id
@@ -12,8 +12,17 @@ from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("domains", __name__)
+_MISSING = shapes.object_of(
+    path="/summer-sale",
+    visits=12,
+    last=shapes.DAY,
+    days=shapes.array_of(shapes.object_of(date=shapes.DAY, visits=5)),
+)
 SECTION = Section(
-    "domains", "Branded domains", prose(__file__, check=domain_check, fetch=fetch), lambda: shapes.records_of(Domain)
+    "domains",
+    "Branded domains",
+    prose(__file__, check=domain_check, fetch=fetch, missing=missing),
+    lambda: shapes.records_of(Domain) | {"MissingPath": _MISSING},
 )
 
 
@@ -29,6 +38,24 @@ def index() -> Json:
 def read(domain_id: int) -> Response:
     """Read a branded domain."""
     return reading(Domain, domains.read(user_id(), domain_id))
+
+
+@bp.get("/domain/<id:domain_id>/missing")
+@operation(
+    "domains:read",
+    "domains.listMissing",
+    shapes.listing("missing", "MissingPath"),
+    query={name: PAGING[name] for name in ("limit", "page")},
+    values={"missing": missing},
+)
+def missing_paths(domain_id: int) -> Json:
+    """List the paths that visitors did not find.
+
+    These are the paths of the last {missing.DAYS} days, those with the most visits first. `days` has the visits of each
+    day in UTC. Beyond {missing.MAX_PATHS:,} paths, all further ones are counted as `{missing.OTHER}`.
+    """
+    domains.read(user_id(), domain_id)
+    return listing("missing", missing.index(user_id(), domain_id, limit=page_limit(), number=page_number()))
 
 
 @bp.post("/domain/add")

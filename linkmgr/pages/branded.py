@@ -27,6 +27,7 @@ from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.request.request import current
 from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
+from linkmgr.visits import missing
 
 bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 
@@ -42,6 +43,7 @@ _FILE_ENDPOINTS = ("static", "home.robots")
 
 def init_app(app: Flask) -> None:
     chosen = settings()
+    missing.init_app(app)
     app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
     app.extensions["linkmgr_check_host"], app.extensions["linkmgr_missing_page"] = _check_host, _missing_page
     logo = _read_logo(chosen.logo) if chosen.logo else None
@@ -151,6 +153,7 @@ def _missing_page() -> AnyResponse | None:
         return None
     if domain is None:
         raise AppError("unknown_host")
+    missing.count(current().environ, domain["id"], current().path)
     return _redirect(domain, "redirect404") if domain["redirect404"] else None
 
 

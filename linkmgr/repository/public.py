@@ -238,7 +238,7 @@ def is_username(username: str) -> bool:
 def branded_domain(host: str) -> Row | None:
     return public_row(
         """
-        SELECT CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
+        SELECT d.id, CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
                CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,
                EXISTS (SELECT FROM domains other
                         WHERE other.host IN (host_of(d.redirectroot), host_of(d.redirect404))) AS redirects_branded,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import NO_TIMEOUT, Row, database, run_unsynced
-from linkmgr.repository import binned, cleanup, import_rows, imports, outbox, plans
+from linkmgr.repository import binned, cleanup, import_rows, imports, missing, outbox, plans
 from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
@@ -223,6 +223,9 @@ _EXPIRING = (
     *(
         _deletion(table, "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'")
         for table in ("tracked_rollups", "account_rollups")
+    ),
+    _deletion(
+        "account_rollups", "timezone('UTC', at)", f"{missing.DAYS + 1} days", "starts_with(dimension, 'missing ')"
     ),
     _deletion("imports", "created", "1 day", "state = 'draft'"),
     import_rows.delete_expired,

@@ -63,6 +63,25 @@ def answer(sql: Sql, user_id: int) -> int:
     return row(sql, "overlay_answers", user_id=user_id, overlay_id=newest["id"], answer=sent)
 
 
+def missing_path(
+    sql: Sql, user_id: int, domain_id: int, path: str = "/sumer", *, days: int = 0, visits: int = 1
+) -> None:
+    """Add the visits of a path that a domain does not have, some days ago."""
+    sql(
+        """
+        INSERT INTO account_rollups (user_id, dimension, unit, at, label, bot, visits)
+        SELECT %(user_id)s, 'missing ' || %(domain_id)s, 'day',
+               date_trunc('day', now(), 'UTC') - make_interval(days => %(days)s), %(path)s, false, %(visits)s
+        RETURNING visits
+        """,
+        user_id=user_id,
+        domain_id=domain_id,
+        path=path,
+        days=days,
+        visits=visits,
+    )
+
+
 def pixel(sql: Sql, user_id: int) -> int:
     return row(sql, "pixels", user_id=user_id, type="bing", name="Shop", tag="1")
 

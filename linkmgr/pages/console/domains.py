@@ -1,16 +1,21 @@
+import re
+
 from flask import flash, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.aliases import PATTERN
 from linkmgr.fields.bodies import load
 from linkmgr.outbound import domain_check
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import CountedForm
 from linkmgr.repository import account as accounts
-from linkmgr.repository import console_queries
+from linkmgr.repository import console_queries, missing
 from linkmgr.resources.account import Account
 from linkmgr.resources.domains import DOMAINS, check_domain
 from linkmgr.settings import settings
+
+_MISSING = 20  # paths on the page of a domain
 
 
 class DomainForm(CountedForm):
@@ -32,7 +37,10 @@ class DomainForm(CountedForm):
     def read(self, user_id: int, row_id: int) -> Row:
         row = super().read(user_id, row_id)
         states = console_queries.uses(user_id, [row_id], path="domain")
-        return row | states[0] | {"host": row["domain"].partition("://")[2]}
+        paths = missing.index(user_id, row_id, limit=_MISSING, number=1)
+        for found in paths.rows:
+            found["alias"] = found["path"][1:] if re.fullmatch(f"/{PATTERN}", found["path"]) else None
+        return row | states[0] | {"host": row["domain"].partition("://")[2], "missing": paths}
 
     def selection(self, row: Row) -> Row:
         return {"domain": row["domain"].partition("://")[2]}

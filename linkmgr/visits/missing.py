@@ -1,0 +1,52 @@
+"""Visits of branded domains that found nothing. Each process counts them by path, and stores the counts together."""
+
+import threading
+from collections import Counter
+from typing import Any
+
+import orjson
+from flask import Flask
+
+from linkmgr.db.background import Background
+from linkmgr.repository import missing
+from linkmgr.settings import this_app
+from linkmgr.visits import bots
+
+_STORE_SECONDS = 5
+_MAX_LENGTH = 100  # characters of a path
+_MAX_COUNTED = 2000  # different paths of a process between two stores; further ones are not counted
+
+
+class MissingPaths(Background):
+    name = "counting missing paths"
+    pause = _STORE_SECONDS
+
+    def __init__(self, app: Flask) -> None:
+        super().__init__(app)
+        self._counts: Counter[tuple[int, str]] = Counter()
+        self._lock = threading.Lock()
+
+    def add(self, domain_id: int, path: str) -> None:
+        self.start()
+        with self._lock:
+            if len(self._counts) < _MAX_COUNTED or (domain_id, path) in self._counts:
+                self._counts[domain_id, path] += 1
+
+    def work(self) -> None:
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        rows = [{"domain_id": number, "path": path, "visits": visits} for (number, path), visits in counts.items()]
+        if rows:
+            missing.add(orjson.dumps(rows).decode())
+
+    end = work
+
+
+def count(environ: dict[str, Any], domain_id: int, path: str) -> None:
+    if environ["REQUEST_METHOD"] == "GET" and not bots.is_bot(environ.get("HTTP_USER_AGENT", "")):
+        paths: MissingPaths = this_app().extensions["linkmgr_missing_paths"]
+        paths.add(domain_id, "".join(filter(str.isprintable, path[:_MAX_LENGTH])))
+
+
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_missing_paths"] = MissingPaths(app)

@@ -1,0 +1,88 @@
+"""Paths of branded domains that visitors did not find."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.repository import missing, purge
+from linkmgr.visits.missing import MissingPaths
+from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get
+from tests.support.targets import FIREFOX
+
+HOST = "go.example.org"
+
+
+@pytest.fixture
+def domain(alice: Client) -> int:
+    return alice.add("/api/domain/add", {"domain": f"https://{HOST}", "redirect404": "https://example.com/lost"})
+
+
+def ask(app: Flask, path: str, *, host: str = HOST, agent: str = FIREFOX, method: str = "GET") -> None:
+    app.test_client().open(path, method=method, headers={"Host": host, "User-Agent": agent})
+
+
+def store(app: Flask) -> None:
+    paths: MissingPaths = app.extensions["linkmgr_missing_paths"]
+    with app.app_context():
+        paths.work()
+
+
+def found(client: Client, domain: int, query: str = "") -> dict[str, int]:
+    listed = client.get(f"/api/domain/{domain}/missing{query}").get_json()["data"]["missing"]
+    return {row["path"]: row["visits"] for row in listed}
+
+
+def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Client, domain: int) -> None:
+    alice.add("/api/url/add", {"url": "https://example.com/", "custom": "here", "domain": f"https://{HOST}"})
+    for path in ("/sumer", "/sumer", "/a/b?key=secret", "/\u00fc%00\n", "/here", "/"):
+        ask(app, path)
+    ask(app, "/sumer", method="HEAD")
+    ask(app, "/sumer", agent="Googlebot/2.1")
+    ask(app, "/sumer", host="other.example.org")
+    ask(app, "/nothing-here", host="127.0.0.1:5000")
+    store(app)
+    ask(app, "/sumer")
+    store(app)
+    assert found(alice, domain) == {"/sumer": 3, "/a/b": 1, "/\u00fc": 1}
+    assert found(alice, domain, "?limit=1") == {"/sumer": 3}
+    today = datetime.now(UTC).date().isoformat()
+    [row] = alice.get(f"/api/domain/{domain}/missing?limit=1").get_json()["data"]["missing"]
+    assert row == {"path": "/sumer", "visits": 3, "last": today, "days": [{"date": today, "visits": 3}]}
+
+
+def test_a_domain_has_a_bounded_number_of_paths(
+    app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missing, "MAX_PATHS", 3)
+    for paths in ("ab", "bcde", "ez"):
+        for path in paths:
+            ask(app, f"/{path}")
+        store(app)
+    assert found(alice, domain) == {"/a": 1, "/b": 2, "/c": 1, "Other": 4}
+
+
+def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:
+    for days in (0, 29, missing.DAYS + 2):
+        factories.missing_path(sql, alice.id, domain, days=days)
+    assert found(alice, domain) == {"/sumer": 2}
+    with app.app_context():
+        purge.purge()
+    day = datetime.now(UTC).date() - timedelta(days=29)
+    rows: list[Any] = sql("SELECT at::date::text AS day FROM account_rollups WHERE label = '/sumer' ORDER BY at")
+    assert [row["day"] for row in rows] == [day.isoformat(), datetime.now(UTC).date().isoformat()]
+
+
+def test_the_page_of_a_domain_proposes_links(console: FlaskClient, alice: Client, domain: int, sql: Sql) -> None:
+    factories.missing_path(sql, alice.id, domain, "/sumer", visits=7)
+    factories.missing_path(sql, alice.id, domain, "/a/b")
+    page = get(console, f"/console/domains/{domain}/edit")
+    assert "Paths that visitors did not find" in page
+    assert page.count("Create link") == 1
+    form = get(console, f"/console/links/new?custom=sumer&domain=https://{HOST}")
+    assert 'value="sumer"' in form
