@@ -902,9 +902,10 @@ CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz
     SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}' FROM unnest(split) AS day
 $$;
 
--- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown'. OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one
--- user, link or QR code by the index. Otherwise it may read the rows of all and join them afterwards. NOT MATERIALIZED,
--- and a part of its own for sums without labels: a join would hash the labels of each row, which are large.
+-- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown'. OFFSET 0 keeps a subquery apart:
+-- PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may read the rows of all and join
+-- them afterwards. NOT MATERIALIZED, and a part of its own for sums without labels: a join would hash the labels of each
+-- row, which are large.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$

@@ -173,6 +173,7 @@ def note_shown_key(user_id: int | None) -> None:
         INSERT INTO outbox (user_id, type, data)
         SELECT auditors.user_id, 'audit.secret', jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
           FROM auditors
+         WHERE %(user_id)s::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = %(user_id)s)
         """,
         user_id=user_id,
     )

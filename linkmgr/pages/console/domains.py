@@ -38,8 +38,8 @@ class DomainForm(CountedForm):
         row = super().read(user_id, row_id)
         states = console_queries.uses(user_id, [row_id], path="domain")
         paths = missing.index(user_id, row_id, limit=_MISSING, number=1)
-        for found in paths.rows:
-            found["alias"] = found["path"][1:] if re.fullmatch(f"/{PATTERN}", found["path"]) else None
+        for missed in paths.rows:
+            missed["alias"] = missed["path"][1:] if re.fullmatch(f"/{PATTERN}", missed["path"]) else None
         return row | states[0] | {"host": row["domain"].partition("://")[2], "missing": paths}
 
     def selection(self, row: Row) -> Row:
