@@ -754,9 +754,26 @@ CREATE TABLE visit_spools (
 
 CREATE TABLE visitors (
     tracked_id bigint NOT NULL,
-    visitor   bytea  NOT NULL,
+    visitor    bytea  NOT NULL,
+    seen       date   NOT NULL,  -- the last day (UTC) with a visit
+    variant    text,  -- that the link led to on this day
     PRIMARY KEY (tracked_id, visitor)
 );
+
+-- Visitors who reached an aim on the page of a target: each once for a link.
+CREATE TABLE conversions (
+    tracked_id bigint         NOT NULL,
+    visitor    bytea          NOT NULL,
+    user_id    bigint         NOT NULL,
+    at         timestamptz    NOT NULL DEFAULT now(),
+    variant    text           NOT NULL DEFAULT 'Unknown',
+    name       text           NOT NULL,
+    value      numeric(12, 2) NOT NULL,
+    PRIMARY KEY (tracked_id, visitor)
+);
+CREATE INDEX ON conversions (tracked_id, at);
+CREATE INDEX ON conversions (tracked_id, name);  -- the different names of a link
+CREATE INDEX ON conversions (user_id, at);
 
 CREATE TABLE totals (
     tracked_id bigint PRIMARY KEY,

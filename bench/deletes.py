@@ -24,7 +24,7 @@ _VISITS = """
     INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
     SELECT %(parent)s, now() - random() * interval '20 days', sha256(int4send(n)), 'Peru', '', 'Firefox', 'Linux'
       FROM generate_series(1, %(rows)s) n;
-    INSERT INTO visitors SELECT %(parent)s, sha256(int4send(n)) FROM generate_series(1, %(rows)s) n;
+    INSERT INTO visitors SELECT %(parent)s, sha256(int4send(n)), current_date FROM generate_series(1, %(rows)s) n;
     INSERT INTO totals VALUES (%(parent)s, %(rows)s, %(rows)s);
 """
 _REFER = """

@@ -116,6 +116,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "link_branded": (400, "url data",
         "A link cannot redirect to a branded domain, because this can cause a redirect loop."),
     "starts_late": (400, "starts", "starts must be before expiry."),
+    "link_unknown": (400, "link", "link must be the id of one of your links."),
     "campaign_unknown": (400, "campaign", "campaign must be the id of one of your campaigns."),
     "splash_unknown": (400, "type", "type must refer to one of your splash pages."),
     "overlay_unknown": (400, "type", "type must refer to one of your overlays."),

@@ -29,6 +29,11 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
     "binned_links": ("the number of the plan, 30 days", f"{REPOSITORY}/binned.py", "total - (limits ->> 'links')"),
     "channel_items": (f"{PARENT}, at most once a channel", SCHEMA, "UNIQUE NULLS NOT DISTINCT (channel_id"),
+    "conversions": (
+        "a row for each visitor",
+        SCHEMA,
+        "numeric(12, 2) NOT NULL,\n    PRIMARY KEY (tracked_id, visitor)",
+    ),
     "deliveries": (
         "1000 bytes of its event each",
         f"{REPOSITORY}/outbox.py",
@@ -87,6 +92,7 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "bios": ("64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (octet_length(links"),
     "binned_links": ("as links", SCHEMA, "CREATE TABLE binned_links (\n    LIKE links,"),
     "channel_items": FIXED,
+    "conversions": ("20 names of 50 characters a link", f"{REPOSITORY}/conversions.py", "MAX_NAMES = 50, 20"),
     "deliveries": ("1000 characters of the response each", "linkmgr/outbound/sender.py", "MAX_KEPT = 1000"),
     "events": ("256 MiB", f"{REPOSITORY}/outbox.py", "MAX_BYTES = 256 << 20"),
     "idempotency_keys": ("32 MiB", f"{REPOSITORY}/idempotency.py", "MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20"),

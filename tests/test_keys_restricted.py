@@ -80,6 +80,8 @@ def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -
         | codes
         | bulk
         | {
+            "conversions.create",
+            "conversions.get",
             "stats.query",
             "stats.queryCsv",
             "campaigns.assign",

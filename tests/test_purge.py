@@ -26,7 +26,8 @@ VISITS = """
     RETURNING 1
 """
 VISITORS = """
-    INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)) FROM generate_series(1, %(rows)s + 1) n RETURNING 1
+    INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)), current_date FROM generate_series(1, %(rows)s + 1) n
+    RETURNING 1
 """
 
 
@@ -105,7 +106,7 @@ def test_no_visit_waits_while_the_purge_runs(app: Flask, dsn: str, sql: Sql, vis
         def visit() -> None:
             values: dict[str, Any] = {"id": visited[1], "days": 0, "rows": 1}
             cursor.execute(VISITS, values)
-            cursor.execute("INSERT INTO visitors VALUES (%(id)s, '') ON CONFLICT DO NOTHING", values)
+            cursor.execute("INSERT INTO visitors VALUES (%(id)s, '', current_date) ON CONFLICT DO NOTHING", values)
 
         with meanwhile(visit) as visits:
             assert purged(app).months

@@ -40,6 +40,7 @@ WORDS = {
     "utm_source": ("letter", "Unknown"),
     "utm_medium": ("email", "Unknown"),
     "utm_campaign": ("summer", "Unknown"),
+    "variant": ("A", "Unknown"),
     "kind": ("click", "scan"),
 }
 

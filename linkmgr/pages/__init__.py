@@ -13,6 +13,7 @@ from linkmgr.pages import (
     branded,
     campaign,
     console,
+    conversions,
     home,
     login,
     overlay_answers,
@@ -23,8 +24,8 @@ from linkmgr.pages import (
 )
 from linkmgr.visits import counting, geoip
 
-MODULES = (home, probes, login, account, console, administration, avatar, branded, qr, scan, overlay_answers, campaign,
-           short)  # fmt: skip
+MODULES = (home, probes, login, account, console, administration, avatar, branded, qr, scan, overlay_answers,
+           conversions, campaign, short)  # fmt: skip
 
 
 class WordConverter(BaseConverter):

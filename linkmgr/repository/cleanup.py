@@ -61,7 +61,7 @@ def _clear(column: str, values: str) -> str:
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
 _OF_TRACKED = (
     _VISITS,
-    *(deletion(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")),
+    *(deletion(table, _TRACKED) for table in ("visitors", "conversions", "tracked_rollups", "totals")),
     deletion("link_checks", "link_id = ANY (%(ids)s::bigint[])"),
 )
 _COUNTER = deletion(

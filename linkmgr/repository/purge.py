@@ -28,8 +28,8 @@ class Purged(NamedTuple):
 
 
 def purge() -> Purged:
-    """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
-    retains. The totals of links and the rollups by day remain."""
+    """Delete visits past their owner's retention period, and visitors without visits with their conversions. Drop the
+    months that no owner retains. The totals of links and the rollups by day remain."""
     create_partitions()
     after: int | None = 0
     while after is not None:
@@ -185,12 +185,17 @@ def _delete_visitors(ids: list[int]) -> None:
             batch = visitors[start : start + MAX_ROWS]
             run_unsynced(
                 """
-                DELETE FROM visitors
-                 USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (tracked_id, visitor)
-                 WHERE visitors.tracked_id = stale.tracked_id AND visitors.visitor = stale.visitor
-                   AND NOT EXISTS (SELECT FROM visits v  -- since they were read
-                                    WHERE v.tracked_id = stale.tracked_id AND v.visitor = stale.visitor
-                                      AND v.at > now() - interval '1 hour')
+                WITH deleted AS (
+                    DELETE FROM visitors
+                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (tracked_id, visitor)
+                     WHERE visitors.tracked_id = stale.tracked_id AND visitors.visitor = stale.visitor
+                       AND NOT EXISTS (SELECT FROM visits v  -- since they were read
+                                        WHERE v.tracked_id = stale.tracked_id AND v.visitor = stale.visitor
+                                          AND v.at > now() - interval '1 hour')
+                    RETURNING stale.*)
+                DELETE FROM conversions c
+                 USING deleted
+                 WHERE c.tracked_id = deleted.tracked_id AND c.visitor = deleted.visitor
                 """,
                 ids=[visitor["tracked_id"] for visitor in batch],
                 visitors=[visitor["visitor"] for visitor in batch],

@@ -60,11 +60,22 @@ ADD = """
     visits_added AS (
         INSERT INTO visits
         SELECT (visit).* FROM counted),
+    arrived AS MATERIALIZED (
+        SELECT DISTINCT ON (tracked_id, visitor) tracked_id, visitor, timezone('UTC', at)::date AS seen,
+               nullif((visit).variant, 'Unknown') AS variant
+          FROM counted
+         WHERE NOT bot AND visitor <> ''
+         ORDER BY tracked_id, visitor, at DESC),
     visitors_added AS (
-        INSERT INTO visitors (tracked_id, visitor)
-        SELECT DISTINCT tracked_id, visitor FROM counted WHERE NOT bot AND visitor <> '' ORDER BY 1, 2
+        INSERT INTO visitors (tracked_id, visitor, seen, variant)
+        SELECT * FROM arrived
         ON CONFLICT DO NOTHING
         RETURNING tracked_id),
+    visitors_seen AS (
+        UPDATE visitors v
+           SET seen = arrived.seen, variant = arrived.variant
+          FROM arrived
+         WHERE v.tracked_id = arrived.tracked_id AND v.visitor = arrived.visitor AND v.seen < arrived.seen),
     seen AS MATERIALIZED (
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits

@@ -83,6 +83,7 @@ ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples"
 CURSOR = text("17", pattern="^[0-9]{1,19}$")
 TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
+AMOUNT: JsonSchema = {"type": "number", "minimum": 0, "examples": [29.9]}
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 

@@ -17,7 +17,7 @@ VISITS = """
         INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
         SELECT %(id)s, now(), sha256(int4send(n)), '', '', '', '' FROM generate_series(1, %(many)s) n),
     known AS (
-        INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)) FROM generate_series(1, %(many)s) n),
+        INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)), current_date FROM generate_series(1, %(many)s) n),
     rollups AS (
         INSERT INTO tracked_rollups
         SELECT %(id)s, 'quarter', false, now() - n * interval '15 minutes', 1 FROM generate_series(1, 1000) n)

@@ -63,6 +63,8 @@ class Stage:
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "channel": [self.ids["channel"]], "domain": self.domain}
             existing["type"] = f"overlay-{self.ids['overlay']}"
+        if call.path == "/api/conversions":
+            existing["link"] = self.ids["link"]
         if call.path.startswith("/api/account/"):
             existing["domain"] = self.domain
         if call.path.startswith("/api/key/"):

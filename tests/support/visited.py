@@ -32,6 +32,7 @@ class Visited(NamedTuple):
     utm_source: str = "Unknown"
     utm_medium: str = "Unknown"
     utm_campaign: str = "Unknown"
+    variant: str = "Unknown"
     kind: str = "click"
     bot: bool = False
 

@@ -1,0 +1,48 @@
+"""/c/<token>.gif: the pixel on a page of the target of a link, which counts a conversion."""
+
+from base64 import b64decode
+from contextlib import suppress
+
+import psycopg2
+from flask import Blueprint, Response, request
+from flask_limiter import RateLimitExceeded
+
+from linkmgr.repository.conversions import MAX_NAME, MAX_VALUE
+from linkmgr.request import request as web_request
+from linkmgr.request.caller import Limit
+from linkmgr.visits import conversions
+from linkmgr.web import limiter, security_headers
+
+bp = Blueprint("conversions_page", __name__)
+bp.after_request(security_headers.prevent_caching)
+
+_GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+
+
+@bp.get("/c/<token>.gif")
+def pixel(token: str) -> Response:
+    """Return the same image in any case, so that it tells nothing about links and visitors."""
+    link_id = conversions.link_of(token)
+    if link_id and request.method == "GET":
+        with suppress(RateLimitExceeded, psycopg2.OperationalError):
+            limiter.enforce(Limit(f"pixel:{web_request.network()}", conversions.RATE, "pages_limited"))
+            conversions.count(
+                link_id,
+                address=web_request.address(),
+                agent=request.headers.get("User-Agent", ""),
+                name=_name(request.args.get("name", "")),
+                value=_value(request.args.get("value", "")),
+            )
+    # Pages that isolate themselves embed only images that allow it.
+    return Response(_GIF, mimetype="image/gif", headers={"Cross-Origin-Resource-Policy": "cross-origin"})
+
+
+def _name(text: str) -> str:
+    return "".join(filter(str.isprintable, text)).strip()[:MAX_NAME]
+
+
+def _value(text: str) -> float:
+    with suppress(ValueError):
+        value = float(text)
+        return value if 0 <= value <= MAX_VALUE else 0
+    return 0

@@ -1,0 +1,72 @@
+"""Conversions are recognized by the digest of the visitor, so that they need no cookie."""
+
+import hashlib
+from math import sqrt
+from time import time
+
+from flask import current_app
+from itsdangerous import BadSignature, Signer
+
+from linkmgr.db.statements import Row
+from linkmgr.errors import not_found
+from linkmgr.repository import conversions
+from linkmgr.settings import settings
+from linkmgr.visits import counting
+
+RATE = "60 per minute"  # requests for the pixel, of an IP address
+MIN_VISITORS = 100  # of each variant, before the best one is named
+_Z = 1.96  # of intervals of 95 %
+
+
+def _signer() -> Signer:
+    secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last key signs
+    return Signer(secrets, salt="linkmgr conversions", digest_method=hashlib.sha256)
+
+
+def pixel_url(link_id: int) -> str:
+    return f"{settings().base_url}/c/{_signer().sign(str(link_id)).decode()}.gif"
+
+
+def link_of(token: str) -> int | None:
+    try:
+        return int(_signer().unsign(token))
+    except BadSignature:
+        return None
+
+
+def count(
+    link_id: int, *, address: str, agent: str, user_id: int | None = None, name: str = "", value: float = 0
+) -> Row:
+    visitor = counting.visitor_of(link_id, address, agent[: counting.MAX_AGENT], time())
+    return conversions.add(link_id, visitor, user_id=user_id, name=name, value=value)
+
+
+def interval(conversions: int, visitors: int) -> tuple[float, float]:
+    """Return the Wilson score interval of a rate, with 95 % confidence."""
+    if not visitors:
+        return 0.0, 1.0
+    rate = min(conversions / visitors, 1)  # visitors may have been deleted
+    center = rate + _Z**2 / (2 * visitors)
+    margin = _Z * sqrt(rate * (1 - rate) / visitors + _Z**2 / (4 * visitors**2))
+    scale = 1 + _Z**2 / visitors
+    return max(0.0, (center - margin) / scale), min(1.0, (center + margin) / scale)
+
+
+def results(user_id: int, link_id: int) -> Row:
+    """Return the `conversions` of a link and their `value`, and for each of its `variants` these and the rate. The
+    `winner` is the name of the best variant, or None if there are too few visitors to decide."""
+    figures = conversions.of_link(user_id, link_id)
+    if not figures:
+        raise not_found("link")
+    *variants, total = figures
+    for variant in variants:
+        variant["rate"] = min(variant["conversions"] / variant["visitors"], 1.0) if variant["visitors"] else 0.0
+        variant["low"], variant["high"] = interval(variant["conversions"], variant["visitors"])
+    numbers = {name: total[name] for name in ("visits", "visitors", "conversions", "value")}
+    return {"pixel": pixel_url(link_id), **numbers, "variants": variants, "winner": _winner(variants)}
+
+
+def _winner(variants: list[Row]) -> str | None:
+    best, *others = sorted(variants, key=lambda variant: -variant["low"]) or [{}]
+    is_decided = others and min(variant["visitors"] for variant in variants) >= MIN_VISITORS
+    return best["name"] if is_decided and best["low"] > max(other["high"] for other in others) else None

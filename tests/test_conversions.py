@@ -1,0 +1,152 @@
+"""Conversions: once for each visitor of a link, and nothing of others."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import purge
+from linkmgr.visits.conversions import interval
+from tests.conftest import Client
+from tests.support.factories import Sql
+from tests.support.shortlinks import ANDROID, Make, Short
+from tests.support.targets import FIREFOX
+
+VARIANTS = [{"name": name, "url": f"https://example.com/{name}", "weight": 1} for name in "AB"]
+HOME = "192.0.2.7"
+
+
+def fetch(app: Flask, url: str, *, agent: str = FIREFOX, address: str = HOME, **others: Any) -> None:
+    answer = app.test_client().get(url, headers={"User-Agent": agent}, environ_base={"REMOTE_ADDR": address}, **others)
+    assert (answer.status_code, answer.mimetype, answer.headers["Cache-Control"]) == (200, "image/gif", "no-store")
+    assert answer.data.startswith(b"GIF89a")
+
+
+def results(alice: Client, link: Short) -> dict[str, Any]:
+    data: dict[str, Any] = alice.get(f"/api/url/{link.id}/conversions").get_json()["data"]
+    return data
+
+
+@pytest.fixture
+def link(short: Make) -> Short:
+    """An experiment with a visitor."""
+    link = short(variants=VARIANTS)
+    link.redirect_target(address=HOME)
+    link.wait_for_clicks(1)
+    return link
+
+
+def test_a_visitor_is_counted_once_for_a_link_with_the_value_and_the_variant(
+    located: Flask, alice: Client, link: Short
+) -> None:
+    pixel = results(alice, link)["pixel"]
+    for query in ("?value=29.90&name=Signed+up", "?value=5", ""):
+        fetch(located, pixel + query)
+    found = results(alice, link)
+    assert (found["visits"], found["visitors"], found["conversions"], found["value"]) == (1, 1, 1, 29.9)
+    [winner] = [variant for variant in found["variants"] if variant["visitors"]]
+    assert link.redirect_target(address=HOME) == winner["url"]
+    low, high = interval(1, 1)
+    assert (winner["conversions"], winner["value"], winner["rate"], winner["low"], winner["high"]) == (
+        1, 29.9, 1, low, high,
+    )  # fmt: skip
+    assert found["winner"] is None  # of one visitor
+
+
+def test_nothing_is_stored_of_strangers_of_old_visits_and_of_unknown_tokens(
+    located: Flask, alice: Client, link: Short, short: Make, sql: Sql
+) -> None:
+    pixel = results(alice, link)["pixel"]
+    id_, _, signature = pixel.rpartition("/")[2].removesuffix(".gif").partition(".")
+    fetch(located, pixel, agent=ANDROID)
+    fetch(located, pixel, address="192.0.2.8")
+    fetch(located, results(alice, short())["pixel"])  # of a link that the visitor did not use
+    fetch(located, f"/c/{int(id_) + 1}.{signature}.gif")
+    fetch(located, "/c/unknown.gif")
+    age = "UPDATE visitors SET seen = timezone('UTC', now())::date - %(days)s::int RETURNING 1"
+    sql(age, days=31)
+    fetch(located, pixel)
+    assert sql("SELECT * FROM conversions") == []
+    sql(age, days=30)
+    fetch(located, pixel, query_string={"value": "nan", "name": "\0 " + "x" * 60})
+    stored = sql("SELECT name, value FROM conversions")
+    assert [(row["name"], float(row["value"])) for row in stored] == [("x" * 50, 0)]
+
+
+def test_another_visit_renews_the_last_day_and_the_variant(link: Short, sql: Sql) -> None:
+    visitor = "SELECT seen = timezone('UTC', now())::date AS today, variant FROM visitors"
+    before = sql(visitor)
+    sql("UPDATE visitors SET seen = seen - 20, variant = NULL RETURNING 1")
+    link.redirect_target(address=HOME)
+    link.wait_for_clicks(2)
+    assert sql(visitor) == before
+    assert before in ([{"today": True, "variant": name}] for name in "AB")
+    assert sql("SELECT visitors FROM totals") == [{"visitors": 1}]
+
+
+def test_an_address_has_60_pixels_a_minute_and_still_gets_the_image(
+    located: Flask, alice: Client, link: Short, sql: Sql
+) -> None:
+    pixel = results(alice, link)["pixel"]
+    sql(
+        """
+        INSERT INTO rate_windows (bucket, count, until) VALUES ('pixel:192.0.2.7', 60, now() + interval '50 seconds')
+        RETURNING 1
+        """
+    )
+    fetch(located, pixel)
+    assert results(alice, link)["conversions"] == 0
+
+
+def test_a_server_reports_conversions_with_a_key(alice: Client, bob: Client, link: Short) -> None:
+    body = {"link": link.id, "ip": f"::ffff:{HOME}", "agent": FIREFOX, "value": 5, "name": "Bought"}
+    assert bob.post("/api/conversions", body).status_code == 404
+    assert alice.post("/api/conversions", body | {"ip": "192.0.2.8"}).get_json()["counted"] is False
+    assert [alice.post("/api/conversions", body).get_json()["counted"] for _ in range(2)] == [True, False]
+    assert results(alice, link)["value"] == 5
+    for wrong in ({"value": -1}, {"value": True}, {"value": 1e10}, {"ip": "home"}, {"name": "x" * 51}, {"agent": ""}):
+        assert alice.post("/api/conversions", body | wrong).status_code == 400, wrong
+    assert bob.get(f"/api/url/{link.id}/conversions").status_code == 404
+
+
+def test_a_link_has_20_names_and_others_count_as_other(alice: Client, link: Short, sql: Sql) -> None:
+    sql(
+        """
+        WITH visited AS (
+            INSERT INTO visitors SELECT %(id)s, int4send(n), seen FROM visitors, generate_series(1, 20) n
+            RETURNING visitor)
+        INSERT INTO conversions SELECT %(id)s, visitor, %(owner)s, now(), 'A', visitor::text, 1 FROM visited RETURNING 1
+        """,
+        id=link.id,
+        owner=alice.id,
+    )
+    body = {"link": link.id, "ip": HOME, "agent": FIREFOX, "name": "One more"}
+    assert alice.post("/api/conversions", body).get_json()["counted"]
+    assert sql("SELECT count(DISTINCT name), count(*) FILTER (WHERE name = 'Other') AS others FROM conversions") == [
+        {"count": 21, "others": 1}
+    ]
+
+
+@pytest.mark.usefixtures("drop_past_months")
+def test_conversions_are_deleted_with_their_visitors(
+    app: Flask, alice: Client, short: Make, link: Short, sql: Sql
+) -> None:
+    other = short()
+    other.redirect_target(address=HOME)
+    other.wait_for_clicks(1)
+    for row in (link, other):
+        assert alice.post("/api/conversions", {"link": row.id, "ip": HOME, "agent": FIREFOX}).get_json()["counted"]
+    sql("SELECT create_partition(now() - interval '61 days')")
+    sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{retention}', '60') RETURNING 1")
+    sql("UPDATE visits SET at = at - interval '61 days' WHERE tracked_id = %(id)s RETURNING 1", id=link.id)
+    with app.app_context():
+        purge.purge()
+    assert sql("SELECT tracked_id FROM conversions") == [{"tracked_id": other.id}]
+
+
+@pytest.mark.parametrize(
+    ("conversions", "visitors", "low", "high"),
+    [(0, 0, 0, 1), (0, 10, 0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1), (50, 1000, 0.0381, 0.0653)],
+)
+def test_the_interval_is_that_of_wilson(conversions: int, visitors: int, low: float, high: float) -> None:
+    assert interval(conversions, visitors) == pytest.approx((low, high), abs=5e-5)
