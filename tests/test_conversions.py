@@ -100,7 +100,7 @@ def test_an_address_has_60_pixels_a_minute_and_still_gets_the_image(
 
 def test_a_server_reports_conversions_with_a_key(alice: Client, bob: Client, link: Short) -> None:
     body = {"link": link.id, "ip": f"::ffff:{HOME}", "agent": FIREFOX, "value": 5, "name": "Bought"}
-    assert bob.post("/api/conversions", body).status_code == 404
+    assert bob.post("/api/conversions", body).get_json()["code"] == "link_unknown"
     assert alice.post("/api/conversions", body | {"ip": "192.0.2.8"}).get_json()["counted"] is False
     assert [alice.post("/api/conversions", body).get_json()["counted"] for _ in range(2)] == [True, False]
     assert results(alice, link)["value"] == 5
@@ -150,3 +150,32 @@ def test_conversions_are_deleted_with_their_visitors(
 )
 def test_the_interval_is_that_of_wilson(conversions: int, visitors: int, low: float, high: float) -> None:
     assert interval(conversions, visitors) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_statistics_have_conversions_and_their_value_by_time_variant_and_link(alice: Client, link: Short) -> None:
+    link.redirect_target(address="192.0.2.8")
+    link.wait_for_clicks(2)
+    alice.post("/api/conversions", {"link": link.id, "ip": HOME, "agent": FIREFOX, "value": 2.5})
+    [name] = [variant["name"] for variant in results(alice, link)["variants"] if variant["conversions"]]
+    counted = {"conversions": 1, "value": 2.5}
+
+    def read(query: str) -> dict[str, Any]:
+        data: dict[str, Any] = alice.get(f"/api/stats?{query}").get_json()["data"]
+        return data
+
+    both = "metrics=clicks,visitors,conversions,value&"
+    assert read(f"{both}by=time:day&period=7d")["rows"][-1] | {"time": ""} == {
+        "time": "", "clicks": 2, "visitors": 2, **counted
+    }  # fmt: skip
+    assert read(f"{both}ids={link.id}")["totals"] == {"clicks": 2, "visitors": 2, **counted}
+    rows = {row["variant"]: row for row in read(f"metrics=conversions,value&by=variant&ids={link.id}")["rows"]}
+    assert rows[name] == {"variant": name, **counted}
+    assert read("metrics=conversions&by=time:day,target&period=24h")["rows"][-1]["conversions"] == 1
+    assert read("metrics=value&by=campaign")["rows"] == [{"campaign": None, "value": 2.5}]
+    assert read(f"metrics=conversions&variant=-{name}")["totals"] == {"conversions": 0}
+    answer = alice.get("/api/stats?metrics=conversions&by=country")
+    assert (answer.status_code, answer.get_json()["message"]) == (
+        400,
+        "metrics cannot have conversions and value with country: they are counted by time, variant, target, campaign, "
+        "channel, domain.",
+    )

@@ -13,7 +13,7 @@ from linkmgr.repository.stats_scope import Owner
 from linkmgr.request import pool
 from linkmgr.resources import shapes
 from linkmgr.settings import settings
-from linkmgr.visits import stats
+from linkmgr.visits import latest, stats
 from linkmgr.visits.stats import Report
 from linkmgr.web import auth, csv
 from linkmgr.web.operation import Operation, Section, operation, prose
@@ -33,7 +33,9 @@ _VISIT: dict[str, shapes.Shape] = {
 
 def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
     """Return the schema of an object with numbers and some of the members."""
-    numbers = shapes.object_of(**members, clicks=12, visitors=shapes.or_null(9))["properties"]
+    numbers = shapes.object_of(**members, clicks=12, visitors=shapes.or_null(9), conversions=3, value=shapes.AMOUNT)[
+        "properties"
+    ]
     return {"type": "object", "properties": numbers, "examples": [example]}
 
 
@@ -120,7 +122,7 @@ _LIVE = operation(
     ),
     query=queries.LIVE,
     errors=("administrators_only", "missing", "too_slow"),
-    values={"minutes": stats.LIVE_MINUTES},
+    values={"minutes": latest.MINUTES},
 )
 
 
@@ -148,14 +150,14 @@ def live() -> Json | Response:
 
     A row for each of the last {minutes} minutes, in UTC, the current one included.
     """
-    return _respond(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
+    return _respond(latest.report(_owner(), parameters(queries.LIVE)["bots"]))
 
 
 @bp.get("/stats/live.csv")
 @_LIVE.as_csv("time,clicks\r\n2026-11-21 09:30:00,3\r\n")
 def live_csv() -> Response:
     """Read the clicks of the last minutes as CSV."""
-    return _as_csv(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
+    return _as_csv(latest.report(_owner(), parameters(queries.LIVE)["bots"]))
 
 
 # --- the visits of links and QR codes

@@ -14,7 +14,9 @@ from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, PERIODS, UNITS,
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import Parameter, parameters, query_choice, query_text
 
-METRICS = ("clicks", "visitors")
+CONVERSIONS = ("conversions", "value")  # metrics, with the only dimension of visits that they have
+METRICS = ("clicks", "visitors", *CONVERSIONS)
+OF_CONVERSIONS = "variant"
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
 BY = (*TIMES, *BY_NAME, *OF_ROWS)
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
@@ -230,4 +232,9 @@ def parse() -> Query:
     span = parse_range(zone, datetime.now(UTC), since=sent["from"], until=sent["to"], period=period)
     selection = Selection(*(sent[name] for name in ("ids", "campaign", "channel", "domain")))
     filters = {name: sent[name] for name in BY_NAME if sent[name]}
+    if {*CONVERSIONS} & {*metrics} and (other := {*by, *filters} & BY_NAME.keys() - {OF_CONVERSIONS}):
+        raise invalid(
+            f"metrics cannot have {' and '.join(CONVERSIONS)} with {min(other)}: they are counted by time, "
+            f"{OF_CONVERSIONS}, {', '.join(OF_ROWS)}"
+        )
     return Query(metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"])

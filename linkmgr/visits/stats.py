@@ -11,18 +11,18 @@ import orjson
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
-from linkmgr.errors import AppError, not_found
+from linkmgr.errors import AppError
 from linkmgr.fields.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DOMAIN, NO_LABEL, OF_ROWS, TARGET
 from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.stats import BOTS, MAX_ROWS, Query
+from linkmgr.fields.stats import BOTS, CONVERSIONS, MAX_ROWS, Query
 from linkmgr.repository import link_lists, stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
 from linkmgr.request import pool
 from linkmgr.settings import settings
+from linkmgr.visits import conversions
 
 RETRY_SECONDS = 60
-LIVE_MINUTES = 30
 _MAX_CACHED = timedelta(days=100)
 # Link-days above which a query needs a place. Visits take longer to count than their sums.
 MAX_VISIT_DAYS, MAX_SUM_DAYS = 400, 4000
@@ -58,7 +58,7 @@ def _timestamp(at: datetime | None) -> str | None:
 
 
 @contextmanager
-def _bounded() -> Iterator[None]:
+def bounded() -> Iterator[None]:
     try:
         yield
     except QueryCanceled:
@@ -171,23 +171,22 @@ def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
     clicks: dict[tuple[str, str], int] = {}
     for row in counted:
         labels = row["a"], row["b"]
-        clicks[labels] = clicks.get(labels, 0) + row["clicks"]
+        clicks[labels] = clicks.get(labels, 0) + row.get("clicks", 0)
     return sorted(clicks, key=lambda labels: (-clicks[labels], labels))
 
 
 def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
-    nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None}
+    nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None, "conversions": 0, "value": 0.0}
     ranked, names, earlier = _ranked(count, counted), count.query.dimensions, len(count.query.before)
     labeled = [
         (labels, {name: _value(name, label) for name, label in zip(names, labels, strict=False)}) for labels in ranked
     ]
     for number, period in enumerate(count.times.periods, 1):
         for labels, members in labeled:
-            row = numbers.get((earlier + number, *labels), nothing)
+            row = nothing | numbers.get((earlier + number, *labels), {})
             before = numbers.get((number, *labels), nothing)["clicks"] if number < earlier else 0
-            figures = {"clicks": row["clicks"], "visitors": row["visitors"], "before": before}
-            yield {"number": number, "time": period.label, **members, **figures}
+            yield row | {"number": number, "time": period.label, **members, "before": before}
 
 
 def _value(name: str, label: str) -> str | int | None:
@@ -246,7 +245,7 @@ def _scope(owner: Owner, query: Query, *, named: bool = False) -> Scope:
     selection = query.selection
     if selection.has_group or not {*_JOINED}.isdisjoint(query.dimensions):
         pool.take_for(link_lists.number_of(owner.user_id), "stats_busy")
-    with _bounded():
+    with bounded():
         return stats_scope.read(owner, selection, named=named)
 
 
@@ -265,21 +264,24 @@ def reports(owner: Owner, queries: list[Query]) -> tuple[dict[str, str], list[Re
     """Return the names of what all queries select, by the parameter, and the report of each. Visitors of the account
     and of many links, which take long to count, are left out unless the filters need the visits anyway."""
     scope = _scope(owner, queries[0], named=True)
-    with _bounded():
+    with bounded():
         queries = [_compare(query, scope) for query in queries]
-        is_bounded = queries[0].selection.ids or any(map(_needs_visits, queries))
+        isbounded = queries[0].selection.ids or any(map(_needs_visits, queries))
         plans = (_plan(owner, query, scope) for query in queries)
-        if not is_bounded and (scope.tracked_ids is None or any(map(_is_heavy, plans))):
+        if not isbounded and (scope.tracked_ids is None or any(map(_is_heavy, plans))):
             queries = [replace(query, metrics=["clicks"]) for query in queries]
     return scope.names or {}, [_report(owner, query, scope) for query in queries]
 
 
 def _report(owner: Owner, query: Query, scope: Scope) -> Report:
-    with _bounded():
+    with bounded():
         count = _plan(owner, query, scope)
         if _is_heavy(count):
             pool.take("stats_busy")
         counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
+        if {*CONVERSIONS} & {*query.metrics}:
+            params = count.times.visits | {"tracked_ids": count.scope.tracked_ids}
+            counted = conversions.add_to(counted, owner, query, limit=count.limit, **params)
     [totals] = [row for row in counted if row["bucket"] is None]
     rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
     columns = query.columns
@@ -288,13 +290,5 @@ def _report(owner: Owner, query: Query, scope: Scope) -> Report:
         [{name: row[name] for name in columns} for row in rows],
         {name: totals[name] for name in query.metrics},
         _meta(count, totals["labels"]),
-        {row["a"]: row["name"] for row in counted if row["name"]},
+        {row["a"]: row["name"] for row in counted if row.get("name")},
     )
-
-
-def live(owner: Owner, bots: str) -> Report:
-    with _bounded():
-        rows = stats_counts.live(owner, minutes=LIVE_MINUTES, bots=BOTS[bots])
-    if not rows:
-        raise not_found("user")
-    return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots}, {})

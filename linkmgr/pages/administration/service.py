@@ -16,7 +16,7 @@ from linkmgr.pages.administration.access import bp
 from linkmgr.repository import service as repository
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import PREFIX, RELEASE, settings
-from linkmgr.visits import spool, stats
+from linkmgr.visits import latest, spool
 
 _README = Path(__file__).parents[3] / "README.md"
 _SECRET = ("url", "secret", "token", "storage")  # parts of the names of settings whose values are not shown
@@ -45,7 +45,7 @@ def _settings() -> Iterator[tuple[str, str, str, str]]:
 @bp.get("")
 def service() -> str:
     state = repository.state()
-    minutes = stats.live(Owner(g.user_id, everyone=True), "exclude").rows
+    minutes = latest.report(Owner(g.user_id, everyone=True), "exclude").rows
     starts = [signed_in.parse_utc(row["time"][:19]).astimezone(g.zone) for row in minutes]
     buckets = [charts.Bucket(start, row["clicks"], 0) for start, row in zip(starts, minutes, strict=True)]
     return render_template(
@@ -56,5 +56,5 @@ def service() -> str:
         python=platform.python_version(),
         settings=_settings(),
         has_clicks=any(bucket.clicks for bucket in buckets),
-        chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes", noun="visit"),
+        chart=charts.chart(buckets, unit="minute", period=f"the last {latest.MINUTES} minutes", noun="visit"),
     )
