@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from linkmgr.fields.periods import compared, parse_range
+from linkmgr.pages.console.periods import Period
 
 ZONE = ZoneInfo("Europe/Berlin")
 WEDNESDAY = "2026-11-18T11:26"
@@ -38,3 +39,9 @@ def test_a_period_is_compared_with_the_same_elapsed_part_of_the_time_before(
     assert (f"{edges[0]:%Y-%m-%dT%H:%M}", f"{edges[-1]:%Y-%m-%dT%H:%M}") == (before, end)
     assert len(edges) == 1 + len([start for start in starts if start < at.replace(minute=at.minute // 15 * 15)])
     assert edges == sorted(edges)
+
+
+def test_a_period_that_has_just_begun_is_compared_with_nothing() -> None:
+    at = datetime.fromisoformat("2026-11-16T00:05").replace(tzinfo=ZONE)
+    period = Period(parse_range(ZONE, at, since=None, until=None, period="week"), "week", {}, [], "day", at)
+    assert period.with_before()["edges"] == "{2026-11-08T23:00:00+00:00,2026-11-15T23:00:00+00:00}"

@@ -70,7 +70,8 @@ class Period(NamedTuple):
 
     def with_before(self) -> dict[str, str]:
         """Return the parameters of the range with the time before, which ends at the first of both edges."""
-        since, end = self.before()
+        edges = self.before()  # of a period that has just begun, the end alone
+        since, end = edges[0], edges[-1]
         assert self.span.since
         days_before = self.now.date() - timedelta(days=DETAILED_DAYS)
         return as_rollups(replace(self.span, since=since), [end, self.span.since], days_before)
