@@ -1,5 +1,6 @@
 """`starts`, `maxclicks` and `expiredurl`: links that do not work yet, or any more."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -9,12 +10,14 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from linkmgr.repository import binned
 from tests.conftest import Client
-from tests.support.factories import Sql
+from tests.support.factories import Sql, row
+from tests.support.pages import get
 from tests.support.races import at_once
-from tests.support.shortlinks import TARGET, Make, add, refused
+from tests.support.shortlinks import BRANDED, TARGET, Make, add, refused
 from tests.support.targets import FIREFOX
 
 OVER = "https://example.com/over"
@@ -95,3 +98,21 @@ def test_a_link_begins_before_it_ends(alice: Client) -> None:
         assert message in alice.put(path, body).text
     record = alice.get(f"/api/url/{link['id']}").get_json()["details"]
     assert (record["starts"], record["expiry"]) == ("2030-01-02 00:00:00", "2030-01-02 23:59:59")
+
+
+def test_the_form_has_them_and_the_pages_show_the_state(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    row(sql, "domains", user_id=alice.id, scheme="https", host=BRANDED, forwardquery=True)
+    sent = {"url": TARGET, "domain": f"https://{BRANDED}", "type": "direct", "status": "public",
+            "expiredurl": "a.example/x", "starts": "2999-01-31T08:30", "maxclicks": "7"}  # fmt: skip
+    page = get(console, path := console.post("/console/links/new", data=sent).headers["Location"])
+    assert "not active yet" in page
+    assert "2999-01-31 08:30:00" in page
+    assert "https://a.example/x" in page
+    record = alice.get(f"/api/url/{path.rpartition('/')[2]}").get_json()["details"]
+    assert (record["maxclicks"], record["forwardquery"]) == (7, True)
+    version = re.findall(r'name="version" value="([^"]+)"', get(console, f"{path}/edit"))[0]
+    cleared = sent | {"version": version, "starts": "", "maxclicks": "", "expiry": "2020-01-01T00:00"}
+    assert console.post(f"{path}/edit", data=cleared).status_code == 303
+    record = alice.get(f"/api/url/{path.rpartition('/')[2]}").get_json()["details"]
+    assert (record["starts"], record["maxclicks"], record["forwardquery"]) == (None, 0, False)
+    assert '<span class="badge warn">expired</span>' in get(console, "/console/links?expired=yes")

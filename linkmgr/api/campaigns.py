@@ -12,8 +12,8 @@ from linkmgr.web.responses import Json, created, listing, ok, reading, record, u
 bp = Blueprint("campaigns", __name__)
 _ABOUT = """\
 `rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
-links, except those with the status `private`. Neither has links that have expired, and both work only while the
-campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
+links, except those with the status `private`. Neither has links that do not work yet or any more, and both work only
+while the campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
 SECTION = Section("campaigns", "Campaigns", _ABOUT, lambda: shapes.records_of(Campaign))
 
 _MEMBERS = shapes.members(Campaign)

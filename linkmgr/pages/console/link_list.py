@@ -26,7 +26,7 @@ ORDERS = {"date": "Last added first", "created": "Last created first", "oldest":
 ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
 _FIXED = {  # filters with fixed values
     "status": ("Status", {"public": "Public", "private": "Private"}),
-    "expired": ("Expiry", {"yes": "Expired", "no": "Not expired"}),
+    "expired": ("Expiry", {"yes": "Expired or used up", "no": "Not expired"}),
     "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
     "health": ("Target", HEALTH),
     "clicked": ("Clicks", {"no": "No clicks", "yes": "With clicks"}),

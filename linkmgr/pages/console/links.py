@@ -87,8 +87,14 @@ class LinkForm(StoredForm):
         template = next((row for row in templates if str(row["id"]) == chosen), {})
         texts = {name: lines(form.get(name, "")) or template.get(name) for name in PARAMETERS}
         pairs = [{"name": name, "value": text} for name, text in texts.items() if text]
+        record["maxclicks"] = record["maxclicks"] or 0
         is_new = request.method == "GET" and "domain" not in form
         return _utm_first(record, pairs) | ({"domain": g.domain} if is_new else {})
+
+    def add(self, user_id: int, members: Row) -> Row:
+        if not members.get("forwardquery"):
+            members.pop("forwardquery", None)  # the default is that of the domain
+        return super().add(user_id, members)
 
     def from_row(self, row: Row) -> Row:
         return _utm_first(super().from_row(row))
