@@ -12,6 +12,7 @@ from linkmgr.repository import visit_list, visits
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.request import pool
 from linkmgr.resources import shapes
+from linkmgr.resources.tries import TRIED, DescribedVisitor, try_link
 from linkmgr.settings import settings
 from linkmgr.visits import latest, stats
 from linkmgr.visits.stats import Report
@@ -238,3 +239,21 @@ def _next_link(position: str | None) -> dict[str, str]:
         return {}
     query = "&".join(f"{name}={request.args[name]}" for name in ("limit", "bots") if name in request.args)
     return {"Link": f'<{settings().base_url}{request.path}?after={position}{query and f"&{query}"}>; rel="next"'}
+
+
+@bp.post("/url/<id:link_id>/try")
+@operation(
+    "links:read",
+    "links.tryVisitor",
+    shapes.success(data=TRIED),
+    body=DescribedVisitor,
+    example={"country": "France", "device": "iphone", "query": "ref=partner"},
+    restricted=("own_only", "domains"),
+)
+def try_visitor(described: dict[str, Any], link_id: int) -> Json:
+    """Try a link.
+
+    The response says where a visitor would get, which rule matches, and why those before it do not. No member is
+    required. Nothing is changed or counted. Passwords and pages before the target are left out.
+    """
+    return ok(data=try_link(auth.user_id(), link_id, described))

@@ -36,6 +36,7 @@ SECTION = Section(
     "Links",
     prose(__file__, days=binned.DAYS, agent=AGENT, check_seconds=DEADLINE),
     lambda: shapes.records_of(Link),
+    tables={"Conditions of rules": "Conditions"},
 )
 
 QUERY = {

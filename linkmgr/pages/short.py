@@ -26,8 +26,8 @@ from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops, qr
 from linkmgr.repository import public
 from linkmgr.request import pool
-from linkmgr.visits import bots, counting, scans, targets, visitor
-from linkmgr.visits.choice import Choice, choose
+from linkmgr.visits import bots, counting, visitor
+from linkmgr.visits.choice import Choice, app_store, choose, completed
 from linkmgr.visits.recent import RecentLinks
 from linkmgr.web import security_headers, sessions
 
@@ -153,7 +153,7 @@ def _shows_preview(link: Row, agent: str) -> bool:
 
 
 def redirect_visitor(link: Row) -> ResponseReturnValue:
-    choice, store = _target(link), _app_store(link)
+    choice, store = _target(link), app_store(link, _user_agent())
     location = store or choice.url
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
     is_limited = link["max_clicks"] and counting.is_by_person(request.environ)
@@ -161,9 +161,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
     counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"], variant=variant)
-    target = targets.with_parameters(choice.url, link["parameters"])
-    if link["forward_query"]:
-        target = targets.with_query(target, scans.without_marks(request.environ["QUERY_STRING"]))
+    target = completed(link, choice.url, request.environ["QUERY_STRING"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:
@@ -176,13 +174,6 @@ def _target(link: Row) -> Choice:
     return choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
 
 
-def _app_store(link: Row) -> str | None:
-    """Return the URL of the app in the visitor's store, or None. Links that frame their target never open an app."""
-    if not link["deeplink"] or link["type"] in ("frame", "overlay"):
-        return None
-    return targets.app_store_url(link["deeplink"], _user_agent())
-
-
 def _location(host: str | None, alias: str) -> str | None:
     link = public.short_link(host, alias)
     if link is None:
@@ -193,7 +184,7 @@ def _location(host: str | None, alias: str) -> str | None:
         return str(link["expired_url"]) or None
     if link["password_hash"]:
         return None
-    return _app_store(link) or _target(link).url
+    return app_store(link, _user_agent()) or _target(link).url
 
 
 loops.HOPS["short.visit"] = _location

@@ -1,10 +1,10 @@
-"""The target of a link for a visitor, before parameters are added to it."""
+"""The target of a link for a visitor."""
 
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.dimensions import UNKNOWN
-from linkmgr.visits import counting, rules, targets, variants
+from linkmgr.visits import counting, rules, scans, targets, variants
 from linkmgr.visits.visitor import Visitor
 
 
@@ -27,3 +27,16 @@ def choose(link: Row, visitor: Visitor) -> Choice:
         variant = variants.chosen(link["variants"], digest)
         return Choice(variant["url"], variant=variant["name"])
     return Choice(link["url"])
+
+
+def completed(link: Row, url: str, query: str) -> str:
+    """Return a target with what the link adds to it: its parameters, and the query of the short URL."""
+    target = targets.with_parameters(url, link["parameters"])
+    return targets.with_query(target, scans.without_marks(query)) if link["forward_query"] else target
+
+
+def app_store(link: Row, agent: str) -> str | None:
+    """Return the URL of the app in the visitor's store, or None. Links that frame their target never open an app."""
+    if not link["deeplink"] or link["type"] in ("frame", "overlay"):
+        return None
+    return targets.app_store_url(link["deeplink"], agent)

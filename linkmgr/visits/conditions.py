@@ -59,8 +59,7 @@ def weekday(value: str) -> str:
 
 
 class AnyOf(fields.Field[list[str]]):
-    """Values of which one must be a name of the visitor. `names` yields these in lower case; a result of `try` states
-    the first one."""
+    """Values of which one must be a name of the visitor, in any case. `try` states the first of the `names`."""
 
     default_error_messages = {
         "invalid": f"must be an array of 1 to {MAX_VALUES} texts of 1 to {MAX_NAME} characters on one line"
@@ -82,7 +81,7 @@ class AnyOf(fields.Field[list[str]]):
         return list(dict.fromkeys(self.parse(item.strip()) for item in value))
 
     def holds(self, values: list[str], visitor: Visitor, zone: ZoneInfo) -> bool:
-        names = set(self.names(visitor, zone))
+        names = {name.lower() for name in self.names(visitor, zone)}
         return any(value.lower() in names for value in values)
 
     def actual(self, visitor: Visitor, zone: ZoneInfo) -> str:
@@ -145,10 +144,11 @@ class Between(fields.Field[Row]):
         return str(self.value(visitor, zone))
 
     def as_text(self, ends: Row) -> str:
-        return f"{ends.get('from', '')} to {ends.get(self.last, '')}".strip()
+        first, last = ends.get("from"), ends.get(self.last)
+        return f"from {first}" if last is None else f"to {last}" if first is None else f"{first} to {last}"
 
     def from_text(self, text: str) -> Row:
-        first, _, last = f" {text} ".partition(" to ")
+        first, _, last = f" {text.removeprefix('from ')} ".partition(" to ")
         ends = {"from": first.strip(), self.last: last.strip()}
         return {name: int(end) if re.fullmatch("[0-9]{1,19}", end) else end for name, end in ends.items() if end}
 

@@ -152,7 +152,7 @@ def unmet(rule: Row, visitor: Visitor) -> Iterator[tuple[str, str]]:
         condition = CONDITIONS[name]
         if not condition.holds(when[name], visitor, zone):
             noun, actual = condition.metadata["label"], condition.actual(visitor, zone)
-            yield name, f"The {noun} is {actual}, and the rule needs {condition.as_text(when[name])}."
+            yield name, f"The {noun} is {actual}, not {condition.as_text(when[name])}."
 
 
 def first_match(rules: list[Row], visitor: Visitor) -> int | None:

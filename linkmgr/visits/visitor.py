@@ -15,7 +15,8 @@ from linkmgr.visits.geoip import Country, Location
 
 @dataclass
 class Visitor:
-    """Functions yield the names that rules and targets may have, in lower case, the most specific first."""
+    """Functions yield the names that rules and targets may have, the most specific first. Those of targets are in lower
+    case."""
 
     address: str = ""
     agent: str = ""
@@ -43,10 +44,11 @@ class Visitor:
         return Location(country, self.city or location.city)
 
     def countries(self) -> Iterator[str]:
-        return targets.country_names(self.location.country)
+        yield from filter(None, [self.location.country.name])
+        yield from targets.country_names(self.location.country)
 
     def cities(self) -> Iterator[str]:
-        yield from filter(None, [(self.location.city or "").lower()])
+        yield from filter(None, [self.location.city])
 
     def devices(self) -> Iterator[str]:
         if not (self.device or self.os):
@@ -58,11 +60,11 @@ class Visitor:
 
     def systems(self) -> Iterator[str]:
         label = self.os or counting.client(self.agent)["os"]
-        yield from targets.system_names(label.lower()) if label != UNKNOWN else ()
+        yield from (label, *targets.system_names(label.lower())) if label != UNKNOWN else ()
 
     def browsers(self) -> Iterator[str]:
         label = self.browser or counting.client(self.agent)["browser"]
-        yield from [label.lower()] if label != UNKNOWN else []
+        yield from [label] if label != UNKNOWN else []
 
     def preferred_languages(self) -> Iterator[str]:
         return targets.language_names(self.languages)
@@ -74,7 +76,7 @@ class Visitor:
 
     def parameters(self) -> Iterator[str]:
         for name, value in parse_qsl(self.query, keep_blank_values=True):
-            yield from (f"{name}={value}".lower(), name.lower())
+            yield from (f"{name}={value}", name)
 
 
 def from_environ(environ: counting.Environ, clicks: Callable[[], int]) -> Visitor:

@@ -1,0 +1,151 @@
+"""Tries of a link: where a described visitor would get, and why. Nothing is counted."""
+
+import ipaddress
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from marshmallow import ValidationError
+
+from linkmgr.db.statements import MAX_BIGINT, Row
+from linkmgr.errors import existing
+from linkmgr.fields.base import Integer, Text
+from linkmgr.fields.bodies import New
+from linkmgr.fields.member import member
+from linkmgr.fields.short_urls import parse_short_url
+from linkmgr.fields.times import parse_time
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.repository import public, urls
+from linkmgr.resources import shapes
+from linkmgr.visits import audience, rules
+from linkmgr.visits.choice import app_store, choose, completed
+from linkmgr.visits.conditions import known
+from linkmgr.visits.counting import MAX_AGENT
+from linkmgr.visits.visitor import Visitor
+
+_STATES = {
+    "scheduled": "The link is not active yet.",
+    "expired": "The link has expired.",
+    "used": "The link has had all of its clicks.",
+}
+_LABEL = 100  # characters
+_UNMET = shapes.object_of(rule=shapes.number(1, 1), condition="country", message="The country is France, not Germany.")
+TRIED = shapes.object_of(
+    state=shapes.choice("active", *_STATES) | {"description": "Of the link at the time of the visit."},
+    url=shapes.or_null(shapes.url("https://example.com/sale"))
+    | {"description": "The target with all that is added to it, `expiredurl`, or null for a page of this service."},
+    rule=shapes.or_null(shapes.number(2, 1)) | {"description": "The number of the rule that matches, from 1, or null."},
+    variant=shapes.or_null("Blue button") | {"description": "The name of the variant, or null."},
+    message="Rule 2 matches.",
+    unmet=shapes.array_of(_UNMET)
+    | {"description": "The conditions that do not hold, of the rules before the one that matches, or of all."},
+)
+
+
+class _Known(Text):
+    def __init__(self, problem: Any) -> None:
+        super().__init__(_LABEL)
+        self._parse = known(problem)
+
+    def clean(self, text: str) -> str:
+        return self._parse(super().clean(text))
+
+
+class _Address(Text):
+    def clean(self, text: str) -> str:
+        try:
+            return str(ipaddress.ip_address(super().clean(text)))
+        except ValueError:
+            raise ValidationError("must be an IP address such as 192.0.2.7 or 2001:db8::7") from None
+
+
+class _Time(Text):
+    def clean(self, text: str) -> Any:
+        try:
+            return parse_time(super().clean(text))
+        except (ValueError, OverflowError):
+            raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
+
+
+class DescribedVisitor(New):
+    ip = member(_Address(_LABEL), "The IP address.", "192.0.2.7", label="IP address")
+    country = member(
+        _Known(audience.country_problem), "The country, in place of that of `ip`.", "Germany", label="Country"
+    )
+    city = member(Text(_LABEL), "The city, in place of that of `ip`.", "Berlin", label="City")
+    agent = member(
+        Text(MAX_AGENT), "The header `User-Agent`.", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0)", label="User agent"
+    )
+    device = member(
+        _Known(audience.device_problem), "The device, in place of that of `agent`.", "iphone", label="Device"
+    )
+    os = member(_Known(audience.device_problem), "The system, in place of that of `agent`.", "iOS", label="System")
+    browser = member(Text(_LABEL), "The browser, in place of that of `agent`.", "Firefox", label="Browser")
+    language = member(Text(MAX_AGENT), "The header `Accept-Language`.", "fr-CH, fr;q=0.9, en;q=0.8", label="Language")
+    referrer = member(
+        Text(MAX_URL), "The URL or host of the page before.", "https://news.example.com/", label="Referrer"
+    )
+    query = member(Text(MAX_URL), "The query of the short URL.", "ref=partner", label="Query")
+    time = member(
+        _Time(),
+        "The time of the visit, in UTC unless it names a time zone. Without it, it is now.",
+        "2026-12-24 18:00:00",
+        label="Time",
+    )
+    clicks = member(
+        Integer(0, MAX_BIGINT),
+        "The number of visits before this one. Without it, it is that of the link.",
+        100,
+        label="Visits before",
+    )
+
+
+def try_link(user_id: int, link_id: int, described: Row) -> Row:
+    """Return what a visitor would get, as a redirect decides, and what does not hold of the rules before."""
+    record = urls.read(user_id, link_id)
+    short = parse_short_url(record["shorturl"])
+    link = existing(short and public.short_link(short.host, short.alias), "link")
+    clicks = described.get("clicks")
+    visitor = Visitor(
+        described.get("ip", ""),
+        described.get("agent", ""),
+        described.get("language", ""),
+        _url(described.get("referrer", "")),
+        described.get("query", "").removeprefix("?"),
+        described.get("time") or datetime.now(UTC),
+        partial(public.clicks, link["id"]) if clicks is None else lambda: clicks,
+        **{name: described[name] for name in ("country", "city", "device", "os", "browser") if name in described},
+    )
+    if state := _state(record, link, visitor.time, clicks):
+        answer = {"state": state, "url": link["expired_url"] or None, "message": _STATES[state]}
+        return answer | {"rule": None, "variant": None, "unmet": []}
+    choice = choose(link, visitor)
+    store = app_store(link, visitor.agent)
+    ruled = "No rule matches." if choice.rule is None else f"Rule {choice.rule + 1} matches."
+    return {
+        "state": "active",
+        "url": store or completed(link, choice.url, visitor.query),
+        "rule": None if choice.rule is None else choice.rule + 1,
+        "variant": choice.variant if choice.variant in {row["name"] for row in link["variants"]} else None,
+        "message": ruled if link["rules"] else "The link has no rules.",
+        "unmet": [
+            {"rule": number, "condition": name, "message": sentence}
+            for number, rule in enumerate(link["rules"][: choice.rule], 1)
+            for name, sentence in rules.unmet(rule, visitor)
+        ],
+    }
+
+
+def _url(referrer: str) -> str:
+    return referrer if "//" in referrer else f"//{referrer}"
+
+
+def _state(record: Row, link: Row, time: datetime, clicks: int | None) -> str | None:
+    """Return the state at the time of the visit, or None if the link is active."""
+    moment = f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    if record["starts"] and record["starts"] > moment:
+        return "scheduled"
+    if record["expiry"] and record["expiry"] <= moment:
+        return "expired"
+    is_used = link["state"] == "used" if clicks is None else record["maxclicks"] and clicks >= record["maxclicks"]
+    return "used" if is_used else None

@@ -1,0 +1,79 @@
+"""POST /api/url/{id}/try: where a described visitor would get, and why."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Client
+from tests.support.shortlinks import PAGE, Make
+from tests.support.targets import IPHONE
+
+RULES: list[dict[str, Any]] = [
+    {"when": {"country": ["Germany", "AT"], "os": ["iOS"]}, "url": f"{PAGE}/1"},
+    {"when": {"hours": {"from": "22:00", "until": "06:00"}, "timezone": "Asia/Tokyo"}, "url": f"{PAGE}/2"},
+    {"when": {"clicks": {"from": 100}}, "url": f"{PAGE}/3"},
+    {"when": {"query": ["ref=partner"], "language": ["French"]}, "url": f"{PAGE}/4"},
+]
+NOON = {"time": "2026-11-27 03:00"}  # in Tokyo
+
+
+def tried(client: Client, link_id: int, **described: Any) -> dict[str, Any]:
+    answer = client.post(f"/api/url/{link_id}/try", described)
+    assert answer.status_code == 200, answer.text
+    data: dict[str, Any] = answer.get_json()["data"]
+    return data
+
+
+def test_the_rule_that_matches_is_named_and_why_those_before_do_not(short: Make, alice: Client) -> None:
+    link = short(rules=RULES, parameters=[["a", "1"]], forward_query=True)
+    assert tried(alice, link.id, country="AT", os="ios", **NOON) | {"message": ""} == {
+        "state": "active", "url": f"{PAGE}/1?a=1", "rule": 1, "variant": None, "message": "", "unmet": [],
+    }  # fmt: skip
+    last = tried(alice, link.id, country="PE", agent=IPHONE, query="?ref=partner", language="fr-CH, de;q=0.5", **NOON)
+    assert (last["rule"], last["url"], last["message"]) == (4, f"{PAGE}/4?a=1&ref=partner", "Rule 4 matches.")
+    assert [(row["rule"], row["condition"], row["message"]) for row in last["unmet"]] == [
+        (1, "country", "The country is Peru, not Germany, AT."),
+        (2, "hours", "The time of day is 12:00, not 22:00 to 06:00."),
+        (3, "clicks", "The number of visits is 0, not from 100."),
+    ]
+    assert tried(alice, link.id, clicks=100, **NOON)["rule"] == 3
+    assert tried(alice, link.id, time="2026-11-27 14:00")["rule"] == 2
+    none = tried(alice, link.id, **NOON)
+    assert (none["rule"], none["url"], none["message"]) == (None, f"{PAGE}?a=1", "No rule matches.")
+    assert {row["message"] for row in none["unmet"]} >= {
+        "The country is unknown, not Germany, AT.", "The operating system is unknown, not iOS."
+    }  # fmt: skip
+    assert link.clicks == 0
+
+
+def test_a_link_that_is_not_active_and_one_with_variants_say_so(short: Make, alice: Client) -> None:
+    ended = f"{PAGE}/ended"
+    link = short(rules=RULES, starts="2027-01-01", expires="2027-02-01", max_clicks=5, expired_url=ended)
+    for described, state in (
+        ({}, "scheduled"), ({"time": "2027-02-01"}, "expired"), ({"time": "2027-01-31 00:00", "clicks": 5}, "used"),
+    ):  # fmt: skip
+        answer = tried(alice, link.id, **described)
+        assert (answer["state"], answer["url"], answer["rule"]) == (state, ended, None)
+    assert tried(alice, link.id, time="2027-01-31 00:00", clicks=4)["state"] == "active"
+    variants = [{"name": name, "url": f"{PAGE}/{name}", "weight": 1} for name in "AB"]
+    link = short(variants=variants, devices={"iphone": f"{PAGE}/phone"})
+    answers = [tried(alice, link.id, ip=f"192.0.2.{n}") for n in range(9)]
+    assert {answer["variant"] for answer in answers} == {"A", "B"}
+    assert all(answer["url"] == f"{PAGE}/{answer['variant']}" for answer in answers)
+    assert tried(alice, link.id, device="iPhone")["url"] == f"{PAGE}/phone"
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        ({"country": "Germny"}, "country has the value 'Germny', which is neither an English name nor an ISO code of a "
+         "country, so it matches no visitor (did you mean 'germany'?)."),
+        ({"ip": "192.0.2.0/24"}, "ip must be an IP address such as 192.0.2.7 or 2001:db8::7."),
+        ({"time": "now"}, "time must be a time such as 2030-12-31 23:59:59."),
+        ({"clicks": -1}, "clicks must be an integer from 0 to 9223372036854775807."),
+    ],
+)  # fmt: skip
+def test_an_impossible_visitor_is_refused(alice: Client, described: dict[str, Any], message: str) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    answer = alice.post(f"/api/url/{link_id}/try", described)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
