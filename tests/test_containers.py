@@ -108,17 +108,25 @@ class Deployment:
             return connection.getresponse().status
 
 
+def remove_all() -> None:
+    """Remove the networks and volumes with their containers."""
+    podman("network", "rm", "--force", *(f"{PROJECT}_{name}" for name in ("front", "back")), check=False)
+    podman("volume", "rm", "--force", *(f"{PROJECT}_{name}" for name in ("data", "database", "pictures")), check=False)
+
+
 @pytest.fixture(scope="module")
 def deployment(images: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(tmp_path_factory.mktemp("deployment"))
     deployment.write_settings()
+    remove_all()
     try:
-        deployment.compose("up", "--detach", "--no-build")
-        for service in SERVICES:
-            wait_until(partial(deployment.is_healthy, service), 60)
+        for service in SERVICES:  # podman 4 does not wait for a healthy dependency
+            deployment.compose("up", "--detach", "--no-build", "--no-deps", service)
+            wait_until(partial(deployment.is_healthy, service), 120)
+        deployment.compose("up", "--detach", "--no-build", "--no-deps", "purge")
         yield deployment
     finally:
-        deployment.compose("down", "--volumes")
+        remove_all()
 
 
 def test_the_image_is_small_and_has_no_database_server() -> None:
