@@ -72,9 +72,12 @@ def test_moved_links_that_form_a_loop_are_not_redirected(site: Site, moved: tupl
     assert [site.clicks(link) for link in moved] == [0, 0]
 
 
-@pytest.mark.parametrize("type_", ["direct", "splash", "frame"])
-def test_a_domain_that_is_added_later_closes_a_loop(site: Site, type_: str) -> None:
-    link = site.link("round", f"https://{ONE}/round", type=type_)
+ENDED = {"url": OUTSIDE, "expiry": "2020-01-01", "expiredurl": f"https://{ONE}/round"}
+
+
+@pytest.mark.parametrize("members", [*({"type": type_} for type_ in ("direct", "splash", "frame")), ENDED])
+def test_a_domain_that_is_added_later_closes_a_loop(site: Site, members: dict[str, Any]) -> None:
+    link = site.link("round", **{"url": f"https://{ONE}/round"} | members)
     assert site.ask("/round").status_code in (200, 302)
     domain = site.domain(ONE)
     site.sql("UPDATE links SET domain_id = %(domain)s WHERE id = %(id)s RETURNING id", domain=domain, id=link)

@@ -30,6 +30,7 @@ BRANDED = "https://go.example.net:444/abc"
         {"devicetarget": [{"device": "x", "link": BRANDED}]},
         {"languagetarget": [{"language": "x", "link": BRANDED}]},
         {"rules": [{"when": {"ip": ["192.0.2.1"]}, "url": BRANDED}]},
+        {"expiredurl": BRANDED},
         {"deeplink": {"apple": BRANDED}},
         {"deeplink": {"google": BRANDED}},
     ],

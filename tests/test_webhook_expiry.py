@@ -14,6 +14,7 @@ from linkmgr.repository import outbox
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.receivers import Deliver, Receiver, events, subscribe
+from tests.support.shortlinks import Make
 
 URL = "https://example.com/page"
 
@@ -39,6 +40,15 @@ def test_an_expired_link_is_announced_once(alice: Client, sql: Sql, deliver: Del
             outbox.announce_expired(100)
         deliver()
     assert announced(alice) == [link_id]
+
+
+def test_the_last_click_of_a_link_is_announced(alice: Client, short: Make, deliver: Deliver) -> None:
+    subscribe(alice, "", "link.expired")
+    link = short(max_clicks=2, imported_clicks=1)
+    short(max_clicks=2).ask()
+    assert [link.ask().status_code for _ in range(3)] == [302, 410, 410]
+    deliver()
+    assert announced(alice) == [link.id]
 
 
 def test_links_that_expire_at_the_same_time_are_announced_in_batches(
