@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from flask import Response, flash, g, render_template, request
+from flask import Response, flash, g, redirect, render_template, request
+from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.bodies import problems
+from linkmgr.errors import AppError
+from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_changes, link_list, periods, rule_rows
@@ -18,7 +20,7 @@ from linkmgr.repository import binned, console_queries, url_records, utm, visit_
 from linkmgr.resources.urls import LINKS, Link
 from linkmgr.resources.utm import PARAMETERS
 from linkmgr.settings import settings
-from linkmgr.visits import targets
+from linkmgr.visits import conversions, targets
 
 _LATEST = 10
 # Members with rows of two controls, and the names of these
@@ -102,11 +104,15 @@ class LinkForm(StoredForm):
     def page(self, row_id: int) -> str:
         record = url_records.read_named(g.user_id, row_id)
         visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
+        experiment = conversions.results(g.user_id, row_id) if record["variants"] else {}
         return render_template(
             "console/link.html",
             form=self,
             row=record,
             visits=visits.rows,
+            pixel=conversions.pixel_url(row_id),
+            experiment=experiment,
+            min_visitors=conversions.MIN_VISITORS,
             numbers_of=periods.numbers("link", row_id),
         )
 
@@ -165,3 +171,19 @@ class LinkForm(StoredForm):
 FORM = LinkForm(LINKS)
 FORM.add_urls("/links", "/links/new", "/links/<id:row_id>/edit", "/links/<id:row_id>/delete")
 bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)
+
+
+@bp.post("/links/<id:row_id>/winner")
+def link_winner(row_id: int) -> ResponseReturnValue:
+    """End an experiment: the target of a variant becomes that of the link."""
+    record, name = url_records.read(g.user_id, row_id), request.form.get("variant")
+    urls = [variant["url"] for variant in record["variants"] if variant["name"] == name]
+    try:
+        if not urls:
+            raise AppError("changed_meanwhile")
+        FORM.store(row_id, request.form.get("version"), load(Link.updates(), {"url": urls[0], "variants": []}))
+        flash(f"All visitors now go to the target of {name}.", "success")
+    except AppError as error:
+        is_old = error.code == "changed_meanwhile"
+        flash("The link has changed since you opened this page." if is_old else error.message, "error")
+    return redirect(FORM.url("page", record), code=303)

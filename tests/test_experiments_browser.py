@@ -1,0 +1,73 @@
+"""An experiment in Chromium: two variants, conversions from a page of another origin, and the winner."""
+
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from tests.conftest import Client
+from tests.support.browser import Browser
+from tests.support.factories import Sql
+from tests.support.foreign import answering, server
+from tests.support.targets import FIREFOX, wait_until
+
+pytestmark = pytest.mark.browser
+
+FILL = """
+    INSERT INTO visitors
+    SELECT tracked_id, int4send(n), seen, name FROM visitors, generate_series(1, 200) n,
+           LATERAL (SELECT CASE n %% 2 WHEN 0 THEN variant ELSE translate(variant, 'AB', 'BA') END AS name) half
+    RETURNING 1
+"""
+CONVERT = """
+    INSERT INTO conversions
+    SELECT tracked_id, v.visitor, user_id, now(), v.variant, '', 1 FROM conversions c JOIN visitors v USING (tracked_id)
+     WHERE v.variant = c.variant AND v.visitor <> c.visitor LIMIT 60
+    RETURNING 1
+"""
+
+
+def test_an_experiment_of_two_variants_is_decided_by_conversions_and_ended(
+    signed_in: Browser, alice: Client, sql: Sql
+) -> None:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        answering(f"<link rel=icon href=data:,>{image}".encode(), Content_Type="text/html")(request)
+
+    browser, image = signed_in, ""
+    browser.driver.execute_cdp_cmd("Network.setUserAgentOverride", {"userAgent": FIREFOX})  # that of tests is a bot's
+    with server(answer) as port:
+        shop = f"http://shop.test:{port}"
+        browser.press("n")
+        browser.wait_for("/console/links/new")
+        browser.find("#url").send_keys(f"{shop}/")
+        browser.find("#variants-summary").click()
+        for part, texts in {"name": "AB", "url": (f"{shop}/A", f"{shop}/B"), "weight": "12"}.items():
+            for field, text in zip(browser.all(f"[name='variants.{part}']"), texts, strict=True):
+                field.send_keys(text)
+        browser.click("Create link")
+        browser.wait_for_text("Link created.")
+        page, short, image = browser.driver.current_url, browser.find("#short").text, browser.find("#pixel").text
+
+        browser.open(short)
+        variant = browser.path[1:]
+        assert variant in ("A", "B")
+        wait_until(lambda: sql("SELECT FROM visitors"))
+        browser.open(f"{shop}/thanks")
+        wait_until(lambda: sql("SELECT FROM conversions"))
+        browser.open(page)
+        assert "Too few visitors to decide" in browser.text
+        rows = [" ".join(row.text.split()) for row in browser.all("#conversions tbody tr")]
+        assert f"{variant} 1 1 1 0.00 100.0 % 20.7 to 100.0 % Use {variant}" in rows
+
+        sql(FILL)
+        sql(CONVERT)
+        browser.open(page)
+        assert f"{variant} is the best" in browser.text
+        [link] = alice.get("/api/urls").get_json()["data"]["urls"]
+        alice.put(f"/api/url/{link['id']}/update", {"title": "Buttons"})
+        browser.find("#conversions td button:not(.quiet)").click()
+        browser.wait_for_text("has changed since you opened this page")
+        browser.find("#conversions td button:not(.quiet)").click()
+        browser.wait_for_text(f"All visitors now go to the target of {variant}.")
+        record = alice.get(f"/api/url/{link['id']}").get_json()["details"]
+        assert (record["url"], record["variants"]) == (f"{shop}/{variant}", [])
+    browser.driver.execute_cdp_cmd("Network.setUserAgentOverride", {"userAgent": ""})
