@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 
 from tests.conftest import Client
+from tests.support.pages import message
 from tests.support.shortlinks import PAGE, Make
 from tests.support.targets import IPHONE
 
@@ -77,3 +79,20 @@ def test_an_impossible_visitor_is_refused(alice: Client, described: dict[str, An
     link_id = alice.add("/api/url/add", {"url": PAGE})
     answer = alice.post(f"/api/url/{link_id}/try", described)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+
+
+def test_the_console_tries_a_link_too(console: FlaskClient, alice: Client, bob: Client) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "rules": RULES})
+    path = f"/console/links/{link_id}"
+    page = console.get(path).text
+    assert 'id="try"' in page
+    assert "country: Germany, AT; operating system: iOS" in page
+    answer = console.post(f"{path}/try", data={"country": "France", "time": NOON["time"], "clicks": "100"})
+    assert answer.status_code == 200
+    assert "Rule 3 matches." in answer.text
+    assert "The country is France, not Germany, AT." in answer.text
+    assert f"{PAGE}/3" in answer.text
+    refused = console.post(f"{path}/try", data={"clicks": "many"})
+    assert (refused.status_code, message(refused.text, "clicks")[:25]) == (400, "Visits before must be an ")
+    foreign = bob.add("/api/url/add", {"url": PAGE})
+    assert console.post(f"/console/links/{foreign}/try", data={}).status_code == 404

@@ -148,9 +148,8 @@ def unmet(rule: Row, visitor: Visitor) -> Iterator[tuple[str, str]]:
     """Yield the conditions that do not hold, with a sentence each."""
     when = rule["when"]
     zone = _zone(when)
-    for name in CONDITIONS.keys() & when.keys():
-        condition = CONDITIONS[name]
-        if not condition.holds(when[name], visitor, zone):
+    for name, condition in CONDITIONS.items():
+        if name in when and not condition.holds(when[name], visitor, zone):
             noun, actual = condition.metadata["label"], condition.actual(visitor, zone)
             yield name, f"The {noun} is {actual}, not {condition.as_text(when[name])}."
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from http import HTTPStatus
 
 from flask import Response, flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -12,11 +13,12 @@ from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import link_changes, link_list, periods, rule_rows
-from linkmgr.pages.console.controls import FormData, lines
+from linkmgr.pages.console.controls import FormData, lines, to_number
 from linkmgr.pages.console.forms import PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import binned, console_queries, url_records, utm, visit_list
+from linkmgr.resources.tries import DescribedVisitor, try_link
 from linkmgr.resources.urls import LINKS, Link
 from linkmgr.resources.utm import PARAMETERS
 from linkmgr.settings import settings
@@ -37,6 +39,27 @@ def link_qr(row_id: int) -> Response:
         name = f"qr-{record['alias']}.{qr_page.requested_format()}"
         response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+# --- the panel that tries a link
+
+_DESCRIBED = {name: field.metadata for name, field in DescribedVisitor().fields.items()}
+
+
+@bp.post("/links/<id:row_id>/try")
+def link_try(row_id: int) -> ResponseReturnValue:
+    typed = {name: lines(request.form.get(name, "")).strip() for name in _DESCRIBED}
+    body = typed | {"clicks": to_number(typed["clicks"])}
+    refused = problems(DescribedVisitor, body)
+    page = render_template(
+        "console/link_try.html",
+        row_id=row_id,
+        described=_DESCRIBED,
+        typed=typed,
+        problems={name: f"{_DESCRIBED[name]['label']} {problem}." for name, problem in refused.items()},
+        tried=None if refused else try_link(g.user_id, row_id, load(DescribedVisitor, body)),
+    )
+    return page, HTTPStatus.BAD_REQUEST if refused else HTTPStatus.OK
 
 
 # --- the form
@@ -114,6 +137,7 @@ class LinkForm(StoredForm):
             experiment=experiment,
             min_visitors=conversions.MIN_VISITORS,
             numbers_of=periods.numbers("link", row_id),
+            described=_DESCRIBED,
         )
 
     def stated(self, rule: Row) -> str:

@@ -37,10 +37,9 @@ def _rule(form: FormData, name: str) -> Row:
 
 def rows(rule: Row) -> list[tuple[str, str]]:
     """Return the names and the texts of the conditions of a rule, which a form may have sent."""
-    return [
-        (name, CONDITIONS[name].as_text(value) if name in CONDITIONS else value)
-        for name, value in rule.get("when", {}).items()
-    ]
+    when = rule.get("when", {})
+    names = [name for name in LABELS if name in when] + [name for name in when if name not in LABELS]
+    return [(name, CONDITIONS[name].as_text(when[name]) if name in CONDITIONS else when[name]) for name in names]
 
 
 def stated(rule: Row) -> str:
