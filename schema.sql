@@ -1001,15 +1001,18 @@ SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
             THEN link_references(l.user_id, l.id) END AS related
   FROM links l;
 
--- The ids of the links that match all filters that are not null. The domain 0 is our own host.
+-- The ids of the links that match all filters that are not null. The domain 0 is our own host. Broken links are found by
+-- their index.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
                                expired text, password text, clicked text, health text, since timestamptz,
                                until timestamptz)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
-      FROM links l
-     WHERE user_id = owner
-       AND (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
+      FROM (SELECT * FROM links WHERE user_id = owner AND health IS DISTINCT FROM 'broken'
+             UNION ALL
+            SELECT l.* FROM link_checks c JOIN links l ON l.id = link_id
+             WHERE c.user_id = owner AND state = 'broken' AND health = 'broken') l
+     WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
        AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
        AND (campaign IS NULL OR campaign_id = campaign)
        AND (channel IS NULL OR l.id IN (
@@ -1021,10 +1024,7 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (
             coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
-       AND (health IS DISTINCT FROM 'broken' OR l.id IN (
-            SELECT link_id FROM link_checks WHERE user_id = owner AND state = 'broken'))
-       AND (health IS NULL OR health = 'broken' OR health = coalesce(
-            (SELECT state FROM link_checks WHERE link_id = l.id), 'unchecked'))
+       AND (health IS NULL OR health = coalesce((SELECT state FROM link_checks WHERE link_id = l.id), 'unchecked'))
        AND (since IS NULL OR created >= since)
        AND (until IS NULL OR created < until)
 $$;
