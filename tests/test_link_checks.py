@@ -119,6 +119,7 @@ def test_the_title_of_the_page_is_shown_in_place_of_one(
     assert (listed["health"]["title"], listed["title"], details["metatitle"]) == (found["title"], "", "")
     for page in ("/console/links", "/console/links?q=is:broken"):
         assert ("Gr\u00fc\u00dfe &amp; Caf\u00e9" in console.get(page).text) == (page == "/console/links")
+    assert "<h1><bdi>Gr\u00fc\u00dfe &amp; Caf\u00e9</bdi></h1>" in console.get(f"/console/links/{link_id}").text
     check(days=8)
     assert site.paths[2:] == [("GET", "/robots.txt"), ("HEAD", "/page")]
 

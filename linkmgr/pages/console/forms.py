@@ -134,7 +134,10 @@ class Form(ABC):
         return f"{self.bp.url_prefix}{self.path}{of_row}" + (f"/{action}" if action and action != PAGE else "")
 
     def title(self, row: Row) -> str:
-        return str(row.get("title") or row.get("name") or row.get("host") or row.get("alias") or row["username"])
+        page_title = row.get("health", {}).get("title")  # of the target of a link
+        return str(
+            row.get("title") or page_title or row.get("name") or row.get("host") or row.get("alias") or row["username"]
+        )
 
     @property
     def use(self) -> Usage | None:
