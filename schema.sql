@@ -7,7 +7,10 @@ CREATE TABLE service (
     announced_id bigint      NOT NULL DEFAULT 0,
     moving_until timestamptz NOT NULL DEFAULT '-infinity',  -- lease of the outbox mover
     checking_until timestamptz NOT NULL DEFAULT '-infinity',  -- lease of the process that checks targets
-    checks_until bigint      NOT NULL DEFAULT 0  -- links up to this id have been added to `link_checks`
+    checks_until bigint      NOT NULL DEFAULT 0,  -- links up to this id have been added to `link_checks`
+    blocks       bigint      NOT NULL DEFAULT 0,  -- changes with the blocked links and hosts
+    list_url     text        NOT NULL DEFAULT '',  -- from which blocked hosts were fetched
+    list_due     timestamptz NOT NULL DEFAULT '-infinity'  -- the next time
 );
 INSERT INTO service (version) VALUES (1);
 
@@ -281,15 +284,62 @@ SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.u
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#]+)');
 
+-- Reports of visitors (`kind` 'report'), and decisions of administrators: 'dismissed', or 'link' and 'host' for blocks, which
+-- last until they have `ended`. Hosts without `decided_by` are of the list (setting BLOCKLIST_URL).
+CREATE TABLE reports (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind       text        NOT NULL CHECK (kind IN ('report', 'dismissed', 'link', 'host')),
+    link_id    bigint,
+    host       text        NOT NULL DEFAULT '',  -- that is blocked, or of the target when the link was reported
+    reason     text        NOT NULL DEFAULT '',  -- of a decision those of its reports
+    text       text        NOT NULL DEFAULT '' CHECK (length(text) <= 500),
+    number     integer     NOT NULL DEFAULT 1,  -- of reports that were decided
+    created    timestamptz NOT NULL DEFAULT now(),
+    decided_by bigint,
+    ended      timestamptz,
+    ended_by   bigint
+);
+CREATE INDEX ON reports (link_id, id) WHERE kind = 'report';
+CREATE INDEX ON reports (created) WHERE kind = 'report';
+CREATE INDEX ON reports (id) WHERE decided_by IS NOT NULL;
+CREATE UNIQUE INDEX host_blocked ON reports (host) WHERE kind = 'host' AND ended IS NULL;
+CREATE UNIQUE INDEX link_blocked ON reports (link_id) WHERE kind = 'link' AND ended IS NULL;
+
+-- Return the blocked host that one of these hosts is, or is a subdomain of, or NULL.
+CREATE FUNCTION blocked_host(hosts text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF EXISTS (SELECT FROM reports WHERE kind = 'host' AND ended IS NULL) THEN
+        RETURN (SELECT host FROM reports
+                 WHERE kind = 'host' AND ended IS NULL
+                   AND host = ANY (ARRAY(SELECT array_to_string(labels[n:], '.')
+                                           FROM unnest(hosts) AS sent,
+                                                LATERAL string_to_array(sent, '.') AS labels,
+                                                generate_subscripts(labels, 1) AS n))
+                 LIMIT 1);
+    END IF;
+    RETURN NULL;
+END $$;
+
 -- Return true if the key of the request may store links on a domain (0 or NULL: our own host). See "Restricted keys".
 CREATE FUNCTION is_allowed_domain(domain bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN coalesce(current_setting('linkmgr.domains', true), '') = ''
        OR coalesce(domain = ANY (nullif(current_setting('linkmgr.domains', true), '')::bigint[]), false);
 
--- Refuse a link with targets on these hosts if one is a branded domain, which could redirect back.
-CREATE FUNCTION require_unbranded(hosts text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Return why targets on these hosts are refused: one is blocked, or a branded domain, which could redirect back.
+CREATE FUNCTION hosts_refusal(hosts text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    PERFORM refuse('link_branded') FROM live_domains WHERE host = ANY (hosts);
+    RETURN CASE WHEN hosts = '{}' THEN NULL
+                WHEN blocked_host(hosts) IS NOT NULL THEN 'target_blocked'
+                WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (hosts)) THEN 'link_branded' END;
+END $$;
+
+CREATE FUNCTION require_usable_hosts(hosts text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    refusal text := hosts_refusal(hosts);
+BEGIN
+    IF refusal IS NOT NULL THEN
+        PERFORM refuse(refusal);
+    END IF;
 END $$;
 
 CREATE FUNCTION targets_of(url text, expired_url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb,
@@ -301,15 +351,13 @@ BEGIN
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
 
--- Return true if a change of a link with the targets `stored` is refused: a new target is on a branded domain, or a
--- stored one on the new domain of the link. The host of a stored target may have become a branded domain.
-CREATE FUNCTION is_branded_change(sent text[], stored text[], new_host text) RETURNS boolean
-    LANGUAGE plpgsql STABLE AS $$
+-- Return why a change of a link with the targets `stored` is refused, or NULL: a new target is refused, or a stored one is
+-- on the new domain of the link. The host of a stored target may have become a branded domain, or been blocked.
+CREATE FUNCTION targets_refusal(sent text[], stored text[], new_host text) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN sent <> '{}' AND EXISTS (SELECT FROM live_domains
-                                     WHERE host = ANY (ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
-                                                              WHERE (target = ANY (stored)) IS NOT TRUE)))
-           OR new_host IN (SELECT host_of(target) FROM unnest(stored) AS target);
+    RETURN coalesce(hosts_refusal(ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
+                                         WHERE (target = ANY (stored)) IS NOT TRUE)),
+                    CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(stored) AS target) THEN 'link_branded' END);
 END $$;
 
 -- Return true if the members of a link that have many values are larger together than the body of a request may be.
@@ -432,6 +480,7 @@ CREATE TABLE links (
     imported_clicks bigint,  -- that another service counted, without those imported as visits
     source_host     text,  -- that an imported link had, if it is not ours
     source_clicks   bigint,  -- that another service counted, at the last import
+    blocked         timestamptz,  -- by an administrator
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
     CONSTRAINT starts_late CHECK (starts < expires),
     CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, variants, rules,
@@ -601,24 +650,39 @@ BEGIN
 END $$;
 CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
 
--- Return true if a URL is on a branded domain, where it could lead back to the same QR code. Links do not lead back.
-CREATE FUNCTION is_branded(url text) RETURNS boolean LANGUAGE sql STABLE
-RETURN EXISTS (SELECT FROM live_domains d
+-- Return why a QR code of a URL is refused, or NULL: its host is blocked, or it is on a branded domain, where it could
+-- lead back to the same QR code. Links do not lead back.
+CREATE FUNCTION code_refusal(url text) RETURNS text LANGUAGE sql STABLE
+RETURN CASE WHEN blocked_host(ARRAY[host_of(url)]) IS NOT NULL THEN 'target_blocked'
+            WHEN EXISTS (SELECT FROM live_domains d
                 WHERE host = host_of(url)
                   AND NOT EXISTS (
                       SELECT FROM aliases a
                        WHERE a.domain_id = d.id
-                         AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')));
+                         AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
+            THEN 'link_branded' END;
 
--- An update that keeps the URL is accepted: its host may have become a branded domain since.
-CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
+-- An update that keeps the URL is accepted: its host may have become a branded domain or been blocked since.
+CREATE FUNCTION refuse_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM refuse('link_branded')
-      WHERE (NEW.data::text = OLD.data::text) IS NOT TRUE AND is_branded(NEW.data #>> '{}');
+    PERFORM refuse(refusal) FROM code_refusal(NEW.data #>> '{}') AS refusal
+      WHERE (NEW.data::text = OLD.data::text) IS NOT TRUE AND refusal IS NOT NULL;
     RETURN NULL;
 END $$;
 CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
-    WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_branded_link();
+    WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_link();
+
+CREATE FUNCTION refuse_blocked_links() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refuse('target_blocked')
+      WHERE blocked_host(ARRAY(SELECT host_of(link ->> 'url') FROM json_array_elements(NEW.links) AS link
+                                WHERE link ->> 'url' NOT IN (SELECT stored ->> 'url'
+                                                               FROM json_array_elements(OLD.links) AS stored)))
+            IS NOT NULL;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER links_on_insert_or_update AFTER INSERT OR UPDATE OF links ON bios FOR EACH ROW
+    WHEN (NEW.links::text <> '[]') EXECUTE FUNCTION refuse_blocked_links();
 
 CREATE TABLE channels (
     LIKE resources INCLUDING ALL,
@@ -789,9 +853,10 @@ RETURN greatest((SELECT total FROM usage_parts WHERE user_id = owner AND counted
                 + coalesce((SELECT imported_clicks FROM links WHERE id = link), 0));
 
 -- Return why visitors of a link are not led to its target, or NULL if they are.
-CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expires timestamptz, max_clicks bigint)
-    RETURNS text LANGUAGE sql STABLE
-RETURN CASE WHEN starts > now() THEN 'scheduled'
+CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expires timestamptz, max_clicks bigint,
+                           blocked timestamptz) RETURNS text LANGUAGE sql STABLE
+RETURN CASE WHEN blocked IS NOT NULL THEN 'blocked'
+            WHEN starts > now() THEN 'scheduled'
             WHEN expires <= now() THEN 'expired'
             WHEN CASE WHEN max_clicks IS NOT NULL THEN used_clicks(owner, link) >= max_clicks END THEN 'used' END;
 
@@ -1019,7 +1084,7 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
             SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
        AND (status IS NULL OR public = (status = 'public'))
        AND (expired IS NULL
-            OR coalesce(link_state(user_id, l.id, starts, expires, max_clicks) <> 'scheduled', false)
+            OR coalesce(link_state(user_id, l.id, starts, expires, max_clicks, NULL) <> 'scheduled', false)
                = (expired = 'yes'))
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (
@@ -1272,6 +1337,8 @@ BEGIN
 END $$;
 CREATE TRIGGER note_answer AFTER INSERT ON overlay_answers FOR EACH ROW
     EXECUTE FUNCTION note_event('answer.received', 'now');
+CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
+    WHEN (NEW.blocked IS NOT NULL AND OLD.blocked IS NULL) EXECUTE FUNCTION note_event('link.blocked');
 CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION note_event('import.finished');

@@ -7,7 +7,7 @@ from linkmgr import api, cli, metrics, openapi, pages, settings
 from linkmgr.db import jobs, lookups, replica, restricted, statements
 from linkmgr.imports import job
 from linkmgr.pages import branded, short
-from linkmgr.repository import cleanup, link_lists, purge
+from linkmgr.repository import blocked, cleanup, link_lists, purge
 from linkmgr.request.request import IdConverter, Service
 from linkmgr.web import (
     auth,
@@ -39,6 +39,7 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         lookups.init_app(app)
         restricted.init_app(app)
+        blocked.init_app(app)
         jobs.init_app(cleanup.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired])
         job.init_app()
         compression.init_app(app)  # before other hooks, which run in the reverse order

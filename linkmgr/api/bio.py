@@ -37,7 +37,7 @@ def read(bio_id: int) -> Response:
     shapes.created(BioPage, alias="dana", shorturl=shapes.own_url("dana")),
     body=BioPage.creates(),
     example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
-    errors=("plan_feature", "alias_taken"),
+    errors=("plan_feature", "alias_taken", "target_blocked"),
     has_etag=True,
 )
 def add(new: Row) -> Response:
@@ -53,7 +53,7 @@ def add(new: Row) -> Response:
     body=BioPage.updates(),
     stored=bio.read,
     example={"bio": "I write.", "theme": "dark"},
-    errors=("plan_feature", "alias_taken"),
+    errors=("plan_feature", "alias_taken", "target_blocked"),
     row="bios",
     has_etag=True,
 )

@@ -24,7 +24,7 @@ SECTION = Section(
 )
 
 _RECORD = {"details": shapes.ref("QrCode"), "data": shapes.ref("Statistics"), "record": shapes.ref("QrCode")}
-_ERRORS = (*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unknown")
+_ERRORS = (*logos.UNUSABLE, "colours_too_close", "link_branded", "target_blocked", "short_link_unknown")
 
 
 @bp.get("/qr")

@@ -117,7 +117,7 @@ _RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "rec
 _ERRORS = (
     "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
     "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
-    "starts_late", "password_busy",
+    "target_blocked", "starts_late", "password_busy",
 )  # fmt: skip
 _NEW = {
     "url": "https://example.com/sale",

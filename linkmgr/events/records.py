@@ -51,6 +51,7 @@ def _time(value: str | None) -> str | None:
 _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "starts": ("starts", _time),
     "expires": ("expiry", _time),
+    "blocked": ("blocked", _time),
     "max_clicks": ("maxclicks", int),
     "expired_url": ("expiredurl", str),
     "forward_query": ("forwardquery", bool),

@@ -12,6 +12,7 @@ from linkmgr.errors import AppError
 from linkmgr.pages import branded, loops
 from linkmgr.qr.vcard import vcard
 from linkmgr.repository import public
+from linkmgr.repository.blocked import blocked
 from linkmgr.visits import counting, scans
 from linkmgr.web import security_headers
 
@@ -23,6 +24,8 @@ bp.after_request(security_headers.prevent_caching)
 def scan(code: str) -> ResponseReturnValue:
     row = public.qr_code(branded.host(), code)
     if row["type"] == "link":
+        if blocked().has_host(row["data"]):
+            raise AppError("blocked")
         loops.refuse(row["data"], branded=row["target_branded"])
     counting.count(request.environ, row["id"], row["user_id"], is_scan=True)
     if row["is_own_link"] and loops.is_on_our_hosts(row["data"], branded=row["target_branded"]):

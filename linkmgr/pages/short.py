@@ -26,6 +26,7 @@ from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, campaign, interstitial, loops, qr
 from linkmgr.repository import public
+from linkmgr.repository.blocked import blocked
 from linkmgr.request import pool
 from linkmgr.visits import bots, counting, visitor
 from linkmgr.visits.choice import Choice, app_store, choose, completed
@@ -85,7 +86,7 @@ class FastRedirects:
                 return None
             recent = self.recent.keep(key, link)
         except psycopg2.Error:
-            if recent is None:
+            if recent is None or blocked().has_link(recent.id, recent.url):
                 raise
         except AppError:
             self.recent.forget(key)
@@ -124,7 +125,9 @@ def visit(alias: str) -> ResponseReturnValue:
 
 def _stopped(link: Row) -> ResponseReturnValue:
     """Respond to a visitor of a link that does not work yet or any more."""
-    if link["expired_url"]:
+    if link["expired_url"] and link["state"] != "blocked":
+        if blocked().has_host(link["expired_url"]):
+            return _stopped(link | {"state": "blocked"})
         loops.refuse(link["expired_url"])
         return Response(status=_found(), headers={"Location": link["expired_url"]})
     viewer = sessions.current()
@@ -156,6 +159,8 @@ def _shows_preview(link: Row, agent: str) -> bool:
 def redirect_visitor(link: Row) -> ResponseReturnValue:
     choice, store = _target(link), app_store(link, _user_agent())
     location = store or choice.url
+    if location != link["url"] and blocked().has_host(location):
+        return _stopped(link | {"state": "blocked"})
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
     is_limited = link["max_clicks"] and counting.is_by_person(request.environ)
     if is_limited and not public.take_click(link["id"], link["max_clicks"]):
@@ -182,7 +187,7 @@ def _location(host: str | None, alias: str) -> str | None:
             raise NotFound
         return None
     if link["state"]:
-        return str(link["expired_url"]) or None
+        return (link["state"] != "blocked" and str(link["expired_url"])) or None
     if link["password_hash"]:
         return None
     return app_store(link, _user_agent()) or _target(link).url

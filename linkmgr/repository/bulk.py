@@ -132,7 +132,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    lacking_features(id) AS lacking,
                    coalesce((SELECT total FROM public.usage
                               WHERE user_id = %(user_id)s AND counted = 'links'), 0) AS used,
-                   ARRAY(SELECT host FROM live_domains WHERE host = ANY (%(hosts)s::text[])) AS branded
+                   hosts_refusal(%(hosts)s::text[]) IS NOT NULL AS has_refused
               FROM accounts
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
@@ -162,7 +162,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         looked_up AS MATERIALIZED (
             SELECT sent.*,
                    coalesce(
-                       CASE WHEN plan.branded <> '{}' AND hosts && plan.branded THEN 'link_branded' END,
+                       CASE WHEN has_refused THEN hosts_refusal(hosts) END,
                        unknown.code,
                        CASE WHEN NOT is_allowed_domain(domain_id) THEN 'domain_needed'
                             WHEN feature IS NOT NULL THEN 'plan_feature'

@@ -56,11 +56,7 @@ def _update(ids: list[int], params: Row) -> Row:
                FOR NO KEY UPDATE OF l),
         checked AS MATERIALIZED (
             SELECT (l).id, new_domain_id,
-                   CASE WHEN is_branded_change(%(targets)s::text[],
-                                               targets_of((l).url, (l).expired_url, (l).locations, (l).devices,
-                                                          (l).languages, (l).deeplink, (l).variants, (l).rules),
-                                               new_host)
-                             THEN 'link_branded'
+                   CASE WHEN wrong IS NOT NULL THEN wrong
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
@@ -77,6 +73,10 @@ def _update(ids: list[int], params: Row) -> Row:
                              THEN 'alias_reserved' END AS refusal,
                    feature, (new).alias AS new_alias
               FROM locked, plan,
+                   targets_refusal(%(targets)s::text[],
+                                   targets_of((l).url, (l).expired_url, (l).locations, (l).devices, (l).languages,
+                                              (l).deeplink, (l).variants, (l).rules),
+                                   new_host) AS wrong,
                    LATERAL (SELECT denied_feature(
                                 lacking, (new).alias <> (l).alias,
                                 CASE WHEN NOT (new).devices <@ (l).devices THEN (new).devices END,

@@ -10,6 +10,7 @@ from linkmgr.db.paging import Page, page
 from linkmgr.db.statements import Row, row, rows, run_unsynced
 from linkmgr.errors import AppError, required
 from linkmgr.fields.short_urls import short_url
+from linkmgr.repository.blocked import blocked
 from linkmgr.settings import settings
 
 disabled_users: set[int] = set()  # that this process has suspended with `all`
@@ -55,6 +56,8 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
     link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
         return None
+    if blocked().has_host(link["url"]):
+        link["state"] = "blocked"
     if link.pop("has_page"):
         page_members = _page(link["id"])
         return page_members and link | page_members  # None if the link has been deleted meanwhile
@@ -68,8 +71,8 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
                l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
-               link_state(l.user_id, l.id, starts, l.expires, max_clicks) AS state, starts, max_clicks, expired_url,
-               locations, devices, languages, parameters, forward_query, deeplink, variants, rules,
+               link_state(l.user_id, l.id, starts, l.expires, max_clicks, blocked) AS state, starts, max_clicks,
+               expired_url, locations, devices, languages, parameters, forward_query, deeplink, variants, rules,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                type <> 'direct'
                    OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
@@ -173,7 +176,7 @@ def random_link(host: str | None, slug: str) -> Row:
                                ORDER BY campaign_id, id LIMIT 1000) UNION ALL
                              (SELECT * FROM links WHERE campaign_id >= c.id AND (campaign_id, id) < (c.id, start)
                                ORDER BY campaign_id DESC, id DESC LIMIT 1000) LIMIT 1000) near
-               WHERE link_state(user_id, id, starts, expires, max_clicks) IS NULL
+               WHERE link_state(user_id, id, starts, expires, max_clicks, blocked) IS NULL
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE slug = %(slug)s AND c.public
@@ -217,6 +220,7 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
          WHERE campaign_id = %(campaign_id)s AND l.id < %(after)s AND public
            AND (starts IS NULL OR starts <= now()) AND (expires IS NULL OR expires > now())
            AND (max_clicks IS NULL OR max_clicks > used_clicks(l.user_id, l.id))
+           AND blocked IS NULL
          ORDER BY l.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,

@@ -233,6 +233,8 @@ _EXPIRING = (
         "account_rollups", "timezone('UTC', at)", f"{missing.DAYS + 1} days", "starts_with(dimension, 'missing ')"
     ),
     _deletion("imports", "created", "1 day", "state = 'draft'"),
+    _deletion("reports", "created", "90 days", "kind = 'report'"),
+    _deletion("reports", "created", "365 days", "(kind = 'dismissed' OR ended IS NOT NULL)"),
     import_rows.delete_expired,
     imports.cancel_expired,
 )

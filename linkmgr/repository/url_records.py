@@ -8,6 +8,7 @@ from linkmgr.errors import existing
 from linkmgr.fields.dimensions import SCAN
 from linkmgr.fields.short_urls import ShortUrl, short_url
 from linkmgr.repository import visits
+from linkmgr.repository.blocked import blocked
 from linkmgr.repository.link_lists import UNCHECKED
 from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
@@ -44,7 +45,8 @@ def read_named(user_id: int, link_id: int) -> Row:
     """Return a link whose campaign and channels have their names, and of its clicks those that are `scans`."""
     stored = row(
         """
-        SELECT l.*, clicks, visitors, top_labels, link_state(l.user_id, l.id, starts, expires, max_clicks) AS state,
+        SELECT l.*, clicks, visitors, top_labels,
+               link_state(l.user_id, l.id, starts, expires, max_clicks, blocked) AS state,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
@@ -59,6 +61,8 @@ def read_named(user_id: int, link_id: int) -> Row:
     )
     link = existing(stored, "link")
     scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
+    if blocked().has_host(link["url"]):
+        link["state"] = "blocked"
     return to_record(link) | {name: link[name] for name in ("campaign", "channel", "state")} | {"scans": scans}
 
 
@@ -102,6 +106,7 @@ def _to_members(link: Row) -> Row:
         "maxclicks": link["max_clicks"] or 0,
         "expiredurl": link["expired_url"],
         "forwardquery": link["forward_query"],
+        "blocked": link["blocked"],
         "date": link["created"],
         "updated": link["updated"],
         "imported_clicks": link["imported_clicks"],

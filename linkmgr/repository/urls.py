@@ -89,7 +89,7 @@ def _add_first(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
     return run(
         """
         INSERT INTO links (user_id, alias, url, url_only)
-        SELECT %(user_id)s, %(alias)s, %(url)s, true FROM require_unbranded(%(hosts)s::text[])
+        SELECT %(user_id)s, %(alias)s, %(url)s, true FROM require_usable_hosts(%(hosts)s::text[])
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO NOTHING
         RETURNING *, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related
         """,
@@ -136,7 +136,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                    %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
                    coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
                                                          WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
-              FROM require_unbranded(%(hosts)s::text[])
+              FROM require_usable_hosts(%(hosts)s::text[])
             RETURNING *),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
@@ -160,19 +160,14 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
 
     `changed` is False if members without a default value were not sent, apart from `url`, `campaign` and `channel`.
     A changed link is not `url_only`: a new link with the same URL must not return it. A stored target must not be on
-    the new domain of the link. It may be on a host that has become a branded domain since it was stored.
+    the new domain of the link. Its host may have become a branded domain or been blocked since it
+    was stored.
     """
     updated = run_repaired(
         """
         WITH checked AS (
             SELECT d.id AS domain_id,
-                   CASE WHEN is_branded_change(
-                                 %(targets)s::text[],
-                                 (SELECT targets_of(url, expired_url, locations, devices, languages, deeplink,
-                                                    variants, rules)
-                                    FROM links
-                                   WHERE user_id = %(user_id)s AND id = %(link_id)s),
-                                 d.host) THEN 'link_branded'
+                   CASE WHEN wrong IS NOT NULL THEN wrong
                         WHEN EXISTS (SELECT FROM links
                                       WHERE user_id = %(user_id)s AND id = %(link_id)s
                                         AND coalesce(nullif(%(custom)s::text, ''), alias) = ANY (%(reserved)s::text[])
@@ -184,7 +179,14 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                                                  %(overlay_id)s, %(pixels)s, %(channel)s))
                         END AS refusal
               FROM (SELECT) always
-              LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
+              LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
+             CROSS JOIN targets_refusal(
+                            %(targets)s::text[],
+                            (SELECT targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
+                                               rules)
+                               FROM links
+                              WHERE user_id = %(user_id)s AND id = %(link_id)s),
+                            d.host) AS wrong),
         updated AS (
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,

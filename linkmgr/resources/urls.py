@@ -264,6 +264,13 @@ class Link(Resource):
     updated = updated()
     clicks = member(Shown(_COUNT), "", 12, shown=TOTALS)
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
+    blocked = member(
+        Timestamp(dump_only=True, allow_none=True),
+        "When an administrator blocked the link, whose visitors get a page that says so, or null. Links to a "
+        "blocked host behave the same.",
+        "2026-11-21 09:30:00",
+        shown=DETAIL,
+    )
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204)
     health = member(
         Shown(

@@ -19,7 +19,7 @@ SUBJECTS = ("link", "qr", *(stored.words.path for stored in STORED))
 TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
     *(f"{subject}.{change}" for subject in SUBJECTS for change in ("created", "updated", "deleted")),
-    *(f"link.{change}" for change in ("expired", "broken", "recovered")),
+    *(f"link.{change}" for change in ("expired", "blocked", "broken", "recovered")),
     "visit",
     "scan",
     "answer.received",

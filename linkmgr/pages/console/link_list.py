@@ -14,6 +14,7 @@ from linkmgr.pages.console import periods
 from linkmgr.pages.console.forms import PER_PAGE, Form
 from linkmgr.pages.console.frame import Chip
 from linkmgr.repository import console_queries, link_lists
+from linkmgr.repository.blocked import blocked
 from linkmgr.request import pool
 from linkmgr.resources.urls import HEALTH
 from linkmgr.settings import settings
@@ -117,6 +118,8 @@ def show(form: Form) -> str:
     )
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
+        if blocked().has_host(row["longurl"]):
+            row["state"]["state"] = "blocked"
         charts.add_spark(row, row["state"].get("days", {}))
     most, chips = link_lists.MAX_COMPARED if order else page.total, chips_of(query, filters)
     return render_template(
