@@ -116,3 +116,12 @@ def test_the_form_has_them_and_the_pages_show_the_state(console: FlaskClient, al
     record = alice.get(f"/api/url/{path.rpartition('/')[2]}").get_json()["details"]
     assert (record["starts"], record["maxclicks"], record["forwardquery"]) == (None, 0, False)
     assert '<span class="badge warn">expired</span>' in get(console, "/console/links?expired=yes")
+
+
+def test_rotators_and_public_lists_have_only_links_that_work(short: Make, alice: Client, sql: Sql) -> None:
+    campaign_id = alice.add("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True})
+    made = [short(**columns, campaign_id=campaign_id) for columns in STATES.values()]
+    client = made[0].app.test_client()
+    led_to = {client.get("/r/sale").headers["Location"].rpartition("/")[2] for _ in range(20)}
+    shown = client.get(f"/u/{alice.username}/sale-{campaign_id}").text
+    assert led_to == {made[0].alias} == {link.alias for link in made if link.path in shown}
