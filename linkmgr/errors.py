@@ -109,6 +109,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "short_url_unknown": "200 You have no link with this short URL. Create one with POST /api/url/add.",
     "link_disabled": "410 This link has been turned off. Ask the person who sent it to you for a new one.",
     "blocked": "410 An administrator of this service has blocked this target, because it may be harmful.",
+    "too_many_reports": "429 Too many reports from your IP address. Try again in {seconds} seconds.",
     "alias_reserved": (400, "custom alias",
         "The service has a page at this alias on its own host. Choose another one."),
     "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),

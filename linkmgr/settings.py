@@ -83,6 +83,7 @@ class Settings:
     )
     private_networks_for_all: bool = _switch(False)
     link_check: int = _setting(7, setting_types.integer(0, 365), "a number of days from 0 to 365")
+    reports: bool = _switch(True)
     prepare: bool = _switch(True)
 
     name: str = "linkmgr"

@@ -17,6 +17,7 @@ from linkmgr.pages import (
     home,
     login,
     overlay_answers,
+    preview,
     probes,
     qr,
     scan,
@@ -25,7 +26,7 @@ from linkmgr.pages import (
 from linkmgr.visits import counting, geoip
 
 MODULES = (home, probes, login, account, console, administration, avatar, branded, qr, scan, overlay_answers,
-           conversions, campaign, short)  # fmt: skip
+           conversions, campaign, preview, short)  # fmt: skip
 
 
 class WordConverter(BaseConverter):

@@ -95,6 +95,11 @@ def clicks(link_id: int) -> int:
     return totals["clicks"] if totals else 0
 
 
+def created(link_id: int) -> str:
+    stored = public_row("SELECT created FROM links WHERE id = %(link_id)s", link_id=link_id)
+    return str(required(stored, "no_such_page")["created"])
+
+
 def take_click(link_id: int, max_clicks: int) -> bool:
     """Count a redirect of a link with a limit. Return False, and count nothing, if the limit is reached. Concurrent
     statements wait at the row of the counter, which the first one adds."""

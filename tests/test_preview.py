@@ -1,0 +1,68 @@
+"""`+` behind a short URL, and reports."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import reports
+from tests.conftest import Client
+from tests.support.factories import Sql
+from tests.support.shortlinks import BRANDED, TARGET, Make, Short
+
+HIDDEN: dict[str, dict[str, Any]] = {
+    "is not active yet": {"starts": "2999-01-01 00:00:00+00"},
+    "has expired": {"expires": "2020-01-01 00:00:00+00", "expired_url": "https://example.com/over"},
+    "protected by a password": {"password_hash": "hash"},
+    "have blocked the link": {"blocked": "2020-01-01 00:00:00+00"},
+}
+
+
+def report(link: Short, address: str = "127.0.0.1", **members: str) -> int:
+    return link.ask(method="POST", path="+", data={"reason": "phishing"} | members, address=address).status_code
+
+
+def test_the_preview_shows_the_target_and_counts_no_visit(short: Make, sql: Sql) -> None:
+    link = short(metatitle="Summer sale", created="2020-01-01", languages={"fr": "https://example.com/fr"})
+    answer = link.ask(path="+")
+    assert answer.status_code == 200
+    for text in (f'href="{TARGET}" rel="nofollow noopener', "Summer sale", "years ago", "example.com", "Some visitors",
+                 'content="noindex"', "Report this link"):  # fmt: skip
+        assert text in answer.text
+    assert link.ask(path="x+").status_code == 404
+    assert link.clicks == 0
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_a_link_that_does_not_lead_to_its_target_shows_none(short: Make, text: str) -> None:
+    page = short(**HIDDEN[text]).ask(path="+").text
+    assert text in page
+    assert "example.com" not in page
+
+
+def test_it_works_on_a_branded_domain(short: Make) -> None:
+    link = short()
+    link.brand()
+    assert f"https://{BRANDED}/{link.alias}" in link.ask(path="+", Host=BRANDED).text
+    assert link.ask(path="+").status_code == 404
+
+
+def test_reports_are_bounded_by_address_by_link_and_in_size(short: Make, sql: Sql) -> None:
+    link = short()
+    assert report(link, text="It wants my password.") == 200
+    assert [report(link, **wrong) for wrong in ({"reason": "x"}, {"text": "x" * 501}, {"reason": ""})] == [400] * 3
+    assert link.ask(method="POST", path="+", data={"reason": "spam"}, Origin="https://evil.example").status_code == 403
+    assert [report(link) for _ in range(5)] == [200] * 4 + [429]
+    for number in range(30):
+        report(link, f"10.0.{number}.1")
+    stored = sql("SELECT * FROM reports ORDER BY id")
+    assert len(stored) == reports.MAX_OF_LINK
+    assert (stored[0]["reason"], stored[0]["text"]) == ("phishing", "It wants my password.")
+    assert "127.0.0.1" not in str(stored)
+
+
+def test_reports_can_be_turned_off(app_with: Callable[..., Flask], alice: Client, sql: Sql) -> None:
+    link = Short(app_with(reports="0"), sql, alice.id)
+    assert "Report" not in link.ask(path="+").text
+    assert report(link) == 404
