@@ -43,7 +43,7 @@ def test_the_rule_that_matches_is_named_and_why_those_before_do_not(short: Make,
     none = tried(alice, link.id, **NOON)
     assert (none["rule"], none["url"], none["message"]) == (None, f"{PAGE}?a=1", "No rule matches.")
     assert {row["message"] for row in none["unmet"]} >= {
-        "The country is unknown, not Germany, AT.", "The operating system is unknown, not iOS."
+        "The country is unknown, not Germany, AT.", "The system is unknown, not iOS."
     }  # fmt: skip
     assert link.clicks == 0
 
@@ -86,7 +86,7 @@ def test_the_console_tries_a_link_too(console: FlaskClient, alice: Client, bob: 
     path = f"/console/links/{link_id}"
     page = console.get(path).text
     assert 'id="try"' in page
-    assert "country: Germany, AT; operating system: iOS" in page
+    assert "country: Germany, AT; system: iOS" in page
     answer = console.post(f"{path}/try", data={"country": "France", "time": NOON["time"], "clicks": "100"})
     assert answer.status_code == 200
     assert "Rule 3 matches." in answer.text

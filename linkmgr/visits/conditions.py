@@ -145,10 +145,10 @@ class Between(fields.Field[Row]):
 
     def as_text(self, ends: Row) -> str:
         first, last = ends.get("from"), ends.get(self.last)
-        return f"from {first}" if last is None else f"to {last}" if first is None else f"{first} to {last}"
+        return f"from {first}" if last is None else f"up to {last}" if first is None else f"{first} to {last}"
 
     def from_text(self, text: str) -> Row:
-        first, _, last = f" {text.removeprefix('from ')} ".partition(" to ")
+        first, _, last = f" {text.removeprefix('from ').removeprefix('up ')} ".partition(" to ")
         ends = {"from": first.strip(), self.last: last.strip()}
         return {name: int(end) if re.fullmatch("[0-9]{1,19}", end) else end for name, end in ends.items() if end}
 

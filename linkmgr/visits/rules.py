@@ -54,7 +54,7 @@ class Conditions(New):
         AnyOf(lambda visitor, _: visitor.systems(), known(audience.device_problem)),
         "The operating system, as statistics name it.",
         ["iOS", "Android"],
-        label="operating system",
+        label="system",
     )
     browser = member(
         AnyOf(lambda visitor, _: visitor.browsers()),
