@@ -166,7 +166,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     if is_limited and not public.take_click(link["id"], link["max_clicks"]):
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
-    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"], variant=variant)
+    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"] or (), variant=variant)
     target = completed(link, choice.url, request.environ["QUERY_STRING"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)

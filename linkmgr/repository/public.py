@@ -65,14 +65,17 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
 
 
 def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
-    """Return a link without its page. Its domain belongs to its owner, so that one check covers deleted users."""
+    """Return a link without its page. Its domain belongs to its owner, so that one check covers deleted users. Empty
+    JSON values are None, because parsing them takes a hundredth of a redirect."""
     link = public_row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
                l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
                link_state(l.user_id, l.id, starts, l.expires, max_clicks, blocked) AS state, starts, max_clicks,
-               expired_url, locations, devices, languages, parameters, forward_query, deeplink, variants, rules,
+               expired_url, nullif(locations, '{}') AS locations, nullif(devices, '{}') AS devices,
+               nullif(languages, '{}') AS languages, nullif(parameters, '[]') AS parameters, forward_query,
+               nullif(deeplink, '{}') AS deeplink, nullif(variants, '[]') AS variants, nullif(rules, '[]') AS rules,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                type <> 'direct'
                    OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
