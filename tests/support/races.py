@@ -11,6 +11,7 @@ import psycopg2
 from tests.support.targets import wait_until
 
 T = TypeVar("T")
+_PAUSE = 0.01  # seconds between calls, which would take all processors from what they accompany
 
 
 def at_once(times: int, call: Callable[[int], T], *, threads: int = 16) -> list[T]:
@@ -45,6 +46,7 @@ def meanwhile(*calls: Callable[[], T]) -> Iterator[list[T]]:
     def go_on(call: Callable[[], T]) -> None:
         while not ended.is_set():
             gave.append(call())
+            ended.wait(_PAUSE)
 
     with ThreadPoolExecutor(len(calls)) as pool:
         running = [pool.submit(go_on, call) for call in calls]
