@@ -140,3 +140,28 @@ def test_refused_bots_of_an_account_are_no_clicks(tiny: Client, run_import: Impo
     visits: list[Visit] = [{}] * 60 + [{"bot": True}] * 60
     assert run_import(tiny, account(*visits, clicks=70))["visits"] == 100
     assert clicks_of(tiny, "sale") == (50, 20)
+
+
+def test_conversions_of_an_account_are_restored_for_its_visitors(
+    alice: Client, bob: Client, run_import: Import, sql: Sql
+) -> None:
+    conversion = {"target": 7, "time": f"{NOW - timedelta(hours=1):%Y-%m-%d %H:%M:%S.%f}", "visitor": "ab" * 16}
+    lines = [
+        conversion | {"variant": "A", "name": "Bought", "value": 2.5},
+        conversion | {"visitor": "cd" * 16, "variant": "A", "name": "", "value": 1},  # without a visit
+        conversion | {"value": "1"},
+        conversion | {"target": 8, "value": 1},
+    ]
+    content = zipped(
+        manifest__json="{}",
+        links__jsonl=json.dumps({"id": 7, "url": "https://example.com/", "alias": "sale"}),
+        visits__jsonl=json.dumps(VISIT | {"time": conversion["time"]}),
+        conversions__jsonl="\n".join(map(json.dumps, lines)),
+    )
+    assert run_import(alice, content)["state"] == "done"
+    assert run_import(bob, export(alice))["state"] == "done"
+    stored = sql("SELECT user_id, variant, name, value::float8, at, encode(visitor, 'hex') AS visitor FROM conversions")
+    assert stored == [
+        {"user_id": client.id, "variant": "A", "name": "Bought", "value": 2.5, "visitor": "ab" * 16, "at": at}
+        for client, at in zip((alice, bob), (stored[0]["at"],) * 2, strict=True)
+    ]

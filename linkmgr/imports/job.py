@@ -251,7 +251,7 @@ def _prepare(details: Row, waiting: list[Row]) -> Batch:
     file = waiting[0]["file"]
     if file in _ALONE:
         waiting = waiting[:1]
-    elif file not in ("links", "visits", "answers") or details["on_conflict"] == "update":
+    elif file not in ("links", "visits", "answers", "conversions") or details["on_conflict"] == "update":
         waiting = waiting[:MAX_SUBTRANSACTIONS]
     return (Lines if details["source"] == reading.SOURCE else Batch)(details, waiting)
 

@@ -11,6 +11,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.dimensions import DIMENSIONS, MAX_LABEL, UNKNOWN
 from linkmgr.imports.rows import RawVisit
 from linkmgr.repository import imported, visits
+from linkmgr.repository.conversions import MAX_NAME, MAX_VALUE
 from linkmgr.visits import bots, counting
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
@@ -53,6 +54,19 @@ def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
         "social": counting.social(labels["referrer"]),
         "bot": is_bot,
     }
+
+
+def restore_conversion(record: Row) -> Row | None:
+    """Return a conversion of an exported account, or None if it cannot be stored."""
+    value = record.get("value")
+    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_VALUE
+    at, visitor = _timestamp(str(record.get("time"))), str(record.get("visitor"))
+    if at is None or not is_amount or not _DIGEST.fullmatch(visitor):
+        return None
+    name = record.get("name")
+    name = name.replace("\0", "")[:MAX_NAME] if isinstance(name, str) else ""
+    variant = _label(record.get("variant"))
+    return {"target": record["target"], "at": at, "visitor": visitor, "variant": variant, "name": name, "value": value}
 
 
 def _label(value: Any) -> str:

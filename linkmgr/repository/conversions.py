@@ -1,7 +1,13 @@
 """Conversions: visitors of a link who reached an aim on the page of its target."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
 from linkmgr.db.statements import Row, rows, run, run_unsynced
 from linkmgr.fields.dimensions import OTHER
+from linkmgr.repository.tables import BATCH
 
 DAYS = 30  # after the last visit
 MAX_NAME, MAX_NAMES = 50, 20  # characters; different names of a link, beyond which they are OTHER
@@ -83,4 +89,54 @@ def of_link(user_id: int, link_id: int) -> list[Row]:
         """,
         user_id=user_id,
         link_id=link_id,
+    )
+
+
+def exported(user_id: int) -> Iterator[list[Row]]:
+    place: Row = {"time": "-infinity", "target": 0, "visitor": ""}
+    while stored := _after(user_id, **place):
+        place = {name: stored[-1][name] for name in place}
+        yield stored
+
+
+def _after(user_id: int, **place: Any) -> list[Row]:
+    return rows(
+        """
+        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
+               variant, name, value::float8
+          FROM conversions
+         WHERE user_id = %(user_id)s AND at >= %(time)s::timestamptz
+           AND (at, tracked_id, visitor)
+               > (%(time)s::timestamptz, %(target)s::bigint, decode(%(visitor)s::text, 'hex'))
+         ORDER BY at, tracked_id, visitor
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        limit=BATCH,
+        **place,
+    )
+
+
+def restore(user_id: int, sent: list[Row]) -> None:
+    """Store conversions of an exported account: of visitors of links that the user has, and at most MAX_NAMES names."""
+    run(
+        """
+        INSERT INTO conversions (tracked_id, visitor, user_id, at, variant, name, value)
+        SELECT target, v.visitor, user_id, least(to_timestamp(at), now()), sent.variant,
+               CASE WHEN rank + (SELECT count(DISTINCT c.name) FROM conversions c WHERE c.tracked_id = target)
+                         <= %(max_names)s::integer
+                      OR sent.name IN (SELECT c.name FROM conversions c WHERE c.tracked_id = target)
+                    THEN sent.name ELSE %(other)s END, value
+          FROM (SELECT *, decode(visitor, 'hex') AS digest,
+                       dense_rank() OVER (PARTITION BY target ORDER BY name) AS rank
+                  FROM json_to_recordset(%(sent)s) AS sent (target bigint, visitor text, at float8, variant text,
+                                                            name text, value numeric)) sent
+          JOIN links ON user_id = %(user_id)s AND id = target
+          JOIN visitors v ON v.tracked_id = target AND v.visitor = digest
+        ON CONFLICT DO NOTHING
+        """,
+        user_id=user_id,
+        sent=orjson.dumps(sent).decode(),
+        max_names=MAX_NAMES,
+        other=OTHER,
     )

@@ -20,6 +20,8 @@ in an order in which a line refers to earlier lines only. Times are UTC.
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64
     visits.jsonl     target (the id of a link or a QR code), time with microseconds, visitor (a digest), bot, and the
                      label of each dimension of statistics. A target's visits are sorted by time.
+    conversions.jsonl
+                     target (the id of a link), time, visitor (a digest), variant, name, value
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and `counts`: lines by file
 
 API keys, webhooks, sessions and the user's password are not exported.
@@ -31,7 +33,7 @@ from datetime import UTC, datetime
 import orjson
 
 from linkmgr.db.statements import Row
-from linkmgr.repository import domains, qr, url_records, users, visit_list
+from linkmgr.repository import conversions, domains, qr, url_records, users, visit_list
 from linkmgr.repository.tables import Batch, in_batches
 from linkmgr.resources.domains import DOMAINS
 from linkmgr.resources.qr import QR_CODES
@@ -42,7 +44,7 @@ from linkmgr.web import export as web_export
 
 FORMAT = 1
 RESOURCES = {stored.words.file_name: stored for stored in STORED}
-FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits")
+FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions")
 # Members that follow from others
 _DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}
 
@@ -68,6 +70,8 @@ def _batches(name: str, user_id: int) -> Iterator[list[Row]]:
         return visit_list.answers(user_id)
     if name == "visits":
         return visit_list.all_visits(user_id)
+    if name == "conversions":
+        return conversions.exported(user_id)
     special: dict[str, Batch] = {
         "domains": _domains,
         "links": _links,

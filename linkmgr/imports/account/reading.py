@@ -24,8 +24,8 @@ from linkmgr.imports.rows import ImportRow, ReadError, Unreadable
 from linkmgr.imports.sources import normalize
 
 SOURCE = "account"
-# Visits and answers follow the rows that the import of the zip made.
-_MENDED = tuple(name for name in FILES if name not in ("answers", "visits"))
+# Visits, conversions and answers follow the rows that the import of the zip made.
+_MENDED = tuple(name for name in FILES if name not in ("answers", "visits", "conversions"))
 _MAX_DIRECTORY = 256 << 10  # bytes that name the files
 _MAX_LINE = 128 << 10  # characters of a line in the report
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."

@@ -23,7 +23,7 @@ from linkmgr.imports.figures import utc
 from linkmgr.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.imports.rows import ImportRow
 from linkmgr.qr import logos
-from linkmgr.repository import bio, channels, import_rows, imported, qr
+from linkmgr.repository import bio, channels, conversions, import_rows, imported, qr
 from linkmgr.repository.overlay import MAX_ANSWER
 from linkmgr.repository.tables import in_batches, try_lock
 from linkmgr.resources.bio import BioPage
@@ -42,9 +42,15 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "logos": {"id": ("qr",)},
     "bio": {"channel": ("channels",)},
     "visits": {"target": ("qr", "links")},
+    "conversions": {"target": ("links",)},
 }
 _TABLES = {file: stored.words.table for file, stored in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
-_OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
+_OF_MADE = (
+    "answers",
+    "logos",
+    "visits",
+    "conversions",
+)  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other files, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _CODE = re.compile("(?!(?:ico|pixels|qr)$)[A-Za-z0-9_-]{1,64}")  # of URLs
@@ -74,7 +80,8 @@ class Lines(Batch):
         if not try_lock(self.user_id, _LOCK):  # so that no other import of an account makes the same row
             raise jobs.Later(LOCKED_SECONDS)
         file, good = self.rows[0].file, [row for row in self.rows if not row.unreadable]
-        special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits}
+        special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits,
+                   "conversions": self._conversions}  # fmt: skip
         self.outcomes += [(row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem]
         if good:
             self._refer(good)
@@ -213,6 +220,10 @@ class Lines(Batch):
             tracked_id = row.members.get("target")
             if tracked_id and (visit := visits.restore(self.user_id, tracked_id, row.members)):
                 self.visits.append(visit)
+
+    def _conversions(self, rows: list[ImportRow]) -> None:
+        restored = [visits.restore_conversion(row.members) for row in rows if row.members.get("target")]
+        conversions.restore(self.user_id, [row for row in restored if row])
 
 
 def _to_link(row: ImportRow) -> ImportRow:
