@@ -163,8 +163,8 @@ class Link(Resource):
     variants = member(
         Variants(),
         "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their weights, and keeps it as "
-        "long as the service recognizes visitors (`LINKMGR_VISITOR_SALT`). Targets by device, country or language come "
-        "first. `[]` ends the experiment.",
+        "long as the service recognizes visitors (`LINKMGR_VISITOR_SALT`). Rules, and targets by device, country or "
+        "language come first. `[]` ends the experiment.",
         [
             {"name": "Blue button", "url": "https://example.com/blue", "weight": 50},
             {"name": "Red button", "url": "https://example.com/red", "weight": 50},
