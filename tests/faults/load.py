@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from tests.support.targets import FIREFOX
 
 CLIENTS = {"writes": 6, "reads": 2, "visits": 2}
-_PAUSE = 0.001  # seconds between requests of a client, so that the machine is not overloaded
+_PAUSE = 0.01  # seconds between requests of a client, so that the machine is not overloaded
 _MAX_WAIT = 30
 
 
