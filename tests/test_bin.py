@@ -271,11 +271,9 @@ def test_a_plan_without_room_says_so_when_a_link_is_restored(
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scripts", [True, False])
-def test_a_delete_is_undone_in_2_actions(signed_in: Browser, base: str, alice: Client, sql: Sql, scripts: bool) -> None:
+def test_a_delete_is_undone_in_2_actions(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
     link = factories.link(sql, alice.id, title="Summer sale")
     browser = signed_in
-    browser.scripts(run=scripts)
     browser.open(f"{base}/console/links/{link}")
     browser.click("Delete")
     browser.click("Delete link")
