@@ -89,6 +89,7 @@ def test_no_thread_waits_for_a_frozen_database_and_recent_links_redirect(databas
                 assert timed(deployment, "/healthz") == 503
                 assert (timed(deployment, "/recent"), timed(deployment, "/rare")) == (302, 503)
                 redirects += 1
+                time.sleep(0.05)  # other tests need the processor
             assert timed(deployment, "/disabled") == 503
             assert {write.result()[0] for write in writes} == {503}
         wait_until(lambda: timed(deployment, "/healthz") == 200)

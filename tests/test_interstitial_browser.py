@@ -59,6 +59,7 @@ def test_the_countdown_ends_at_the_target(browser: Browser, links: Callable[...,
     counted = set()
     while browser.path.startswith("/visited"):
         counted.add(browser.run("return document.querySelector('[data-counter]')?.textContent"))
+        time.sleep(0.1)  # other tests need the processor
     assert {"2", "1"} <= counted
     assert 1 < time.monotonic() - began < 30
     arrive(browser)
@@ -170,7 +171,7 @@ def test_an_overlay_is_hidden_and_shown_with_the_keyboard(
 def test_overlays_fit_a_phone(browser: Browser, links: Callable[..., str], alice: Client, sql: Sql) -> None:
     browser.size(*PHONE)
     given = {"message": "x" * 300 + "\nmore\nlines", "label": "y" * 60, "link": "https://example.com/"}
-    for type_, position in [("contact", position) for position in POSITIONS] + [(type_, "top") for type_ in TYPES]:
+    for type_, position in [("contact", position) for position in POSITIONS] + [(type_, "top") for type_ in TYPES[1:]]:
         sql("DELETE FROM links")
         browser.open(links("overlay", overlay_id=overlay(sql, alice.id, type_, position=position, **given)))
         box = browser.find(".overlay").rect
