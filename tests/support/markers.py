@@ -25,13 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for fixture in MARKERS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(MARKERS[fixture])
-    # Long files wait for servers and browsers, so that short ones run beside them. The longest of both come first, so
-    # that all processes of `make test` end at about the same time.
+    # Long files wait for servers and browsers, so that short ones run beside them. First come the long files with the
+    # fewest tests, which take minutes each, and the short ones with the most, so that all processes end at about the
+    # same time.
     long = {item.path for item in items for name in LONG if item.get_closest_marker(name)}
     files = [path for path, _ in Counter(item.path for item in items).most_common()]
     places = {
         path: place
-        for paths in ([path for path in files if path in long], [path for path in files if path not in long])
+        for paths in ([path for path in reversed(files) if path in long], [path for path in files if path not in long])
         for place, path in enumerate(paths)
     }
     items.sort(key=lambda item: (places[item.path], item.path not in long))
