@@ -284,11 +284,11 @@ SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.u
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#]+)');
 
--- Reports of visitors (`kind` 'report'), and decisions of administrators: 'dismissed', or 'link' and 'host' for blocks, which
+-- Reports of visitors (`kind` 'report'), and decisions of administrators: 'dismiss', or 'link' and 'host' for blocks, which
 -- last until they have `ended`. Hosts without `decided_by` are of the list (setting BLOCKLIST_URL).
 CREATE TABLE reports (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    kind       text        NOT NULL CHECK (kind IN ('report', 'dismissed', 'link', 'host')),
+    kind       text        NOT NULL CHECK (kind IN ('report', 'dismiss', 'link', 'host')),
     link_id    bigint,
     host       text        NOT NULL DEFAULT '',  -- that is blocked, or of the target when the link was reported
     reason     text        NOT NULL DEFAULT '',  -- of a decision those of its reports
@@ -1373,6 +1373,8 @@ BEGIN
 END $$;
 CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW
     EXECUTE FUNCTION note_audit('user.%s', '{id,username,email}');
+CREATE TRIGGER note_report AFTER INSERT ON reports FOR EACH ROW WHEN (NEW.kind = 'report')
+    EXECUTE FUNCTION note_audit('report.%s', '{id,link_id,host,reason,text,created}');
 CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link ON sessions FOR EACH ROW
     EXECUTE FUNCTION note_audit('audit.sign_in', '{user_id,is_link,by_link,browser,system}', '{}');
 CREATE TRIGGER note_audit

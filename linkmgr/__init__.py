@@ -5,7 +5,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, metrics, openapi, pages, settings
 from linkmgr.db import jobs, lookups, replica, restricted, statements
-from linkmgr.imports import job
+from linkmgr.imports import blocklist, job
 from linkmgr.pages import branded, short
 from linkmgr.repository import blocked, cleanup, link_lists, purge
 from linkmgr.request.request import IdConverter, Service
@@ -40,7 +40,9 @@ def create_app(**overrides: str) -> Flask:
         lookups.init_app(app)
         restricted.init_app(app)
         blocked.init_app(app)
-        jobs.init_app(cleanup.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired])
+        jobs.init_app(
+            cleanup.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired, blocklist.update]
+        )
         job.init_app()
         compression.init_app(app)  # before other hooks, which run in the reverse order
         branded.init_app(app)

@@ -84,6 +84,7 @@ class Settings:
     private_networks_for_all: bool = _switch(False)
     link_check: int = _setting(7, setting_types.integer(0, 365), "a number of days from 0 to 365")
     reports: bool = _switch(True)
+    blocklist_url: str = _setting("", setting_types.matching(r"https?://[^\s]+"), "an http:// or https:// URL")
     prepare: bool = _switch(True)
 
     name: str = "linkmgr"

@@ -97,9 +97,9 @@ def test_each_id_of_another_user_is_the_same_404_as_an_id_that_never_existed(
 def test_administration_is_forbidden_to_users_even_for_themselves(
     world: World, dump: Callable[[], Rows], actor: str
 ) -> None:
+    sent = [world.ids(call, "owner") for call in OF_ADMINISTRATORS]
     client, before = world.clients[actor], dump()
-    for call in OF_ADMINISTRATORS:
-        ids = world.ids(call, "owner")
+    for call, ids in zip(OF_ADMINISTRATORS, sent, strict=True):
         answer = ask(client, call, ids)
         assert answer.status_code == 403, call
         assert comparable(answer) == comparable(ask(client, call, [GHOST] * len(ids))), call
@@ -107,9 +107,9 @@ def test_administration_is_forbidden_to_users_even_for_themselves(
 
 
 def test_an_administrator_who_names_a_missing_row_changes_nothing(world: World, dump: Callable[[], Rows]) -> None:
+    sent = [world.ids(call, "owner") for call in OF_ADMINISTRATORS]
     before = dump()
-    for call in OF_ADMINISTRATORS:
-        ids = world.ids(call, "owner")
+    for call, ids in zip(OF_ADMINISTRATORS, sent, strict=True):
         for place in range(len(ids)):
             answer = ask(world.clients["administrator"], call, replaced(ids, place, GHOST))
             assert answer.status_code == 404, call

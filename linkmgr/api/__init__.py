@@ -17,6 +17,7 @@ from linkmgr.api import (
     pixels,
     plans,
     qr,
+    reports,
     splash,
     stats,
     urls,
@@ -47,6 +48,7 @@ MODULES = (
     webhooks,
     plans,
     users,
+    reports,
 )
 
 

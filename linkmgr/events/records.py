@@ -129,8 +129,8 @@ def _extra(event: Row, data: Row) -> Row:
     subject, _, change = event["type"].partition(".")
     if change not in ("created", "updated", "deleted") and subject != "audit":
         return {}
-    # The events of users are for other administrators.
-    owner = None if subject in ("user", "audit") else event["user_id"]
+    # The events of users and reports are for other administrators.
+    owner = None if subject in ("user", "audit", "report") else event["user_id"]
     extra = {"actor": event["actor"] or {"user": owner, "key": None}}
     changes = _changes(event["data"] or {}, data) if change == "updated" else {}
     is_small = len(orjson.dumps(changes)) <= MAX_DATA // 2

@@ -20,7 +20,7 @@ bp.after_request(security_headers.keep_private)
 
 REPORTS, WINDOW = 5, 600  # reports per IP address; seconds
 REASONS = {
-    "phishing": "It imitates another website to get passwords or money",
+    "phishing": "It imitates another website",
     "malware": "It spreads harmful software",
     "spam": "It is unwanted advertising",
     "other": "Another reason",

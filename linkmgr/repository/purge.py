@@ -234,7 +234,7 @@ _EXPIRING = (
     ),
     _deletion("imports", "created", "1 day", "state = 'draft'"),
     _deletion("reports", "created", "90 days", "kind = 'report'"),
-    _deletion("reports", "created", "365 days", "(kind = 'dismissed' OR ended IS NOT NULL)"),
+    _deletion("reports", "created", "365 days", "(kind = 'dismiss' OR ended IS NOT NULL)"),
     import_rows.delete_expired,
     imports.cancel_expired,
 )

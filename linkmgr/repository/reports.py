@@ -1,14 +1,12 @@
 """Reports of visitors, and the decisions of administrators: to dismiss them, or to block a link or a host."""
 
-from typing import Unpack
-
-from linkmgr.db.paging import Page, Paging, page
 from linkmgr.db.statements import Row, row, rows, run, run_one
-from linkmgr.errors import existing, not_found
+from linkmgr.errors import existing
 from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.blocked import blocked
 
 MAX_OF_LINK, MAX_OPEN = 20, 10_000  # open reports
+MAX_SHOWN = 1000  # links with reports
 MAX_LISTED = 100_000  # hosts of the list
 
 
@@ -32,11 +30,11 @@ def add(link_id: int, *, reason: str, text: str) -> None:
     )
 
 
-def index(**paging: Unpack[Paging]) -> Page:
-    """List the links with open reports, the latest report first. `id` is its id."""
-    listed = page(
+def open_reports(*, limit: int) -> list[Row]:
+    """List the links with open reports, the latest report first."""
+    links = rows(
         """
-        SELECT max(r.id) AS id, r.link_id AS link, d.domain, l.alias, l.url, host_of(l.url) AS host,
+        SELECT r.link_id AS link, d.domain, l.alias, l.url AS longurl, host_of(l.url) AS host,
                l.user_id AS user, u.username, count(*) AS number, array_agg(DISTINCT r.reason) AS reasons,
                coalesce((array_agg(r.text ORDER BY r.id DESC) FILTER (WHERE r.text <> ''))[:5], '{}') AS texts,
                min(r.created) AS first, max(r.created) AS last
@@ -46,21 +44,19 @@ def index(**paging: Unpack[Paging]) -> Page:
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE r.kind = 'report'
          GROUP BY r.link_id, d.id, l.id, u.id
-        HAVING max(r.id) < %(after)s
          ORDER BY max(r.id) DESC
-         LIMIT %(limit)s OFFSET %(offset)s
+         LIMIT %(limit)s
         """,
-        "SELECT count(DISTINCT link_id) FROM reports r JOIN links l ON l.id = link_id WHERE kind = 'report'",
-        **paging,
+        limit=limit,
     )
-    return _with_short_urls(listed)
+    return _with_short_urls(links)
 
 
-def _with_short_urls(listed: Page) -> Page:
-    for link in listed.rows:
+def _with_short_urls(links: list[Row]) -> list[Row]:
+    for link in links:
         domain, alias = link.pop("domain"), link.pop("alias")
         link["shorturl"] = alias and short_url(domain, alias)
-    return listed
+    return links
 
 
 def decide(link_id: int, decision: str, *, by: int) -> None:
@@ -93,7 +89,7 @@ def decide(link_id: int, decision: str, *, by: int) -> None:
               FROM target
                 ON CONFLICT DO NOTHING),
         changed AS (
-            UPDATE service SET blocks = blocks + 1)
+            UPDATE service SET blocks = blocks + 1 WHERE EXISTS (SELECT FROM target))
         SELECT id FROM target
         """,
         link_id=link_id,
@@ -135,32 +131,29 @@ def unblock(block_id: int, *, by: int) -> None:
         binned_link_unblocked AS (
             UPDATE binned_links SET blocked = NULL WHERE id = (SELECT link_id FROM ended WHERE kind = 'link')),
         changed AS (
-            UPDATE service SET blocks = blocks + 1)
+            UPDATE service SET blocks = blocks + 1 WHERE EXISTS (SELECT FROM ended))
         SELECT id FROM ended
         """,
         block_id=block_id,
         by=by,
     )
-    if ended is None:
-        raise not_found("block")
+    existing(ended, "block")
     blocked().refresh(now=True)
 
 
-def blocks(**paging: Unpack[Paging]) -> Page:
+def blocks() -> list[Row]:
+    """List the blocks of administrators that last, the latest first."""
     return _with_short_urls(
-        page(
+        rows(
             """
-            SELECT r.id, r.kind, CASE WHEN r.kind = 'link' THEN r.link_id END AS link, d.domain,
-                   CASE WHEN r.kind = 'link' THEN l.alias END AS alias, r.host, decided_by AS user, r.created AS date
+            SELECT r.id, kind, r.host, CASE WHEN kind = 'link' THEN link_id END AS link, d.domain, alias,
+                   decided_by AS user, r.created AS date
               FROM reports r
-              LEFT JOIN links l ON l.id = r.link_id
-              LEFT JOIN domains d ON d.id = l.domain_id
-             WHERE kind IN ('link', 'host') AND ended IS NULL AND r.id < %(after)s
+              LEFT JOIN links l ON kind = 'link' AND l.id = link_id
+              LEFT JOIN domains d ON d.id = domain_id
+             WHERE kind IN ('link', 'host') AND decided_by IS NOT NULL AND ended IS NULL
              ORDER BY r.id DESC
-             LIMIT %(limit)s OFFSET %(offset)s
-            """,
-            "SELECT count(*) FROM reports WHERE kind IN ('link', 'host') AND ended IS NULL",
-            **paging,
+            """
         )
     )
 
@@ -183,7 +176,7 @@ def decisions(*, before: int, limit: int) -> list[Row]:
         before=before,
         limit=limit,
     )
-    return [link | {"shorturl": link["alias"] and short_url(link["domain"], link["alias"])} for link in decided]
+    return _with_short_urls(decided)
 
 
 # --- the list

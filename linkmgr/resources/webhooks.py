@@ -25,6 +25,7 @@ TYPES = (
     "answer.received",
     "import.finished",
     "plan.limit_reached",
+    "report.created",
     "user.created",
     "user.deleted",
     *(f"audit.{subject}" for subject in ("sign_in", "key", "user", "plan", "secret")),
@@ -32,7 +33,7 @@ TYPES = (
 PATTERNS = ("*", *sorted({f"{name.partition('.')[0]}.*" for name in TYPES if "." in name}), *TYPES)
 
 
-OF_USERS = ("user.", "audit.")  # the beginnings of the types for administrators
+OF_USERS = ("user.", "audit.", "report.")  # the beginnings of the types for administrators
 
 
 def matches(patterns: Iterable[str], name: str) -> bool:

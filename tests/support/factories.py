@@ -138,6 +138,14 @@ def key(sql: Sql, user_id: int) -> int:
     return row(sql, "api_keys", user_id=user_id, name="Shop", prefix="lmk_Ab3d", digest=digest, **limits)
 
 
+def report(sql: Sql, link_id: int) -> int:
+    return row(sql, "reports", kind="report", link_id=link_id, reason="spam", text="Unwanted", host="example.com")
+
+
+def block(sql: Sql, user_id: int) -> int:
+    return row(sql, "reports", kind="host", host=f"evil{next(_numbers)}.example", decided_by=user_id)
+
+
 def an_import(sql: Sql, user_id: int) -> int:
     times = {"finished": datetime.now(UTC)}
     import_id = row(sql, "imports", user_id=user_id, state="paused", source="shlink", on_conflict="skip", **times)
@@ -188,6 +196,7 @@ ALL: dict[str, Make] = {stored.words.path: _usual(stored) for stored in STORED} 
     "webhook": webhook,
     "delivery": delivery,
     "import": an_import,
+    "block": block,
 }
 # The tables of resources, by the names in paths. Links are `link` in other paths.
 TABLES = {stored.words.path: stored.words.table for stored in RESOURCES}

@@ -28,6 +28,7 @@ class Stage:
         self.ids["plan"] = factories.plan(sql)
         factories.answer(sql, alice.id)
         factories.missing_path(sql, alice.id, self.ids["domain"])
+        factories.report(sql, self.ids["link"])
         for target in ("link", "qr"):
             factories.visit(sql, self.ids[target])
         for type_, row in ITEM.items():

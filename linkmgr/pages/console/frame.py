@@ -93,6 +93,7 @@ NAVIGATION = {
         Entry("Service", "/console/administration", "M3 12h4l3-7 4 14 3-7h4"),
         Entry("Users", "/console/administration/users", "M9 5a4 4 0 1 0 1 0M3 20c1-8 12-8 13 0M20 7v9"),
         Entry("Plans", "/console/administration/plans", "M3 6h18v12H3zM3 10h18M7 15h4"),
+        Entry("Reports", "/console/administration/reports", "M5 21V4h13l-3 4 3 4H5M10 6v3M10 11v0"),
         Entry("Activity", "/console/administration/activity", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M12 8v4l3 2"),
     ),
 }

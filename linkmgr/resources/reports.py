@@ -1,0 +1,44 @@
+"""Bodies of decisions about reports and of blocked hosts."""
+
+from typing import Any
+
+from marshmallow import ValidationError
+
+from linkmgr.fields.base import Choice, Text
+from linkmgr.fields.bodies import New
+from linkmgr.fields.member import member
+from linkmgr.fields.urls import is_ipv4, split_ascii
+from linkmgr.settings import settings
+
+DECISIONS = ("dismiss", "link", "host")
+_IPV4_DOTS = 3
+
+
+class BlockedHost(Text):
+    """A host name or IP address, or a URL with it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=True, **kwargs)
+
+    def clean(self, text: str) -> str:
+        host = split_ascii(text if "://" in text else f"http://{text}").hostname or ""
+        if "." not in host or (is_ipv4(host) and host.count(".") != _IPV4_DOTS):
+            raise ValidationError("must be a host name such as example.com, or an IPv4 address")
+        if f".{settings().host}".endswith(f".{host}"):
+            raise ValidationError("must not be the host of this service or a domain that it belongs to")
+        return host
+
+
+class Decision(New):
+    decision = member(
+        Choice(DECISIONS, required=True),
+        "`dismiss` deletes the open reports of the link, `link` also blocks it, and `host` blocks the host of its "
+        "target with its subdomains.",
+        "link",
+    )
+
+
+class HostToBlock(New):
+    host = member(
+        BlockedHost(), "A host, or a URL with it. Its subdomains are blocked too.", "evil.example", label="Host"
+    )

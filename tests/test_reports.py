@@ -1,0 +1,141 @@
+"""Reports: what administrators decide over the API and in the console, and the list of blocked hosts."""
+
+from collections.abc import Callable
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Flask
+
+from linkmgr.imports import blocklist
+from tests.conftest import Client
+from tests.support.browser import Browser
+from tests.support.factories import Sql
+from tests.support.foreign import answering, server
+from tests.support.receivers import Receiver, subscribe
+from tests.support.sessions import sign_in
+from tests.support.shortlinks import Make, Short
+from tests.support.targets import wait_until
+
+EVIL = "https://www.evil.example/x"
+LIST = b"""# A comment, and a host\nevil.example  # of today\n0.0.0.0 bad.example worse.example
+127.0.0.1 localhost\n<html>\n10.3\nb\xc3\xbccher.example\n\xff\n"""
+
+
+def statuses(base: str, alias: str) -> set[int]:
+    """Return what the workers of a service answer."""
+    found = set()
+    for _ in range(8):
+        connection = HTTPConnection(urlsplit(base).netloc)
+        connection.request("GET", f"/{alias}")
+        found.add(connection.getresponse().status)
+        connection.close()
+    return found
+
+
+def report(link: Short, *reasons: str) -> None:
+    for reason in reasons:
+        link.ask(method="POST", path="+", data={"reason": reason, "text": f"It is {reason}."})
+
+
+def test_an_administrator_decides_reports_and_takes_the_decision_back(
+    short: Make, alice: Client, admin: Client, receiver: Receiver, deliver: Callable[[], None]
+) -> None:
+    for client in (alice, admin):
+        subscribe(client, receiver.url, "link.blocked" if client is alice else "report.created")
+    link, other, third = short(url=EVIL), short(url="https://evil.example/"), short()
+    report(link, "phishing", "spam")
+    report(other, "other")
+    report(third, "malware")
+    listed = admin.get("/api/reports").get_json()["data"]
+    assert [row["link"] for row in listed] == [third.id, other.id, link.id]
+    assert listed[2] | {"first": "", "last": "", "shorturl": ""} == {
+        "link": link.id, "shorturl": "", "longurl": EVIL, "host": "www.evil.example", "user": alice.id,
+        "username": "alice", "number": 2, "reasons": ["phishing", "spam"], "texts": ["It is spam.", "It is phishing."],
+        "first": "", "last": "",
+    }  # fmt: skip
+    for row, decision in zip(listed, ("dismiss", "host", "link"), strict=True):
+        answer = admin.post(f"/api/report/{row['link']}/decide", {"decision": decision})
+        assert answer.get_json()["message"] == "The reports have been decided."
+    assert admin.get("/api/reports").get_json()["data"] == []  # those of `link` were decided with the host
+    wait_until(lambda: [one.ask().status_code for one in (link, other, third)] == [410, 410, 302])
+    deliver()
+    assert sorted(receiver.types) == ["link.blocked"] * 3 + ["report.created"] * 4
+    blocks = admin.get("/api/blocks").get_json()["data"]
+    assert [(block["kind"], block["host"]) for block in blocks] == [
+        ("link", "www.evil.example"),
+        ("host", "evil.example"),
+    ]
+    for block in blocks:
+        assert admin.post(f"/api/block/{block['id']}/end").status_code == 200
+        assert admin.post(f"/api/block/{block['id']}/end").status_code == 404
+    wait_until(lambda: [one.ask().status_code for one in (link, other, third)] == [302] * 3)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "10.3", "a b.example", "", "https://"])
+def test_a_host_that_cannot_be_blocked_is_refused(admin: Client, host: str) -> None:
+    assert admin.post("/api/block/add", {"host": host}).get_json()["code"] == "invalid"
+
+
+def test_the_hosts_of_a_list_are_blocked_until_it_no_longer_has_them(
+    app_with: Callable[..., Flask], alice: Client, admin: Client, sql: Sql
+) -> None:
+    body = LIST
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        answering(body)(request) if body else request.send_error(500)
+
+    def update() -> list[str]:
+        sql("UPDATE service SET list_due = now() - interval '1 hour'")
+        with service.app_context():
+            blocklist.update()
+        return [row["host"] for row in sql("SELECT host FROM reports WHERE ended IS NULL ORDER BY host")]
+
+    with server(answer) as port:
+        service = app_with(blocklist_url=f"http://127.0.0.1:{port}/hosts")
+        link = Short(service, sql, alice.id, url=EVIL)
+        admin.post("/api/block/add", {"host": "https://Bad.example/x"})
+        assert update() == ["bad.example", "evil.example", "worse.example", "xn--bcher-kva.example"]
+        assert link.ask().status_code == 410
+        body = b""
+        assert len(update()) == 4
+        body = b"worse.example"
+        assert update() == ["bad.example", "worse.example"]
+    with app_with().app_context():
+        blocklist.update()
+    assert update() == ["bad.example"]
+
+
+@pytest.mark.browser
+def test_a_visitor_reports_a_link_and_an_administrator_blocks_its_host(
+    base: str, app: Flask, browser: Browser, alice: Client, admin: Client
+) -> None:
+    def enter(user: Client, path: str) -> None:
+        browser.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        sign_in(browser, base, app, user.id)
+        browser.open(f"{base}/console/{path}")
+
+    alias = alice.post("/api/url/add", {"url": EVIL}).get_json()["shorturl"].rsplit("/", 1)[1]
+    browser.open(f"{base}/{alias}+")
+    browser.click("Report this link")
+    browser.find("#reason").send_keys("It imitates")
+    browser.find("#text").send_keys("It asks for my password.")
+    browser.click("Report")
+    browser.wait_for_text("Thank you.")
+
+    enter(admin, "administration/reports")
+    assert "1 report (phishing)" in browser.text
+    assert "It asks for my password." in browser.text
+    browser.find("button[value=host]").click()
+    browser.wait_for_text("The reports have been decided.")
+    assert "There are no open reports." in browser.text
+    wait_until(lambda: statuses(base, alias) == {410})
+    enter(alice, "links")
+    browser.click("evil.example/x")
+    browser.wait_for_text("The administrators have blocked the host of its target.")
+
+    enter(admin, "administration/reports")
+    browser.find("form[action$=unblock] button").click()
+    browser.wait_for_text("Unblocked")
+    wait_until(lambda: statuses(base, alias) == {302})
