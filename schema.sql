@@ -843,7 +843,8 @@ CREATE TABLE totals (
     tracked_id bigint PRIMARY KEY,
     clicks     bigint NOT NULL,
     visitors   bigint NOT NULL,
-    top_labels json  -- the ten most frequent of each dimension
+    top_labels json,  -- the ten most frequent of each dimension
+    variant_visitors jsonb  -- in `variant`: visitors by the name of a variant that they got
 ) WITH (fillfactor = 50);
 
 -- The clicks of a link that count for `max_clicks`: those that were taken, or all before it had a limit.

@@ -136,9 +136,9 @@ def test_conversions_are_deleted_with_their_visitors(
     other.wait_for_clicks(1)
     for row in (link, other):
         assert alice.post("/api/conversions", {"link": row.id, "ip": HOME, "agent": FIREFOX}).get_json()["counted"]
-    sql("SELECT create_partition(now() - interval '61 days')")
-    sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{retention}', '60') RETURNING 1")
-    sql("UPDATE visits SET at = at - interval '61 days' WHERE tracked_id = %(id)s RETURNING 1", id=link.id)
+    sql("SELECT create_partition(now() - interval '91 days')")
+    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Free') RETURNING 1")
+    sql("UPDATE visits SET at = at - interval '91 days' WHERE tracked_id = %(id)s RETURNING 1", id=link.id)
     with app.app_context():
         purge.purge()
     assert sql("SELECT tracked_id FROM conversions") == [{"tracked_id": other.id}]

@@ -64,28 +64,25 @@ def of_link(user_id: int, link_id: int) -> list[Row]:
         WITH link AS (
             SELECT id, variants FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s),
         figures AS MATERIALIZED (
-            SELECT variant, count(*) AS visitors, 0 AS conversions, 0 AS value
-              FROM visitors
-             WHERE tracked_id = (SELECT id FROM link)
-             GROUP BY variant
-             UNION ALL
-            SELECT variant, 0, count(*), sum(value)
+            SELECT variant, count(*) AS conversions, sum(value) AS value
               FROM conversions
              WHERE tracked_id = (SELECT id FROM link)
              GROUP BY variant)
         SELECT v.*, coalesce(CASE WHEN name IS NULL THEN r.visits
                                   ELSE (labels -> 'variant' ->> name)::bigint END, 0) AS visits,
-               visitors, conversions, value
+               coalesce(CASE WHEN name IS NULL THEN t.visitors
+                             ELSE (variant_visitors -> 'variant' ->> name)::bigint END, 0) AS visitors,
+               conversions, value
           FROM link
          CROSS JOIN LATERAL (SELECT * FROM jsonb_to_recordset(variants) AS variant (name text, url text, weight integer)
                               UNION ALL
                              SELECT NULL, NULL, NULL) v
-         CROSS JOIN LATERAL (SELECT coalesce(sum(visitors), 0)::bigint AS visitors,
-                                    coalesce(sum(conversions), 0)::bigint AS conversions,
+         CROSS JOIN LATERAL (SELECT coalesce(sum(conversions), 0)::bigint AS conversions,
                                     coalesce(sum(value), 0)::float8 AS value
                                FROM figures
                               WHERE name IS NULL OR variant = name) sums
-          LEFT JOIN tracked_rollups r ON tracked_id = id AND unit = 'all' AND NOT bot
+          LEFT JOIN totals t ON t.tracked_id = id
+          LEFT JOIN tracked_rollups r ON r.tracked_id = id AND unit = 'all' AND NOT bot
         """,
         user_id=user_id,
         link_id=link_id,

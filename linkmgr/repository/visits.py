@@ -75,7 +75,17 @@ ADD = """
         UPDATE visitors v
            SET seen = arrived.seen, variant = arrived.variant
           FROM arrived
-         WHERE v.tracked_id = arrived.tracked_id AND v.visitor = arrived.visitor AND v.seen < arrived.seen),
+         WHERE v.tracked_id = arrived.tracked_id AND v.visitor = arrived.visitor
+           AND (v.seen < arrived.seen OR v.variant <> arrived.variant OR v.variant IS NULL AND arrived.variant <> '')),
+    -- Two statements at the same time may both count a visitor of both.
+    variants_added AS (
+        SELECT tracked_id, jsonb_build_object('variant', jsonb_object_agg(variant, visitors)) AS variant_visitors
+          FROM (SELECT tracked_id, arrived.variant, count(*) AS visitors
+                  FROM arrived
+                  LEFT JOIN visitors v USING (tracked_id, visitor)
+                 WHERE arrived.variant <> '' AND v.variant IS DISTINCT FROM arrived.variant
+                 GROUP BY 1, 2) per_variant
+         GROUP BY tracked_id),
     seen AS MATERIALIZED (
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits
@@ -157,8 +167,9 @@ ADD = """
          WHERE top IS NOT NULL
          GROUP BY tracked_id),
     totals_updated AS (
-        INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels)
-        SELECT tracked_id, sum(clicks), sum(visitors), min(top_labels)::json
+        INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, variant_visitors)
+        SELECT tracked_id, sum(clicks), sum(visitors), min(top_labels)::json,
+               (SELECT variant_visitors FROM variants_added v WHERE v.tracked_id = added.tracked_id)
           FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END AS clicks, 0 AS visitors, NULL AS top_labels
                   FROM counted
                  UNION ALL
@@ -169,7 +180,10 @@ ADD = """
          ORDER BY tracked_id
         ON CONFLICT (tracked_id) DO UPDATE
            SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors,
-               top_labels = coalesce(excluded.top_labels, t.top_labels))
+               top_labels = coalesce(excluded.top_labels, t.top_labels),
+               variant_visitors = CASE WHEN excluded.variant_visitors IS NULL THEN t.variant_visitors
+                                       ELSE add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors)
+                                       END)
     SELECT EXISTS (SELECT FROM spool) AS stored,
            (SELECT json_agg(refused)
               FROM (SELECT tracked_id, bot, count(*) AS visits
