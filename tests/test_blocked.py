@@ -57,6 +57,13 @@ def test_a_link_that_leads_to_a_blocked_host_is_a_page_until_it_is_unblocked(
     assert link.redirect_target() == BELOW
 
 
+def test_a_try_says_that_the_link_is_blocked(short: Make, block: Block, alice: Client) -> None:
+    link, other = short(url=BELOW), short()
+    block("evil.example")
+    answers = [alice.post(f"/api/url/{row.id}/try", {}).get_json()["data"] for row in (link, other)]
+    assert [(answer["state"], answer["url"]) for answer in answers] == [("blocked", None), ("active", TARGET)]
+
+
 def test_a_blocked_link_stays_so_in_the_bin_and_without_the_database(
     short: Make, located: Flask, alice: Client, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,11 +11,13 @@ from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.errors import existing
 from linkmgr.fields.base import Integer, Text
 from linkmgr.fields.bodies import New
+from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.fields.member import member
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import public, urls
+from linkmgr.repository.blocked import blocked
 from linkmgr.resources import shapes
 from linkmgr.visits import audience, rules
 from linkmgr.visits.choice import app_store, choose, completed
@@ -27,6 +29,7 @@ _STATES = {
     "scheduled": "The link is not active yet.",
     "expired": "The link has expired.",
     "used": "The link has had all of its clicks.",
+    "blocked": "An administrator has blocked the link, or the host of its target.",
 }
 _LABEL = 100  # characters
 _UNMET = shapes.object_of(rule=shapes.number(1, 1), condition="country", message="The country is France, not Germany.")
@@ -117,23 +120,31 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
         **{name: described[name] for name in ("country", "city", "device", "os", "browser") if name in described},
     )
     if state := _state(record, link, visitor.time, clicks):
-        answer = {"state": state, "url": link["expired_url"] or None, "message": _STATES[state]}
-        return answer | {"rule": None, "variant": None, "unmet": []}
+        return _stopped(state, link["expired_url"])
     choice = choose(link, visitor)
     store = app_store(link, visitor.agent)
+    if blocked().has_host(store or choice.url):
+        return _stopped("blocked")
     ruled = "No rule matches." if choice.rule is None else f"Rule {choice.rule + 1} matches."
     return {
         "state": "active",
         "url": store or completed(link, choice.url, visitor.query),
         "rule": None if choice.rule is None else choice.rule + 1,
-        "variant": choice.variant if choice.variant in {row["name"] for row in link["variants"]} else None,
+        "variant": None if choice.variant == UNKNOWN else choice.variant,
         "message": ruled if link["rules"] else "The link has no rules.",
         "unmet": [
             {"rule": number, "condition": name, "message": sentence}
-            for number, rule in enumerate(link["rules"][: choice.rule], 1)
+            for number, rule in enumerate((link["rules"] or [])[: choice.rule], 1)
             for name, sentence in rules.unmet(rule, visitor)
         ],
     }
+
+
+def _stopped(state: str, expired_url: str = "") -> Row:
+    if blocked().has_host(expired_url):
+        return _stopped("blocked")
+    url = None if state == "blocked" else expired_url or None
+    return {"state": state, "url": url, "message": _STATES[state], "rule": None, "variant": None, "unmet": []}
 
 
 def _url(referrer: str) -> str:
@@ -142,6 +153,8 @@ def _url(referrer: str) -> str:
 
 def _state(record: Row, link: Row, time: datetime, clicks: int | None) -> str | None:
     """Return the state at the time of the visit, or None if the link is active."""
+    if link["state"] == "blocked":
+        return "blocked"
     moment = f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     if record["starts"] and record["starts"] > moment:
         return "scheduled"
