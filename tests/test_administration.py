@@ -36,7 +36,7 @@ def test_other_users_reach_no_page_of_administrators(app: Flask, admin: Client, 
     rules = [(method, rule) for method, rule in console_rules(app) if rule.startswith(ROOT)]
     assert len(rules) >= 14
     for method, rule in rules:
-        answer = alices.open(rule.replace("<id:row_id>", str(alice.id)), method=method, data={"name": "alice"})
+        answer = alices.open(re.sub("<id:[a-z_]+>", str(alice.id), rule), method=method, data={"name": "alice"})
         assert answer.status_code == 403, rule
         assert "Only administrators can open this page." in answer.text
     assert (sql("SELECT * FROM users"), sql("SELECT * FROM plans ORDER BY id")) == before
@@ -69,7 +69,7 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     assert re.search(r"LINKMGR_RESPECT_DNT</code></th><td><bdi>1<", page)
     networks = page.split("LINKMGR_PRIVATE_NETWORKS</code>")[1].split("</tr>")[0]
     assert "<bdi>10.0.0.0/8, fd00::/8</bdi>" in networks
-    assert "Networks that webhooks of administrators may call" in networks
+    assert "Networks that webhooks, imports and checks" in networks
     assert "Default" not in networks
     assert "Default: 30 per minute." in page
     assert "Change them in /etc/linkmgr/environment" in page
