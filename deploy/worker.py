@@ -13,7 +13,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -23,122 +23,19 @@ from gunicorn.http import Request, errors, wsgi
 from gunicorn.http.unreader import IterUnreader
 from gunicorn.workers import base
 
-from deploy import framing, queues
+from deploy import queues
+from deploy.connection import BLOCK, SECONDS, Connection, Steps
 
-SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 _SEND_SECONDS = 60  # timeout of a client that reads a response
 _CLOSE_SECONDS = 2  # to discard the rest of a refused request, and to close idle connections when the worker stops
 _CHECK_SECONDS = 0.5  # between two checks of the deadlines
 _HELP_SECONDS = 0.05  # that all threads run requests before the additional ones help
-_MAX_HEAD = 64 << 10  # bytes
-_MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
-_MIN_RATE = 20 << 10  # bytes per second that a client must read while a thread waits for it
 _MAX_HELD = 32 << 20  # bytes of all waiting connections; beyond that the one that has waited longest is closed
-_BLOCK = 64 << 10
 _STATUSES = {
     errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
     errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, errors.ParseException: 400,
     TimeoutError: 408, EOFError: 400,
 }  # fmt: skip
-_Steps = Generator[int]
-
-
-class Connection(socket.socket):
-    event = 0  # that it waits for, or 0 while a thread owns it
-    additional = 0  # threads that its request may use
-    held = 0  # bytes in memory while it waits
-    is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it
-    taking: Iterator[bool]  # of `body` from `received`
-
-    def __init__(self, worker: "Worker", listener: Any) -> None:
-        accepted, self.address = listener.accept()
-        super().__init__(fileno=accepted.detach())
-        self.setblocking(False)
-        self.server = listener.getsockname()
-        self.head, self.received, self.body, self.unsent = self.buffers = tuple(bytearray() for _ in range(4))
-        self.steps = worker.converse(self)
-        self.limit(SECONDS)
-
-    def limit(self, seconds: float) -> None:
-        self.since = time.monotonic()
-        self.deadline = self.since + seconds
-
-    def expire(self) -> None:
-        """End the wait. Bytes that have arrived are still read."""
-        self.deadline = 0.0
-        with suppress(OSError):  # such as a request that has begun meanwhile, whose response is still sent
-            self.shutdown(socket.SHUT_RDWR if self.event == select.EPOLLOUT else socket.SHUT_RD)
-
-    def close(self) -> None:
-        for buffer in self.buffers:
-            buffer.clear()
-        super().close()
-
-    def receive(self) -> _Steps:
-        yield select.EPOLLIN
-        if not (data := self.recv(_BLOCK)):
-            raise TimeoutError if time.monotonic() >= self.deadline else EOFError
-        self.received += data
-
-    def receive_head(self) -> _Steps:
-        start = 0
-        while (end := self.received.find(b"\r\n\r\n", start)) < 0 and len(self.received) <= _MAX_HEAD:
-            start = max(0, len(self.received) - 3)
-            yield from self.receive()
-        size = end + 4 if end >= 0 else len(self.received)
-        self.head += self.received[:size]
-        del self.received[:size]
-
-    def receive_body(self, request: Request, environ: dict[str, Any], limit: int) -> _Steps:
-        """Receive until the body is complete, larger than `limit`, or malformed: the application refuses it then."""
-        size, coding = int(environ.get("CONTENT_LENGTH", 0)), environ.get("HTTP_TRANSFER_ENCODING", "")
-        if coding.lower() not in ("", "chunked"):
-            raise errors.UnsupportedTransferCoding(coding)
-        chunks = framing.take_chunks(self.received, self.body, request.parse_headers)
-        self.taking = chunks if coding else framing.take(self.received, self.body, size)
-        while self.take() and max(size, len(self.body)) <= limit:
-            yield from self.receive()
-
-    def take(self) -> bool:
-        """Return True if more of the body may arrive."""
-        try:
-            self.is_partial = not next(self.taking, True)
-        except errors.ParseException:
-            self.is_partial = self.is_malformed = True
-        return self.is_partial and not self.is_malformed
-
-    def read(self, size: int) -> bytes:
-        while self.is_partial and len(self.body) < size:
-            if self.is_malformed:
-                raise errors.ParseException
-            for event in self.receive():
-                self.wait(event)
-            self.take()
-        data = bytes(self.body[:size])
-        del self.body[:size]
-        return data
-
-    def sendall(self, data: bytes) -> None:  # type: ignore[override]
-        self.unsent += data
-        if len(self.unsent) > _BLOCK:
-            self.flush()
-        if len(self.unsent) > _MAX_UNSENT:
-            self.limit(SECONDS + len(self.unsent) / _MIN_RATE)
-            while self.flush():
-                self.wait(select.EPOLLOUT)
-
-    def flush(self) -> bool:
-        """Send what the client takes. Return True if there is more."""
-        with suppress(BlockingIOError):
-            while self.unsent:
-                del self.unsent[: self.send(self.unsent)]
-        return bool(self.unsent)
-
-    def wait(self, event: int) -> None:
-        poll = select.poll()
-        poll.register(self, event)
-        if not poll.poll(max(0.0, self.deadline - time.monotonic()) * 1000):
-            raise TimeoutError
 
 
 class Worker(base.Worker):  # type: ignore[misc]
@@ -214,7 +111,7 @@ class Worker(base.Worker):  # type: ignore[misc]
 
     def _accept(self, listener: Any) -> None:
         try:
-            while connection := Connection(self, listener):
+            while connection := Connection(self.converse, listener):
                 connection.event = next(connection.steps)
                 self.connections[connection.fileno()] = connection
                 self.epoll.register(connection, connection.event | select.EPOLLONESHOT)
@@ -241,7 +138,7 @@ class Worker(base.Worker):  # type: ignore[misc]
                     self.queues.add(connection)
                 else:
                     self.epoll.modify(connection, event | select.EPOLLONESHOT)
-                if connection.held // _BLOCK > before // _BLOCK:  # not for each byte
+                if connection.held // BLOCK > before // BLOCK:  # not for each byte
                     self._expire()
             else:
                 self._close(connection)
@@ -270,7 +167,7 @@ class Worker(base.Worker):  # type: ignore[misc]
                 number, size = number - 1, size - connection.held
         return any(not connection.deadline for connection in connections)
 
-    def converse(self, connection: Connection) -> _Steps:
+    def converse(self, connection: Connection) -> Steps:
         """Serve one request after the other. What a request holds is freed before its response is sent."""
         with suppress(EOFError, OSError):  # the client has disconnected
             keep = True

@@ -9,12 +9,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from deploy.worker import Connection
+from deploy.connection import Connection
 from tests.support.races import at_once
 from tests.support.raw_http import BEGINNINGS, BOUND, many, opened, responses, seconds_for
 from tests.support.servers import resident, started
@@ -93,9 +91,8 @@ def test_a_connection_that_is_accepted_while_its_worker_stops_is_served(serve: C
 
 
 def test_a_request_that_begins_while_its_connection_expires_gets_its_response() -> None:
-    worker: Any = SimpleNamespace(converse=lambda _: None)
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
-        with Connection(worker, listener) as connection:
+        with Connection(lambda _: iter(()), listener) as connection:
             connection.expire()  # at the end of a wait that has just ended
             connection.sendall(b"response")
             connection.flush()
