@@ -13,9 +13,13 @@ from tests.support.targets import FIREFOX, wait_until
 pytestmark = pytest.mark.browser
 
 FILL = """
-    INSERT INTO visitors
-    SELECT tracked_id, int4send(n), seen, name FROM visitors, generate_series(1, 200) n,
-           LATERAL (SELECT CASE n %% 2 WHEN 0 THEN variant ELSE translate(variant, 'AB', 'BA') END AS name) half
+    WITH added AS (
+        INSERT INTO visitors
+        SELECT tracked_id, int4send(n), seen, name FROM visitors, generate_series(1, 200) n,
+               LATERAL (SELECT CASE n %% 2 WHEN 0 THEN variant ELSE translate(variant, 'AB', 'BA') END AS name) half
+        RETURNING tracked_id)
+    UPDATE totals SET variant_visitors = '{"variant": {"A": 100, "B": 100}}' FROM added
+     WHERE totals.tracked_id = added.tracked_id
     RETURNING 1
 """
 CONVERT = """

@@ -76,7 +76,8 @@ def test_the_visits_of_a_dead_process_are_stored_once_by_another(
         each.start()
     wait_until(lambda: not files(tmp_path))
     assert target.clicks == 1200
-    assert sql("SELECT 1 FROM visit_spools WHERE name = %(name)s", name=orphan.removesuffix(".spool")) == []
+    stored = "SELECT 1 FROM visit_spools WHERE name = %(name)s"
+    wait_until(lambda: not sql(stored, name=orphan.removesuffix(".spool")))
 
 
 def test_the_file_of_a_running_process_is_left_alone(
