@@ -22,10 +22,11 @@ def test_an_unknown_query_parameter_of_any_operation_is_named(world: World) -> N
     last = ("users.update", "users.delete")  # suspend and delete the owner
     for call in sorted([*ANSWERS, *STRICT], key=lambda call: call.operation.id in last):
         world.made.clear()
-        path = call.path_of(world.ready_ids(call, "owner"))
+        ids = world.ready_ids(call, "owner")
         actor = world.clients["administrator" if call.operation.is_for_administrators else "owner"]
         headers = {"Accept": "application/json"}
-        answer = actor.call(call.method, f"{path}?limt=5", call.example, headers=headers, **call.upload)
+        path, body = f"{call.path_of(ids)}?limt=5", call.example_of(ids)
+        answer = actor.call(call.method, path, body, headers=headers, **call.upload)
         if call in STRICT:
             assert answer.get_json()["message"].startswith("limt is not a parameter of this operation; "), call
             continue

@@ -7,13 +7,13 @@ import pytest
 from werkzeug.test import TestResponse
 
 from tests.conftest import Client
-from tests.support.operations import KEYED
+from tests.support.operations import CONVERSIONS, KEYED
 from tests.support.worlds import Rows, World, ask, without_request_id
 
 GHOST = 2**62  # an id that never existed
 OF_USERS = [call for call in KEYED if not call.operation.is_for_administrators]
 OF_ADMINISTRATORS = [call for call in KEYED if call.operation.is_for_administrators]
-WITHOUT_ID = [call for call in OF_USERS if not call.rows and call.path != "/api/conversions"]  # its body names a link
+WITHOUT_ID = [call for call in OF_USERS if not call.rows and call.path != CONVERSIONS]
 WITH_ID = [call for call in OF_USERS if call.rows]
 
 

@@ -11,6 +11,7 @@ from linkmgr.repository.channels import ITEMS
 from linkmgr.web.operation import PUBLIC, Operation, Route
 from tests.support.document import operations
 
+CONVERSIONS = "/api/conversions"  # the body names a link
 ITEM = {"links": "link", "bio": "bio", "qr": "qr"}  # maps item types to the rows of tests/support/factories.py
 
 
@@ -37,10 +38,6 @@ class Call:
         return self.route.method
 
     @property
-    def example(self) -> dict[str, Any] | None:
-        return self.operation.body_example or None
-
-    @property
     def rows(self) -> list[str]:
         """Return the types of rows in the path, named as in tests/support/factories.py."""
         return re.findall(r"{(\w+)_id}", self.path)
@@ -51,6 +48,11 @@ class Call:
         return (
             {"data": "Long URL\nhttps://example.com/", "content_type": "text/csv"} if self.operation.is_upload else {}
         )
+
+    def example_of(self, ids: list[int]) -> dict[str, Any] | None:
+        """Return the example of the body, which names the first row if the path has none."""
+        named = {"link": ids[0]} if ids and self.path == CONVERSIONS else {}
+        return self.operation.body_example | named or None
 
     def path_of(self, ids: list[int]) -> str:
         remaining = iter(ids)

@@ -8,7 +8,7 @@ import pytest
 
 from linkmgr.db import statements
 from tests.support import factories
-from tests.support.operations import ITEM, Call
+from tests.support.operations import CONVERSIONS, ITEM, Call
 
 if TYPE_CHECKING:
     from tests.conftest import Client
@@ -64,7 +64,7 @@ class Stage:
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "channel": [self.ids["channel"]], "domain": self.domain}
             existing["type"] = f"overlay-{self.ids['overlay']}"
-        if call.path == "/api/conversions":
+        if call.path == CONVERSIONS:
             existing["link"] = self.ids["link"]
         if call.path.startswith("/api/account/"):
             existing["domain"] = self.domain

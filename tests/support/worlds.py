@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.operations import Call
+from tests.support.operations import CONVERSIONS, Call
 
 if TYPE_CHECKING:
     from tests.conftest import Client
@@ -42,8 +42,8 @@ class World:
         return [self.id(what, actor) for what in call.rows]
 
     def ready_ids(self, call: Call, actor: str) -> list[int]:
-        """Return the ids for a call that succeeds: what is restored is in the bin."""
-        ids = self.ids(call, actor)
+        """Return the ids for a call that succeeds: what is restored is in the bin, and what the body names exists."""
+        ids = [self.id("link", actor)] if call.path == CONVERSIONS else self.ids(call, actor)
         if call.path.endswith("/restore"):
             self.clients[actor].delete(f"/api/url/{ids[0]}/delete?bin=1")
         return ids
@@ -102,4 +102,4 @@ def without_request_id(answer: TestResponse) -> bytes:
 
 
 def ask(client: "Client", call: Call, ids: list[int]) -> TestResponse:
-    return client.call(call.method, call.path_of(ids), call.example, **call.upload)
+    return client.call(call.method, call.path_of(ids), call.example_of(ids), **call.upload)
