@@ -96,6 +96,7 @@ OF_A_LINK: dict[str, Wrong] = {
     "type": same(LINK_TYPE, "popup", "overlay-", "overlay-x", True, ["direct"], {}),
     "status": same("must be one of private, public", "hidden"),
     "domain": [("-.-", "must contain a valid host name"), ("ftp://x", HTTP)],
+    "starts": same(TIME, "tomorrow", "2030-02-30"),
     "expiry": [(1767225600, "must be a string"), ("tomorrow", TIME)],  # test_times.py has more
     "geotarget": [
         (5, "must be an array of objects with location and link"),
@@ -104,6 +105,7 @@ OF_A_LINK: dict[str, Wrong] = {
     "devicetarget": same("must be an array of objects with device and link", "x"),
     "languagetarget": same("must be an array of objects with language and link", {"en": SITE}),
     "parameters": same("must be an array of objects with name and value", {"a": "b"}),
+    "variants": same("must be an array of objects with name, url and weight", "x", {}),  # test_variants.py has more
     "rules": [  # test_rules.py has more
         *same("must be an array of objects with when and url", "x", {}, [5]),
         ([{}] * 21, "must have at most 20 rules"),

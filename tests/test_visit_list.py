@@ -121,7 +121,7 @@ def test_few_visits_of_a_kind_among_many_of_the_other_are_found_without_reading_
 def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: Store, path: tuple[str, int]) -> None:
     store([Visited(path[1], NOW, browser="=cmd", referrer='a"b'), Visited(path[1], NOW - timedelta(days=1))])
     answer = alice.get(f"{path[0]}?limit=1&bots=include", headers={"Accept": "text/csv"})
-    labels = ["Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "German", *["Unknown"] * 3, "click"]
+    labels = ["Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "German", *["Unknown"] * 4, "click"]
     columns, cells = csv.reader(io.StringIO(answer.text, newline=""))
     assert columns == COLUMNS
     assert cells[: len(labels) + 1] == [f"{NOW:%Y-%m-%d %H:%M:%S}", *labels]
