@@ -14,7 +14,7 @@ from marshmallow import Schema, fields
 from linkmgr.fields import aliases, base, links, variants
 from linkmgr.fields.objects import Objects
 from linkmgr.fields.qr import VcardData
-from linkmgr.resources import domains, keys, plans, qr
+from linkmgr.resources import domains, keys, plans, qr, reports
 from linkmgr.visits import rules
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
@@ -120,6 +120,9 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     Objects: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
     domains.BrandColor: lambda _field, _: same(st.sampled_from(["#124", "#14532D"])),
     domains.DomainUrl: lambda _field, _: unique("https://own{}.example.net"),
+    reports.BlockedHost: lambda _field, _: st.sampled_from(
+        [("evil.example", "evil.example"), ("http://BÜCHER.example:80/?a", "xn--bcher-kva.example")]
+    ),
     qr.Rgb: lambda field, _: _light if field.name == "background" else _rgb,
     qr.Data: lambda _field, _: st.fixed_dictionaries(
         {"org": st.sampled_from(["Example Ltd", "Été"])}, optional={"city": st.just("Berlin")}
