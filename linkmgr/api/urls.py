@@ -57,7 +57,7 @@ QUERY = {
     "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
     "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
     "clicked": Parameter("`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]),
-    "health": Parameter("The links whose `health` has this `state`.", enum=[*HEALTH], title="LinkHealth"),
+    "health": Parameter("The links whose `health` has this `state`.", enum=[*HEALTH], title="HealthState"),
     "from": Parameter(
         "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
     ),
