@@ -44,21 +44,21 @@ class OpenapiGenerator {
     String after = null;
     do {
       LinksList200ResponseData page = links.linksList(
-          null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after, null)
-          .getData();
+          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after,
+          null).getData();
       page.getUrls().forEach(link -> listed.add(link.getLongurl()));
       after = page.getNext();
     } while (after != null);
 
     LinksList200Response found = links.linksList(
-        null, null, null, null, null, null, null, null, null, null, null, null, base + "/seeded", null, null, null, null,
-        null);
+        null, null, null, null, null, null, null, null, null, null, null, null, null, base + "/seeded", null, null,
+        null, null, null);
     List<StatsBy> by = List.of(StatsBy.STATS_BY_TIME_DAY, StatsBy.STATS_BY_COUNTRY);
     StatsPeriod week = StatsPeriod.STATS_PERIOD_7D;
     String id = found.getId().toString();
     StatsQuery200Response statistics = new StatisticsApi(client).statsQuery(
         null, by, id, null, null, null, null, null, week, null, null, null, null, null, null, null, null, null, null,
-        null, null, null, null, null, null);
+        null, null, null, null, null, null, null);
     WebhookCreate hook = new WebhookCreate().name("Hook").url("https://example.com/hook");
     hook.addEventsItem(WebhookEvents.WEBHOOK_EVENTS_LINK_ALL);
     WebhooksCreate200Response webhook = new WebhooksAndEventsApi(client).webhooksCreate(hook, null);
