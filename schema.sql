@@ -847,11 +847,15 @@ CREATE TABLE totals (
     variant_visitors jsonb  -- in `variant`: visitors by the name of a variant that they got
 ) WITH (fillfactor = 50);
 
--- The clicks of a link that count for `max_clicks`: those that were taken, or all before it had a limit.
-CREATE FUNCTION used_clicks(owner bigint, link bigint) RETURNS bigint LANGUAGE sql STABLE
-RETURN greatest((SELECT total FROM usage_parts WHERE user_id = owner AND counted = 'link ' || link AND part = 0),
-                coalesce((SELECT clicks FROM totals WHERE tracked_id = link), 0)
-                + coalesce((SELECT imported_clicks FROM links WHERE id = link), 0));
+-- The clicks of a link that count for `max_clicks`: those that were taken, or all before it had a limit. In plpgsql, because
+-- PostgreSQL would otherwise set up its subqueries for each redirect.
+CREATE FUNCTION used_clicks(owner bigint, link bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN greatest(
+        (SELECT total FROM usage_parts u WHERE user_id = owner AND counted = 'link ' || link AND part = 0),
+        coalesce((SELECT clicks FROM totals WHERE tracked_id = link), 0)
+        + coalesce((SELECT imported_clicks FROM links WHERE id = link), 0));
+END $$;
 
 -- Return why visitors of a link are not led to its target, or NULL if they are.
 CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expires timestamptz, max_clicks bigint,
