@@ -23,7 +23,10 @@ TOOLS = {  # names by the ids of operations
     "qr.create": "create_qr_code",
     "stats.query": "read_statistics",
 }
-_UNUSED = ("examples", "pattern")  # half of the bytes; the service checks the values anyway
+_UNUSED = {  # more than half of the bytes; the service checks the values anyway
+    "examples", "format", "maximum", "maxItems", "maxLength", "minimum", "minItems", "minLength", "minProperties",
+    "pattern", "x-enum-varnames",
+}  # fmt: skip
 _HEADERS = [{"$ref": f"#/components/parameters/{name}"} for name in ("Idempotency-Key", "If-Match")]
 
 
@@ -32,7 +35,8 @@ def _without_unused(part: Any) -> Any:
         return [_without_unused(item) for item in part if item not in _HEADERS]
     if isinstance(part, dict):
         is_schema = isinstance(part.get("type"), str | list)
-        return {name: _without_unused(value) for name, value in part.items() if not (is_schema and name in _UNUSED)}
+        slim = {name: _without_unused(value) for name, value in part.items() if not (is_schema and name in _UNUSED)}
+        return slim | {"type": slim["type"][0]} if isinstance(slim.get("type"), list) else slim  # null means not sent
     return part
 
 
@@ -44,6 +48,8 @@ def tools_of(document: dict[str, Any]) -> dict[str, Any]:
         if (kept := {method: stated for method, stated in methods.items() if stated.get("operationId") in TOOLS})
     }
     slim: dict[str, Any] = _without_unused(document | {"paths": paths})
+    conditions = slim["components"]["schemas"]["Conditions"]["properties"]  # the errors say what each can be
+    conditions |= {name: {"type": stated["type"]} for name, stated in conditions.items()}
     return slim
 
 
