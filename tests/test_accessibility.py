@@ -100,7 +100,15 @@ def test_each_public_page_is_accessible_and_fits(
     paths = [f"/{row['alias']}" for row in sql("SELECT alias FROM links UNION SELECT alias FROM bios")]
     paths += [f"/q/{row['code']}" for row in sql("SELECT code FROM qrs")]
     [campaign] = sql("SELECT id, slug FROM campaigns LIMIT 1")
-    paths += [f"/u/demo/{campaign['slug'] or 'list'}-{campaign['id']}", "/login", "/nowhere", "/login/spent", DOCS]
+    [previewed] = sql("SELECT alias FROM links ORDER BY id LIMIT 1")
+    paths += [
+        f"/{previewed['alias']}+",
+        f"/u/demo/{campaign['slug'] or 'list'}-{campaign['id']}",
+        "/login",
+        "/nowhere",
+        "/login/spent",
+        DOCS,
+    ]
     found, shown = [], 0
     for path in paths:
         answer = app.test_client().get(path)
