@@ -161,6 +161,7 @@ def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     with raw.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE tracked_rollups")
         sql("INSERT INTO jobs (task, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
+        wait_until(lambda: bool(sql("SELECT FROM jobs WHERE due > now()")))  # a purge may wait for the lock too
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")))
         os.kill(killed, signal.SIGKILL)
         cursor.execute("ROLLBACK")
