@@ -5,7 +5,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ from linkmgr.repository import link_checks
 from linkmgr.resources.urls import HEALTH
 from linkmgr.web import link_checks as worker
 from tests.conftest import BASE_URL, Client
+from tests.support.checked_sites import HTML, PAGE, Site
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
@@ -27,41 +27,8 @@ from tests.support.receivers import Deliver, events, subscribe
 from tests.support.servers import children
 from tests.support.targets import wait_until
 
-PAGE = "<html><head><TITLE lang=de>\n Gr\u00fc\u00dfe &amp;\t Caf\u00e9 <b>".encode("latin-1")
-HTML = "text/html; charset=ISO-8859-1"
 HOSTS = [f"shop{number}.example.com" for number in range(1, 4)]
 Check = Callable[..., None]
-
-
-@dataclass
-class Request:
-    host: str
-    method: str
-    path: str
-    began: float
-    ended: float = 0
-
-
-class Site:
-    """A web server under several names. `answers` are its responses by path, /robots.txt among them."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {
-            "/page": answering(PAGE, Content_Type=HTML)
-        }
-        self.requests: list[Request] = []
-        self.agents: set[str] = set()
-
-    def __call__(self, request: BaseHTTPRequestHandler) -> None:
-        self.agents.add(request.headers["User-Agent"])
-        noted = Request(request.headers["Host"], request.command, request.path, time.monotonic())
-        self.requests.append(noted)
-        self.answers.get(request.path, answering(b"", 404))(request)
-        noted.ended = time.monotonic()
-
-    @property
-    def paths(self) -> list[tuple[str, str]]:
-        return [(request.method, request.path) for request in self.requests]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def pixel(token: str) -> Response:
     """Return the same image in any case, so that it tells nothing about links and visitors."""
     link_id = conversions.link_of(token)
     if link_id and request.method == "GET":
-        with suppress(RateLimitExceeded, psycopg2.OperationalError):
+        with suppress(RateLimitExceeded, psycopg2.OperationalError, psycopg2.InterfaceError):
             limiter.enforce(Limit(f"pixel:{web_request.network()}", conversions.RATE, "pages_limited"))
             conversions.count(
                 link_id,

@@ -1,10 +1,8 @@
 from typing import ClassVar
 
 from linkmgr.db.statements import Row
-from linkmgr.fields import languages
 from linkmgr.fields.aliases import Alias
 from linkmgr.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Timestamp, Url
-from linkmgr.fields.countries import NAMES
 from linkmgr.fields.links import (
     DeepLink,
     Expiry,
@@ -29,14 +27,6 @@ from linkmgr.visits.rules import MAX_RULES, Rules
 MAX_DESCRIPTION = 1000
 HEALTH = {"broken": "Broken", "ok": "Reachable", "unchecked": "Not checked"}
 RECORD, TOTALS = "record", "list export"  # where a member is shown
-# The choices of forms for targets, by the value that is stored
-COUNTRIES = {name.lower(): name for name in sorted(names[0] for names in NAMES.values())}
-_DEVICES = "iPhone iPad Android Mac Windows Linux ChromeOS Phone Tablet Mobile Desktop"
-DEVICES = {name.lower(): name for name in _DEVICES.split()}
-NAMES_OF_LANGUAGES = {
-    name.lower(): name
-    for name in sorted({names[0] for code, names in languages.NAMES.items() if len(code) == len("en")})
-}
 _URL = {"type": "string", "pattern": "^https?://"}
 _URLS = {"type": "object", "additionalProperties": _URL}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -135,7 +125,7 @@ class Link(Resource):
         "Targets by the visitor's country.",
         [{"location": "Germany", "link": "https://example.de/sale"}],
         label="Countries",
-        options=COUNTRIES,
+        options=audience.COUNTRIES,
         shown=DETAIL,
     )
     devicetarget = member(
@@ -149,7 +139,7 @@ class Link(Resource):
         "Targets by the visitor's device.",
         [{"device": "iphone", "link": "https://example.com/iphone"}],
         label="Devices",
-        options=DEVICES,
+        options=audience.DEVICES,
         shown=DETAIL,
     )
     languagetarget = member(
@@ -157,7 +147,7 @@ class Link(Resource):
         "Targets by the language that the visitor's browser prefers.",
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",
-        options=NAMES_OF_LANGUAGES,
+        options=audience.NAMES_OF_LANGUAGES,
         shown=DETAIL,
     )
     variants = member(

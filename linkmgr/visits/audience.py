@@ -1,4 +1,5 @@
-"""Names in a link's targets that can match no visitor: countries, devices and languages that do not exist.
+"""Names in a link's targets: those that forms propose, and those that can match no visitor, because there is no such
+country, device or language.
 
 Each function takes a name in lower case. It returns the end of the sentence that warns of the name, or None if the
 name can match. It accepts a name in doubt, because no list has all models of devices.
@@ -17,6 +18,19 @@ _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 _OTHER_NAMES = {name: code for code, names in _WORDS["countries"].items() for name in names}
 _OTHER_CODES = {name: code for code, names in _WORDS["languages"].items() for name in names}
 _DEVICES = DEVICE_WORDS | set(_WORDS["devices"]["brands"].split())
+
+# The choices of forms for targets, by the value that is stored
+COUNTRIES = {name.lower(): name for name in sorted(names[0] for names in NAMES.values())}
+DEVICES = {
+    name.lower(): name
+    for name in (
+        "iPhone", "iPad", "Android", "Mac", "Windows", "Linux", "ChromeOS", "Phone", "Tablet", "Mobile", "Desktop"
+    )
+}  # fmt: skip
+NAMES_OF_LANGUAGES = {
+    name.lower(): name
+    for name in sorted({names[0] for code, names in languages.NAMES.items() if len(code) == len("en")})
+}
 
 
 def country_problem(name: str) -> str | None:

@@ -45,12 +45,8 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "conversions": {"target": ("links",)},
 }
 _TABLES = {file: stored.words.table for file, stored in RESOURCES.items()} | {"links": "links", "qr": "qrs"}
-_OF_MADE = (
-    "answers",
-    "logos",
-    "visits",
-    "conversions",
-)  # lines that are not repeated for rows that the user had before
+# Lines that are not repeated for rows that the user had before
+_OF_MADE = ("answers", "logos", "visits", "conversions")
 # A row is reused if the user has one in which this member is the same; of other files, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _CODE = re.compile("(?!(?:ico|pixels|qr)$)[A-Za-z0-9_-]{1,64}")  # of URLs

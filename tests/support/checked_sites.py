@@ -1,0 +1,42 @@
+"""Web servers whose requests are noted, as targets of links that are checked."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+
+from tests.support.foreign import answering
+
+PAGE = "<html><head><TITLE lang=de>\n Gr\u00fc\u00dfe &amp;\t Caf\u00e9 <b>".encode("latin-1")
+HTML = "text/html; charset=ISO-8859-1"
+
+
+@dataclass
+class Request:
+    host: str
+    method: str
+    path: str
+    began: float
+    ended: float = 0
+
+
+class Site:
+    """A web server under several names. `answers` are its responses by path, /robots.txt among them."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Callable[[BaseHTTPRequestHandler], None]] = {
+            "/page": answering(PAGE, Content_Type=HTML)
+        }
+        self.requests: list[Request] = []
+        self.agents: set[str] = set()
+
+    def __call__(self, request: BaseHTTPRequestHandler) -> None:
+        self.agents.add(request.headers["User-Agent"])
+        noted = Request(request.headers["Host"], request.command, request.path, time.monotonic())
+        self.requests.append(noted)
+        self.answers.get(request.path, answering(b"", 404))(request)
+        noted.ended = time.monotonic()
+
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        return [(request.method, request.path) for request in self.requests]
