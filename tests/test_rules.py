@@ -133,3 +133,12 @@ def test_the_first_rule_precedes_later_ones_and_the_targets(short: Make) -> None
     assert link.redirect_target(agent=FIREFOX) == f"{TARGET}?a=1"
     link = short(rules=several[1:2], devices={"iphone": PAGE + "?device"})
     assert link.redirect_target(agent=IPHONE) == f"{PAGE}?device"
+
+
+@pytest.mark.parametrize("time", ["0001-01-01 00:00:00", "9999-12-31 23:59:59", "1969-12-31 23:59:59"])
+def test_a_try_refuses_times_that_some_time_zones_do_not_have(alice: Client, time: str) -> None:
+    rule = {"when": {"weekdays": ["monday"], "timezone": "Pacific/Kiritimati"}, "url": "https://example.com/monday"}
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/", "rules": [rule]})
+    answer = alice.post(f"/api/url/{link_id}/try", {"time": time})
+    assert (answer.status_code, answer.get_json()["errors"][0]["field"]) == (400, "time")
+    assert alice.post(f"/api/url/{link_id}/try", {"time": "9998-12-31 23:59:59"}).status_code == 200

@@ -32,6 +32,7 @@ _STATES = {
     "blocked": "An administrator has blocked the link, or the host of its target.",
 }
 _LABEL = 100  # characters
+_YEARS = 1970, 9998  # of times that exist in every time zone
 _UNMET = shapes.object_of(rule=shapes.number(1, 1), condition="country", message="The country is France, not Germany.")
 TRIED = shapes.object_of(
     state=shapes.choice("active", *_STATES) | {"description": "Of the link at the time of the visit."},
@@ -65,9 +66,12 @@ class _Address(Text):
 class _Time(Text):
     def clean(self, text: str) -> Any:
         try:
-            return parse_time(super().clean(text))
+            time = parse_time(super().clean(text))
         except (ValueError, OverflowError):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
+        if not _YEARS[0] <= time.year <= _YEARS[1]:
+            raise ValidationError("must be between the years {} and {}".format(*_YEARS))
+        return time
 
 
 class DescribedVisitor(New):
