@@ -34,7 +34,7 @@ class Lookups:
         try:
             if self.primary.server.is_suspect:
                 raise TimedOut
-            if not self.primary._idle:
+            if not self.primary.has_idle:
                 self._connect()
             return self._quick.execute(sql, params, idempotent=False)
         except psycopg2.Error as error:
@@ -53,13 +53,13 @@ class Lookups:
         thread.join(QUICK_SECONDS)
         if thread.is_alive():
             self.primary.server.suspect()
-        if not self.primary._idle:
+        if not self.primary.has_idle:
             raise TimedOut
 
 
 def _fill(app: Flask, server: Database) -> None:
     with app.app_context(), suppress(psycopg2.Error):
-        server.give_back(server._open())
+        server.give_back(server.take(fresh=True))
 
 
 def lookups() -> Lookups:

@@ -129,6 +129,10 @@ class Database:
         metrics.count("database_connections_opened")
         return Pooled(connection, set())
 
+    @property
+    def has_idle(self) -> bool:
+        return bool(self._idle)
+
     def take(self, *, fresh: bool = False) -> Pooled:
         if self.server.is_hung:
             raise psycopg2.OperationalError("no connection can be made")
