@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import public, reports
+from linkmgr.resources.reports import decide_reports
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import TARGET, Make
@@ -71,7 +72,7 @@ def test_a_blocked_link_stays_so_in_the_bin_and_without_the_database(
     assert link.redirect_target() == TARGET
     assert alice.get(f"/api/url/{link.id}").get_json()["details"]["blocked"] is None
     with located.app_context():
-        reports.decide(link.id, "link", by=admin.id)
+        decide_reports(link.id, "link", by=admin.id)
     with monkeypatch.context() as patched:
         patched.setattr(public, "short_link", lambda *_, **__: (_ for _ in ()).throw(psycopg2.OperationalError))
         assert link.ask().status_code == 503

@@ -73,6 +73,19 @@ def test_an_administrator_decides_reports_and_takes_the_decision_back(
     wait_until(lambda: [one.ask().status_code for one in (link, other, third)] == [302] * 3)
 
 
+@pytest.mark.parametrize("url", ["https://[2001:db8::1]/", "https://example.com/"])
+def test_a_host_that_cannot_be_blocked_by_hand_is_not_blocked_by_a_decision(
+    short: Make, app_with: Callable[..., Flask], sql: Sql, admin: Client, url: str
+) -> None:
+    """Our own host is below the second one."""
+    service, link = app_with(base_url="https://go.example.com"), short(url=url)
+    client = Client(service.test_client(), admin.key)
+    answer = client.post(f"/api/report/{link.id}/decide", {"decision": "host"}, base_url="https://go.example.com")
+    assert (answer.status_code, answer.get_json()["code"]) == (400, "invalid")
+    assert answer.get_json()["message"].startswith("The host of the target must ")
+    assert sql("SELECT count(*) FROM reports") == [{"count": 0}]
+
+
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "10.3", "a b.example", "", "https://"])
 def test_a_host_that_cannot_be_blocked_is_refused(admin: Client, host: str) -> None:
     assert admin.post("/api/block/add", {"host": host}).get_json()["code"] == "invalid"

@@ -4,7 +4,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.member import JsonSchema
 from linkmgr.repository import reports
 from linkmgr.resources import shapes
-from linkmgr.resources.reports import Decision, HostToBlock
+from linkmgr.resources.reports import Decision, HostToBlock, decide_reports
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, ok
@@ -62,7 +62,7 @@ def decide(sent: Row, link_id: int) -> Json:
 
     A link without reports can be blocked too.
     """
-    reports.decide(link_id, sent["decision"], by=user_id())
+    decide_reports(link_id, sent["decision"], by=user_id())
     return ok("The reports have been decided.")
 
 

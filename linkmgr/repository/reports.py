@@ -59,19 +59,27 @@ def _with_short_urls(links: list[Row]) -> list[Row]:
     return links
 
 
-def decide(link_id: int, decision: str, *, by: int) -> None:
-    """Dismiss the reports of a link, or block it or the host of its target, with the reports of all links to it."""
-    decided = run(
+def target_host(link_id: int) -> str:
+    target = row(
         """
-        WITH target AS (
-            SELECT id, user_id, host_of(url) AS host FROM links WHERE id = %(link_id)s
-             UNION ALL
-            SELECT id, user_id, host_of(url) FROM binned_links WHERE id = %(link_id)s),
-        decided AS (
-            DELETE FROM reports r USING target t
+        SELECT host_of(url) AS host FROM links WHERE id = %(link_id)s
+         UNION ALL
+        SELECT host_of(url) FROM binned_links WHERE id = %(link_id)s
+        """,
+        link_id=link_id,
+    )
+    return str(existing(target, "link")["host"])
+
+
+def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
+    """Dismiss the reports of a link, or block it or the host of its target, with the reports of all links to it."""
+    run(
+        """
+        WITH decided AS (
+            DELETE FROM reports
              WHERE kind = 'report'
-               AND (link_id = t.id
-                    OR (%(decision)s = 'host' AND right('.' || r.host, length(t.host) + 1) = '.' || t.host))
+               AND (link_id = %(link_id)s
+                    OR (%(decision)s = 'host' AND right('.' || host, length(%(host)s) + 1) = '.' || %(host)s))
             RETURNING link_id, reason),
         link_blocked AS (
             UPDATE links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s AND blocked IS NULL),
@@ -81,22 +89,20 @@ def decide(link_id: int, decision: str, *, by: int) -> None:
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'link.blocked', id FROM links
              WHERE %(decision)s = 'host' AND has_webhooks(user_id)
-               AND id IN (SELECT id FROM target UNION SELECT link_id FROM decided)),
+               AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)),
         added AS (
             INSERT INTO reports (kind, link_id, host, reason, number, decided_by)
-            SELECT %(decision)s, id, host, coalesce((SELECT string_agg(DISTINCT reason, ', ') FROM decided), ''),
-                   (SELECT count(*) FROM decided), %(by)s
-              FROM target
-                ON CONFLICT DO NOTHING),
-        changed AS (
-            UPDATE service SET blocks = blocks + 1 WHERE EXISTS (SELECT FROM target))
-        SELECT id FROM target
+            SELECT %(decision)s, %(link_id)s, %(host)s, coalesce(string_agg(DISTINCT reason, ', '), ''), count(*),
+                   %(by)s
+              FROM decided
+                ON CONFLICT DO NOTHING)
+        UPDATE service SET blocks = blocks + 1
         """,
         link_id=link_id,
         decision=decision,
+        host=host,
         by=by,
     )
-    existing(decided, "link")
     blocked().refresh(now=True)
 
 

@@ -7,7 +7,9 @@ from marshmallow import ValidationError
 from linkmgr.fields.base import Choice, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import member
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import is_ipv4, split_ascii
+from linkmgr.repository import reports
 from linkmgr.settings import settings
 
 DECISIONS = ("dismiss", "link", "host")
@@ -27,6 +29,17 @@ class BlockedHost(Text):
         if f".{settings().host}".endswith(f".{host}"):
             raise ValidationError("must not be the host of this service or a domain that it belongs to")
         return host
+
+
+def decide_reports(link_id: int, decision: str, *, by: int) -> None:
+    """Decide the reports of a link. The host of its target is blocked as if it was sent."""
+    host = reports.target_host(link_id)
+    if decision == "host":
+        try:
+            BlockedHost().clean(host)
+        except ValidationError as error:
+            raise invalid(f"The host of the target {error.messages[0]}", field="decision") from None
+    reports.decide(link_id, decision, host=host, by=by)
 
 
 class Decision(New):
