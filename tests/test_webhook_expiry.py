@@ -146,7 +146,7 @@ def test_events_are_delivered_while_expired_links_cannot_be_announced(
     working = worker.Worker(app)
     working.start()
     try:
-        assert delivered.wait(10)
+        assert delivered.wait(60)
     finally:
         working.stop()
         raw.cursor().execute("ALTER TABLE service RENAME missing TO announced")

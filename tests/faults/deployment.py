@@ -153,9 +153,9 @@ def register(database: Database) -> tuple[int, str]:
 
 
 @contextmanager
-def service(database: Database, app: str = "app:app", **options: str) -> Iterator[Deployment]:
+def service(database: Database, app: str = "app:app", *, workers: str = "2", **options: str) -> Iterator[Deployment]:
     user_id, key = register(database)
-    with gunicorn(app, "--workers", "2", **(settings(database) | options)) as (base, master):
+    with gunicorn(app, f"--workers={workers}", **(settings(database) | options)) as (base, master):
         for _ in range(_CALLS):
             with urllib.request.urlopen(f"{base}/healthz", timeout=30):
                 pass

@@ -83,7 +83,7 @@ class Browser:
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until the condition holds. An element that it reads may disappear meanwhile."""
         # The driver raises a different error for each way in which a page can disappear during a command.
-        WebDriverWait(self.driver, 60, 0.05, [WebDriverException]).until(lambda _: condition())
+        WebDriverWait(self.driver, 120, 0.05, [WebDriverException]).until(lambda _: condition())
 
     def _is_whole(self) -> bool:
         return bool(self.run("return document.readyState === 'complete'"))
@@ -116,7 +116,7 @@ def running(folder: Path, *flags: str) -> Iterator[webdriver.Chrome]:
     for flag in (*FLAGS, *flags, f"--user-data-dir={folder}"):
         options.add_argument(flag)
     started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    started.set_page_load_timeout(60)
+    started.set_page_load_timeout(120)
     started.set_script_timeout(120)  # axe reads the longest page for many seconds on a busy machine
     yield started
     started.quit()

@@ -34,8 +34,8 @@ class Site:
         self.agents.add(request.headers["User-Agent"])
         noted = Request(request.headers["Host"], request.command, request.path, time.monotonic())
         self.requests.append(noted)
+        noted.ended = time.monotonic()  # before the client can send the next one
         self.answers.get(request.path, answering(b"", 404))(request)
-        noted.ended = time.monotonic()
 
     @property
     def paths(self) -> list[tuple[str, str]]:

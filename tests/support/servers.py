@@ -85,7 +85,7 @@ def serving(
         yield base
     finally:
         gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
-        gunicorn.wait(40)
+        gunicorn.wait(120)
 
 
 def service(app: Flask, dsn: str, folder: Path, *options: str, **settings: str) -> AbstractContextManager[str]:

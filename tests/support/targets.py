@@ -26,7 +26,7 @@ def located(make_app: Callable[..., Flask], tmp_path_factory: pytest.TempPathFac
     return make_app(geoip_database=geoip.write(tmp_path_factory.mktemp("geoip") / "test.mmdb"))
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], object], seconds: float = 120) -> None:
     """Wait for what takes a moment. The deadline is for machines that do much else."""
     end = time.monotonic() + seconds
     while not holds():
