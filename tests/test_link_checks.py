@@ -133,6 +133,43 @@ def test_a_new_url_begins_without_the_results_of_the_old_one(alice: Client, site
     assert health(alice, link_id)["title"] == ""
 
 
+def test_links_are_not_broken_while_no_host_responds(
+    alice: Client, check: Check, sql: Sql, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A target is broken once another one responds, also one that is not due."""
+    away, site = {f"{host}:80": 1 for host in HOSTS}, Site()
+    with server(site) as port:
+        publish(monkeypatch, dict.fromkeys(away, port))
+        broken, other = (alice.add("/api/url/add", {"url": f"http://{host}/page"}) for host in HOSTS[:2])
+        check()
+        publish(monkeypatch, away)
+        for days in (8.0, 2):
+            check(days=days)
+        sql("UPDATE link_checks SET due = now() + interval '7 days' WHERE link_id = %(id)s RETURNING 1", id=other)
+        check(days=1.1)
+        assert [health(alice, link_id)["state"] for link_id in (broken, other)] == ["ok", "ok"]
+        assert caplog.messages.count("none of 2 hosts responded: their links are checked again in an hour") == 3
+        publish(monkeypatch, away | {f"{HOSTS[1]}:80": port})
+        for days in (1, 1.1):
+            check(days=days)
+    assert [health(alice, link_id)["state"] for link_id in (broken, other)] == ["broken", "ok"]
+    assert site.paths.count(("HEAD", "/page")) == 2  # of the other one, the second time when it was not due
+
+
+def test_the_only_link_is_broken_if_its_host_does_not_respond(
+    alice: Client, site: Site, check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
+    check()
+    publish(monkeypatch, {f"{HOSTS[0]}:80": 1})
+    for days in (8, 1.1):
+        check(days=days)
+    assert health(alice, link_id) | {"checked": ""} == {
+        "state": "broken", "reason": "The host could not be reached.", "checked": "",
+        "title": "Gr\u00fc\u00dfe & Caf\u00e9",
+    }  # fmt: skip
+
+
 def slow(request: BaseHTTPRequestHandler) -> None:
     request.rfile.read(1)  # until the client closes the connection
 

@@ -58,18 +58,25 @@ class _Response(NamedTuple):
 
 
 class _Host:
-    """A host gets one request at a time, SPACING seconds after the last one."""
+    """A host gets one request at a time, SPACING seconds after the last one. `responds` is None until one has ended."""
 
     def __init__(self, agent: str) -> None:
         self._agent, self._lock, self._free = agent, threading.Lock(), 0.0
         self.rules: dict[str, RobotFileParser | Result] = {}  # by scheme, host and port
+        self.responds: bool | None = None
 
     def send(self, method: str, url: str, networks: Networks, end: float) -> _Response:
         if time.monotonic() > end or not self._lock.acquire(timeout=end - time.monotonic()):
             raise TimeoutError
         try:
             time.sleep(max(0, self._free - time.monotonic()))
-            return _send(method, url, networks, self._agent)
+            response = _send(method, url, networks, self._agent)
+            self.responds = True
+            return response
+        except _End as failure:
+            if failure.result.outcome == "failed":
+                self.responds = bool(self.responds)
+            raise
         finally:
             self._free = time.monotonic() + SPACING
             self._lock.release()
@@ -102,6 +109,13 @@ class Checks:
 
     def __init__(self, service: str) -> None:
         self._agent, self._hosts = f"{AGENT}/1.0 (+{service})", dict[str, _Host]()
+
+    @property
+    def silent(self) -> list[str]:
+        """Return the hosts that did not respond, or none if one did."""
+        hosts = [*self._hosts.items()]  # threads that are late add some
+        has_response = any(host.responds for _, host in hosts)
+        return [name for name, host in hosts if host.responds is False and not has_response]
 
     def check(self, url: str, networks: Networks, *, wants_title: bool) -> Result:
         """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise

@@ -5,7 +5,7 @@ import orjson
 from linkmgr.db.statements import Row, row, rows, run_unsynced
 
 MAX_DUE = 200  # links of a batch
-LEASE_SECONDS = 90  # longer than a batch
+LEASE_SECONDS = 150  # longer than a batch
 
 
 def last_id() -> int:
@@ -29,9 +29,9 @@ def begin_turn(last: int) -> bool:
     return begun is not None
 
 
-def end_turn() -> None:
-    """Let the next batch begin a second later, so that hosts get no more requests from several processes."""
-    run_unsynced("UPDATE service SET checking_until = now() + interval '1 second'")
+def end_turn(seconds: int) -> None:
+    """Let the next batch begin later, so that hosts get no more requests from several processes."""
+    run_unsynced("UPDATE service SET checking_until = now() + make_interval(secs => %(seconds)s)", seconds=seconds)
 
 
 def add_links(last: int) -> None:
@@ -66,6 +66,23 @@ def due() -> list[Row]:
          ORDER BY due
         """,
         limit=MAX_DUE,
+    )
+
+
+def last_ok(hosts: list[str]) -> list[Row]:
+    """Return the link that responded last, of the MAX_DUE that were checked last, unless it is on one of the hosts."""
+    return rows(
+        """
+        SELECT c.link_id, c.user_id, due::text AS lease, url, false AS wants_title,
+               coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
+          FROM (SELECT * FROM link_checks ORDER BY due DESC LIMIT %(limit)s) c
+          JOIN links l ON l.id = link_id
+         WHERE state = 'ok' AND host_of(url) <> ALL (%(hosts)s::text[])
+         ORDER BY due DESC
+         LIMIT 1
+        """,
+        limit=MAX_DUE,
+        hosts=hosts,
     )
 
 

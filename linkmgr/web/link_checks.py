@@ -21,6 +21,7 @@ BATCH_SECONDS = 10  # in which the checks of a batch begin
 _MAX_SECONDS = 50  # after which its results are stored; others are lost
 PER_HOST, PER_USER = 5, 50  # links of a batch
 DELAY = 60  # seconds until a new link is added: longer than a transaction that stores links
+_OFFLINE_SECONDS = 60  # until the next batch if the network may be away
 _HOUR, _DAY = 3600, 86400
 
 
@@ -40,14 +41,26 @@ class Checker(Background):
         if monotonic() > self._noted + DELAY:
             self._last, self._next_last, self._noted = self._next_last, link_checks.last_id(), monotonic()
         if link_checks.begin_turn(self._last):
+            checks = Checks(settings().base_url)
             try:
                 links = link_checks.due()
-                if results := self._check(self._by_host(links)):
-                    link_checks.store(results, settings().link_check)
+                self._store(checks, self._check(checks, self._by_host(links)))
                 if len(links) < link_checks.MAX_DUE:
                     link_checks.add_links(self._last)
             finally:
-                link_checks.end_turn()
+                link_checks.end_turn(_OFFLINE_SECONDS if len(checks.silent) > 1 else 1)
+
+    def _store(self, checks: Checks, results: list[Row]) -> None:
+        """Store results, unless none of several hosts responds. Then the network may be away, and their links are
+        checked an hour later. If no host responds, one that responded before is asked as well."""
+        if checks.silent:
+            results += self._check(checks, [link_checks.last_ok(checks.silent)])
+        if len(checks.silent) > 1:
+            number = len(checks.silent)
+            self._app.logger.warning("none of %s hosts responded: their links are checked again in an hour", number)
+            link_checks.postpone({result["link_id"]: _HOUR for result in results})
+        elif results:
+            link_checks.store(results, settings().link_check)
 
     def _by_host(self, links: list[Row]) -> list[list[Row]]:
         now = monotonic()
@@ -69,10 +82,10 @@ class Checker(Background):
         link_checks.postpone(later)
         return [*by_host.values()]
 
-    def _check(self, groups: list[list[Row]]) -> list[Row]:
+    def _check(self, checks: Checks, groups: list[list[Row]]) -> list[Row]:
         """Check groups of links, each in one thread. Those that do not begin in time stay due. Those that cannot be
         checked now are checked an hour later."""
-        began, checks, results = monotonic(), Checks(settings().base_url), dict[int, Row | None]()
+        began, results = monotonic(), dict[int, Row | None]()
         networks = [private_networks(is_admin=is_admin) for is_admin in (False, True)]
 
         def check_groups() -> None:
