@@ -1,5 +1,7 @@
 """States of a link at its source that linkmgr does not have. Without them, the link would be open to all here."""
 
+from collections.abc import Collection
+
 from linkmgr.imports.cells import Cells
 from linkmgr.imports.rows import Inactive
 
@@ -19,10 +21,10 @@ _PASSWORDS = ("haspassword", "passwordprotected", "ispasswordprotected", "isprot
 WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_PASSWORDS}
 
 
-def check(cells: Cells, *, has_expiry: bool) -> None:
+def check(cells: Cells, kept: Collection[str], *, has_expiry: bool) -> None:
     """Raise Inactive for a link that has ended or works only under conditions. An expiry keeps that the link has
-    expired."""
-    for column in filter(WATCHED.__contains__, cells):
+    expired. `kept` are the columns of rules that linkmgr can read."""
+    for column in filter(WATCHED.difference(kept).__contains__, cells):
         state = _state(column, cells.text(column).lower())
         if state and not (state == _STATES["expired"] and has_expiry):
             raise Inactive(f"{state} at the source. Leave the row out, or empty its column '{cells.name(column)}'.")

@@ -143,7 +143,7 @@ class Converter:
         members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
-        states.check(values, has_expiry=bool(expiry))
+        states.check(values, self._columns.get("rules", ()), has_expiry=bool(expiry))
         self._split_alias(members)
         if self._is_own and "custom" in values and not values.word("custom") and "custom" in members:
             members["alias"] = members.pop("custom")  # generated, as our own exports say
