@@ -836,7 +836,6 @@ CREATE TABLE conversions (
     PRIMARY KEY (tracked_id, visitor)
 );
 CREATE INDEX ON conversions (tracked_id, at);
-CREATE INDEX ON conversions (tracked_id, name);  -- the different names of a link
 CREATE INDEX ON conversions (user_id, at);
 
 CREATE TABLE totals (
@@ -844,7 +843,8 @@ CREATE TABLE totals (
     clicks     bigint NOT NULL,
     visitors   bigint NOT NULL,
     top_labels json,  -- the ten most frequent of each dimension
-    variant_visitors jsonb  -- in `variant`: visitors by the name of a variant that they got
+    variant_visitors jsonb,  -- in `variant`: visitors by the name of a variant that they got
+    conversions jsonb  -- by the name of a variant, their `value` in hundredths, and by their own `name`
 ) WITH (fillfactor = 50);
 
 -- The clicks of a link that count for `max_clicks`: those that were taken, or all before it had a limit. In plpgsql, because

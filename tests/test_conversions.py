@@ -4,11 +4,14 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 
 from linkmgr.repository import purge
 from linkmgr.visits.conversions import interval
 from tests.conftest import Client
 from tests.support.factories import Sql
+from tests.support.pages import words
+from tests.support.races import at_once
 from tests.support.shortlinks import ANDROID, Make, Short
 from tests.support.targets import FIREFOX
 
@@ -112,19 +115,42 @@ def test_a_server_reports_conversions_with_a_key(alice: Client, bob: Client, lin
 def test_a_link_has_20_names_and_others_count_as_other(alice: Client, link: Short, sql: Sql) -> None:
     sql(
         """
-        WITH visited AS (
-            INSERT INTO visitors SELECT %(id)s, int4send(n), seen FROM visitors, generate_series(1, 20) n
-            RETURNING visitor)
-        INSERT INTO conversions SELECT %(id)s, visitor, %(owner)s, now(), 'A', visitor::text, 1 FROM visited RETURNING 1
+        UPDATE totals SET conversions = jsonb_build_object('name', (SELECT jsonb_object_agg(n, 1)
+                                                                      FROM generate_series(1, 19) n))
+         WHERE tracked_id = %(id)s RETURNING 1
         """,
         id=link.id,
-        owner=alice.id,
     )
-    body = {"link": link.id, "ip": HOME, "agent": FIREFOX, "name": "One more"}
-    assert alice.post("/api/conversions", body).get_json()["counted"]
-    assert sql("SELECT count(DISTINCT name), count(*) FILTER (WHERE name = 'Other') AS others FROM conversions") == [
-        {"count": 21, "others": 1}
-    ]
+    for number, name in enumerate(("The last", "One more", "7"), 7):
+        link.redirect_target(address=f"192.0.2.{number}")
+        link.wait_for_clicks(number - 5)
+        body = {"link": link.id, "ip": f"192.0.2.{number}", "agent": FIREFOX, "name": name}
+        assert alice.post("/api/conversions", body).get_json()["counted"]
+    assert [row["name"] for row in sql("SELECT name FROM conversions ORDER BY at")] == ["The last", "Other", "7"]
+
+
+def test_conversions_at_the_same_time_are_counted_exactly_on_the_page_and_in_the_api(
+    located: Flask, alice: Client, link: Short, console: FlaskClient, sql: Sql
+) -> None:
+    def come_back_and_buy(number: int) -> None:
+        address = f"192.0.2.{50 + number // 2}"
+        link.redirect_target(address=address)
+        fetch(located, f"{pixel}?value=1000.55", address=address)
+
+    pixel = results(alice, link)["pixel"]
+    for number in range(10):
+        link.redirect_target(address=f"192.0.2.{50 + number}")
+    link.wait_for_clicks(11)
+    at_once(20, come_back_and_buy, threads=4)
+    found = results(alice, link)
+    assert {row["name"]: (row["conversions"], row["value"]) for row in found["variants"] if row["conversions"]} == {
+        row["variant"]: (row["count"], row["sum"])
+        for row in sql("SELECT variant, count(*), sum(value)::float8 FROM conversions GROUP BY variant")
+    }
+    assert (found["conversions"], found["value"]) == (10, 10005.5)
+    page = words(console.get(f"/console/links/{link.id}").text)
+    assert "<dt>conversions</dt><dd>10</dd>" in page
+    assert "Their value is 10,005.50." in page
 
 
 @pytest.mark.usefixtures("drop_past_months")
@@ -142,6 +168,7 @@ def test_conversions_are_deleted_with_their_visitors(
     with app.app_context():
         purge.purge()
     assert sql("SELECT tracked_id FROM conversions") == [{"tracked_id": other.id}]
+    assert results(alice, link)["conversions"] == 1  # as its visits and visitors, which are counted for ever
 
 
 @pytest.mark.parametrize(

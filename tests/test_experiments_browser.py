@@ -23,9 +23,9 @@ FILL = """
     RETURNING 1
 """
 CONVERT = """
-    INSERT INTO conversions
-    SELECT tracked_id, v.visitor, user_id, now(), v.variant, '', 1 FROM conversions c JOIN visitors v USING (tracked_id)
-     WHERE v.variant = c.variant AND v.visitor <> c.visitor LIMIT 60
+    UPDATE totals SET conversions = add_labels(conversions, jsonb_build_object(
+               'conversions', (SELECT jsonb_build_object(variant, 60) FROM conversions)))
+     WHERE conversions IS NOT NULL
     RETURNING 1
 """
 

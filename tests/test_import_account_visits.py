@@ -148,6 +148,7 @@ def test_conversions_of_an_account_are_restored_for_its_visitors(
     conversion = {"target": 7, "time": f"{NOW - timedelta(hours=1):%Y-%m-%d %H:%M:%S.%f}", "visitor": "ab" * 16}
     lines = [
         conversion | {"variant": "A", "name": "Bought", "value": 2.5},
+        conversion | {"visitor": "ef" * 16, "variant": "C", "name": "Bought", "value": 1},  # that no visitor got
         conversion | {"visitor": "cd" * 16, "variant": "A", "name": "", "value": 1},  # without a visit
         conversion | {"value": "1"},
         conversion | {"target": 8, "value": 1},
@@ -155,13 +156,22 @@ def test_conversions_of_an_account_are_restored_for_its_visitors(
     content = zipped(
         manifest__json="{}",
         links__jsonl=json.dumps({"id": 7, "url": "https://example.com/", "alias": "sale"}),
-        visits__jsonl=json.dumps(VISIT | {"time": conversion["time"]}),
+        visits__jsonl="\n".join(
+            json.dumps(VISIT | {"time": conversion["time"], "visitor": visitor * 16, "variant": "A"})
+            for visitor in ("ab", "ef")
+        ),
         conversions__jsonl="\n".join(map(json.dumps, lines)),
     )
     assert run_import(alice, content)["state"] == "done"
     assert run_import(bob, export(alice))["state"] == "done"
-    stored = sql("SELECT user_id, variant, name, value::float8, at, encode(visitor, 'hex') AS visitor FROM conversions")
+    stored = sql("SELECT user_id, variant, name, value::float8, at, encode(visitor, 'hex') AS visitor FROM conversions "
+                 "ORDER BY user_id, visitor")  # fmt: skip
     assert stored == [
-        {"user_id": client.id, "variant": "A", "name": "Bought", "value": 2.5, "visitor": "ab" * 16, "at": at}
+        {"user_id": client.id, "variant": variant, "name": "Bought", "value": value, "visitor": visitor * 16, "at": at}
         for client, at in zip((alice, bob), (stored[0]["at"],) * 2, strict=True)
+        for visitor, variant, value in (("ab", "A", 2.5), ("ef", "Unknown", 1.0))
     ]
+    for client in (alice, bob):
+        [restored] = client.get("/api/urls").get_json()["data"]["urls"]
+        data = client.get(f"/api/url/{restored['id']}/conversions").get_json()["data"]
+        assert (data["conversions"], data["value"]) == (2, 3.5)

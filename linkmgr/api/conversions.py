@@ -9,6 +9,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.base import Id, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
+from linkmgr.repository import url_records
 from linkmgr.repository.conversions import DAYS, MAX_NAME, MAX_NAMES, MAX_VALUE
 from linkmgr.resources import shapes
 from linkmgr.visits import conversions
@@ -103,6 +104,6 @@ def add(new: Row) -> Json:
 def read(link_id: int) -> Json:
     """Read the conversions of a link and its variants.
 
-    All since the link was created, as long as visits are kept. `low` and `high` are the 95 % interval of the `rate`.
+    All since the link was created. `low` and `high` are the 95 % interval of the `rate`.
     """
-    return ok(data=conversions.results(user_id(), link_id))
+    return ok(data=conversions.results(url_records.read_named(user_id(), link_id)))

@@ -42,10 +42,13 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
 
 
 def read_named(user_id: int, link_id: int) -> Row:
-    """Return a link whose campaign and channels have their names, and of its clicks those that are `scans`."""
+    """Return a link whose campaign and channels have their names, of its clicks those that are `scans`, and `counts`:
+    visits, visitors, conversions and their value in hundredths, each by the name of a variant."""
     stored = row(
         """
-        SELECT l.*, clicks, visitors, top_labels,
+        SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
+               (SELECT labels -> 'variant' FROM tracked_rollups
+                 WHERE tracked_id = l.id AND unit = 'all' AND NOT bot AND variants <> '[]') AS variant_visits,
                link_state(l.user_id, l.id, starts, expires, max_clicks, blocked) AS state,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
@@ -63,7 +66,9 @@ def read_named(user_id: int, link_id: int) -> Row:
     scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
-    return to_record(link) | {name: link[name] for name in ("campaign", "channel", "state")} | {"scans": scans}
+    counts = {"visits": link["variant_visits"] or {}, "visitors": (link["variant_visitors"] or {}).get("variant", {})}
+    named = {name: link[name] for name in ("campaign", "channel", "state")}
+    return to_record(link) | named | {"scans": scans, "counts": {**counts, **(link["conversions"] or {})}}
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:

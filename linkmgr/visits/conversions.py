@@ -9,7 +9,6 @@ from flask import current_app
 from itsdangerous import BadSignature, Signer
 
 from linkmgr.db.statements import Row
-from linkmgr.errors import not_found
 from linkmgr.fields.stats import OF_CONVERSIONS, Query
 from linkmgr.repository import conversions, stats_counts
 from linkmgr.repository.stats_scope import Owner
@@ -18,6 +17,7 @@ from linkmgr.visits import counting
 
 RATE = "60 per minute"  # requests for the pixel, of an IP address
 MIN_VISITORS = 100  # of each variant, before the best one is named
+FIGURES = ("visits", "visitors", "conversions", "value")  # of a link and of a variant
 _Z = 1.96  # of intervals of 95 %
 
 
@@ -41,32 +41,42 @@ def count(
     link_id: int, *, address: str, agent: str, user_id: int | None = None, name: str = "", value: float = 0
 ) -> Row:
     visitor = counting.visitor_of(link_id, address, agent[: counting.MAX_AGENT], time())
-    return conversions.add(link_id, visitor, user_id=user_id, name=name, value=value)
+    sent = {"target": link_id, "visitor": visitor, "name": name, "value": value}
+    return conversions.add(user_id, [sent], days=conversions.DAYS)
 
 
 def interval(conversions: int, visitors: int) -> tuple[float, float]:
     """Return the Wilson score interval of a rate, with 95 % confidence."""
     if not visitors:
         return 0.0, 1.0
-    rate = min(conversions / visitors, 1)  # visitors may have been deleted
+    rate = min(conversions / visitors, 1)  # an import may have conversions of fewer visitors
     center = rate + _Z**2 / (2 * visitors)
     margin = _Z * sqrt(rate * (1 - rate) / visitors + _Z**2 / (4 * visitors**2))
     scale = 1 + _Z**2 / visitors
     return max(0.0, (center - margin) / scale), min(1.0, (center + margin) / scale)
 
 
-def results(user_id: int, link_id: int) -> Row:
+def results(link: Row) -> Row:
     """Return the `conversions` of a link and their `value`, and for each of its `variants` these and the rate. The
     `winner` is the name of the best variant, or None if there are too few visitors to decide."""
-    figures = conversions.of_link(user_id, link_id)
-    if not figures:
-        raise not_found("link")
-    *variants, total = figures
+    counts, statistics = link["counts"], link["statistics"]
+    variants = [
+        variant | {name: counts.get(name, {}).get(variant["name"], 0) for name in FIGURES}
+        for variant in link["variants"]
+    ]
     for variant in variants:
+        variant["value"] /= 100
         variant["rate"] = min(variant["conversions"] / variant["visitors"], 1.0) if variant["visitors"] else 0.0
         variant["low"], variant["high"] = interval(variant["conversions"], variant["visitors"])
-    numbers = {name: total[name] for name in ("visits", "visitors", "conversions", "value")}
-    return {"pixel": pixel_url(link_id), **numbers, "variants": variants, "winner": _winner(variants)}
+    return {
+        "pixel": pixel_url(link["id"]),
+        "visits": statistics["clicks"],
+        "visitors": statistics["uniqueClicks"],
+        "conversions": sum(counts.get("conversions", {}).values()),
+        "value": sum(counts.get("value", {}).values()) / 100,
+        "variants": variants,
+        "winner": _winner(variants),
+    }
 
 
 def _winner(variants: list[Row]) -> str | None:

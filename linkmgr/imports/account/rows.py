@@ -219,7 +219,7 @@ class Lines(Batch):
 
     def _conversions(self, rows: list[ImportRow]) -> None:
         restored = [visits.restore_conversion(row.members) for row in rows if row.members.get("target")]
-        conversions.restore(self.user_id, [row for row in restored if row])
+        conversions.add(self.user_id, [row for row in restored if row])
 
 
 def _to_link(row: ImportRow) -> ImportRow:

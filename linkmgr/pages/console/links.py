@@ -127,14 +127,12 @@ class LinkForm(StoredForm):
     def page(self, row_id: int) -> str:
         record = url_records.read_named(g.user_id, row_id)
         visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
-        experiment = conversions.results(g.user_id, row_id) if record["variants"] else {}
         return render_template(
             "console/link.html",
             form=self,
             row=record,
             visits=visits.rows,
-            pixel=conversions.pixel_url(row_id),
-            experiment=experiment,
+            results=conversions.results(record),
             min_visitors=conversions.MIN_VISITORS,
             numbers_of=periods.numbers("link", row_id),
             described=_DESCRIBED,
