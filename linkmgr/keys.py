@@ -1,4 +1,4 @@
-"""API keys, the tokens of sign-in links and sessions, and encryption.
+"""API keys, the tokens of sign-in links and sessions, encryption, and signatures.
 
 The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs neither a salt nor a
 slow hash. The API key that each user has is also stored encrypted, because the account page shows it again.
@@ -19,6 +19,7 @@ from typing import Any
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from itsdangerous import Signer, URLSafeTimedSerializer
 
 from linkmgr.settings import this_app
 
@@ -39,6 +40,19 @@ def _cipher(secret: str) -> Fernet:
 def _ciphers() -> MultiFernet:
     config = this_app().config
     return MultiFernet(map(_cipher, [config["SECRET_KEY"], *config["SECRET_KEY_FALLBACKS"]]))
+
+
+def _signing() -> list[str]:
+    config = this_app().config
+    return [*config["SECRET_KEY_FALLBACKS"], config["SECRET_KEY"]]  # the last one signs
+
+
+def signer(salt: str) -> Signer:
+    return Signer(_signing(), salt=salt, digest_method=hashlib.sha256)
+
+
+def serializer(salt: str) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(_signing(), salt=salt)
 
 
 def new_token() -> str:

@@ -9,7 +9,6 @@ owner. Their cookie is a random name, under which their wrong passwords are coun
 current password hash. It is invalid for other accounts and after a password change.
 """
 
-import hashlib
 from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
@@ -91,8 +90,7 @@ def _cookie() -> str:
 
 
 def _signer(user_id: int, password_hash: str) -> Signer:
-    secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last key signs
-    return Signer(secrets, salt=f"linkmgr known browser {user_id} {password_hash}", digest_method=hashlib.sha256)
+    return keys.signer(f"linkmgr known browser {user_id} {password_hash}")
 
 
 def remember_browser(user_id: int, password_hash: str) -> None:

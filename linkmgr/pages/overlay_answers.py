@@ -1,11 +1,12 @@
 from urllib.parse import urlsplit
 
 import orjson
-from flask import Blueprint, current_app, render_template, request
+from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
-from itsdangerous import BadData, URLSafeTimedSerializer
+from itsdangerous import BadData
 from marshmallow import Schema
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Choice, Email, Text
@@ -21,6 +22,7 @@ bp = Blueprint("overlay_answers", __name__)
 bp.after_request(security_headers.keep_private)
 
 ANSWERS, WINDOW = 10, 600  # answers per IP address; seconds
+_SALT = "linkmgr overlays"
 _MAX_PAGE_AGE = 24 * 60 * 60  # seconds between opening a page and sending its form
 THANKS = "Thank you. Your answer has been sent."
 
@@ -46,22 +48,17 @@ def _schema(overlay: Row) -> type[Schema]:
     return _SCHEMAS[overlay["type"]]
 
 
-def _serializer() -> URLSafeTimedSerializer:
-    keys = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]
-    return URLSafeTimedSerializer(keys, salt="linkmgr overlays")
-
-
 def sealed(user_id: int, overlay_id: int, target: str) -> str:
     """Return a signed form field. The signature ensures that the form comes from one of our pages, and that the link to
     the target on the next page is no open redirect."""
-    return str(_serializer().dumps([user_id, overlay_id, target]))
+    return str(keys.serializer(_SALT).dumps([user_id, overlay_id, target]))
 
 
 @bp.post("/o/answer")
 def answer() -> ResponseReturnValue:
     members = request.form.to_dict()
     try:
-        user_id, overlay_id, target = _serializer().loads(members.pop("page", ""), max_age=_MAX_PAGE_AGE)
+        user_id, overlay_id, target = keys.serializer(_SALT).loads(members.pop("page", ""), max_age=_MAX_PAGE_AGE)
     except BadData:
         raise AppError("answer_unplaced") from None
     rate = f"{ANSWERS} per {WINDOW} seconds"

@@ -1,13 +1,12 @@
 """Conversions are recognized by the digest of the visitor, so that they need no cookie."""
 
-import hashlib
 from math import sqrt
 from time import time
 from typing import Any
 
-from flask import current_app
-from itsdangerous import BadSignature, Signer
+from itsdangerous import BadSignature
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.fields.stats import OF_CONVERSIONS, Query
 from linkmgr.repository import conversions, stats_counts
@@ -15,24 +14,20 @@ from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import settings
 from linkmgr.visits import counting
 
+_SALT = "linkmgr conversions"
 RATE = "60 per minute"  # requests for the pixel, of an IP address
 MIN_VISITORS = 100  # of each variant, before the best one is named
 FIGURES = ("visits", "visitors", "conversions", "value")  # of a link and of a variant
 _Z = 1.96  # of intervals of 95 %
 
 
-def _signer() -> Signer:
-    secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last key signs
-    return Signer(secrets, salt="linkmgr conversions", digest_method=hashlib.sha256)
-
-
 def pixel_url(link_id: int) -> str:
-    return f"{settings().base_url}/c/{_signer().sign(str(link_id)).decode()}.gif"
+    return f"{settings().base_url}/c/{keys.signer(_SALT).sign(str(link_id)).decode()}.gif"
 
 
 def link_of(token: str) -> int | None:
     try:
-        return int(_signer().unsign(token))
+        return int(keys.signer(_SALT).unsign(token))
     except BadSignature:
         return None
 

@@ -8,22 +8,18 @@ and works for MAX_AGE, so that nobody can hide the clicks of a link with it.
 from typing import Any
 from urllib.parse import urlsplit
 
-from itsdangerous import BadSignature, URLSafeTimedSerializer
+from itsdangerous import BadSignature
 
-from linkmgr.settings import this_app
+from linkmgr import keys
 
 OWN = "qr"
 MAX_AGE = 600  # seconds; a visitor may type the password of the link first
 _COUNTED = "scanned"
-
-
-def _serializer() -> URLSafeTimedSerializer:
-    config = this_app().config
-    return URLSafeTimedSerializer([*config["SECRET_KEY_FALLBACKS"], config["SECRET_KEY"]], salt="linkmgr scans")
+_SALT = "linkmgr scans"
 
 
 def as_counted(url: str, user_id: int) -> str:
-    mark = _serializer().dumps([user_id, urlsplit(url).path])
+    mark = keys.serializer(_SALT).dumps([user_id, urlsplit(url).path])
     return f"{url}?{_COUNTED}={mark}"
 
 
@@ -32,7 +28,7 @@ def is_counted(environ: dict[str, Any], user_id: int) -> bool:
     if name != _COUNTED:
         return False
     try:
-        return bool(_serializer().loads(mark, max_age=MAX_AGE) == [user_id, environ["PATH_INFO"]])
+        return bool(keys.serializer(_SALT).loads(mark, max_age=MAX_AGE) == [user_id, environ["PATH_INFO"]])
     except BadSignature:
         return False
 
