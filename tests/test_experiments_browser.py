@@ -67,11 +67,24 @@ def test_an_experiment_of_two_variants_is_decided_by_conversions_and_ended(
         browser.open(page)
         assert f"{variant} is the best" in browser.text
         [link] = alice.get("/api/urls").get_json()["data"]["urls"]
-        alice.put(f"/api/url/{link['id']}/update", {"title": "Buttons"})
+        before = alice.put(f"/api/url/{link['id']}/update", {"title": "Buttons"}).get_json()["details"]
         browser.find("#conversions td button:not(.quiet)").click()
         browser.wait_for_text("has changed since you opened this page")
         browser.find("#conversions td button:not(.quiet)").click()
         browser.wait_for_text(f"All visitors now go to the target of {variant}.")
         record = alice.get(f"/api/url/{link['id']}").get_json()["details"]
         assert (record["url"], record["variants"]) == (f"{shop}/{variant}", [])
+
+        ended = browser.driver.current_url
+        alice.put(f"/api/url/{link['id']}/update", {"title": "Links"})
+        browser.click("Undo")
+        browser.wait_for_text("has changed since you opened this page")
+        assert "Undo" not in browser.text
+        browser.open(ended)
+        browser.click("Undo")
+        browser.wait_for_text("The experiment goes on.")
+        undone = alice.get(f"/api/url/{link['id']}").get_json()["details"]
+        assert (undone["url"], undone["variants"], undone["title"]) == (f"{shop}/", before["variants"], "Links")
+        browser.open(ended)
+        assert "Undo" not in browser.text
     browser.driver.execute_cdp_cmd("Network.setUserAgentOverride", {"userAgent": ""})

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 
-from flask import Response, flash, g, redirect, render_template, request
+from flask import Response, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from itsdangerous import BadData
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load, problems
@@ -25,6 +27,8 @@ from linkmgr.settings import settings
 from linkmgr.visits import conversions, targets
 
 _LATEST = 10
+_SALT, _UNDO_SECONDS = "linkmgr experiments", 3600
+_MAX_TOKEN = 3000  # characters that a proxy accepts in a URL; eight long targets may have more
 # Members with rows of two controls, and the names of these
 _PARTS: dict[str, tuple[str, ...]] = {name: getattr(field, "parts", ()) for name, field in Link.controls().items()}
 _PAIRS = {name: parts for name, parts in _PARTS.items() if len(parts) == 2}  # noqa: PLR2004
@@ -133,6 +137,7 @@ class LinkForm(StoredForm):
             row=record,
             visits=visits.rows,
             results=conversions.results(record),
+            ended=_ended(record, query_text("ended", _MAX_TOKEN)),
             min_visitors=conversions.MIN_VISITORS,
             numbers_of=periods.numbers("link", row_id),
             described=_DESCRIBED,
@@ -195,17 +200,50 @@ FORM.add_urls("/links", "/links/new", "/links/<id:row_id>/edit", "/links/<id:row
 bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)
 
 
-@bp.post("/links/<id:row_id>/winner")
-def link_winner(row_id: int) -> ResponseReturnValue:
-    """End an experiment: the target of a variant becomes that of the link."""
-    record, name = url_records.read(g.user_id, row_id), request.form.get("variant")
-    urls = [variant["url"] for variant in record["variants"] if variant["name"] == name]
+# --- the end of an experiment
+
+
+def _ended(record: Row, token: str | None) -> Row:
+    """Return what a token of `link_winner` says, or {} if it is old or the link is not as that left it."""
     try:
-        if not urls:
+        ended: Row = keys.serializer(_SALT).loads(token or "", max_age=_UNDO_SECONDS)
+    except BadData:
+        return {}
+    is_unchanged = [record["id"], record["url"], record["variants"]] == [ended["id"], ended["chosen"]["url"], []]
+    return ended | {"token": token} if is_unchanged else {}
+
+
+def _store(row_id: int, members: Row) -> bool:
+    """Store the members if the link is as the page showed it. Otherwise say why not, and return False."""
+    try:
+        if not members:
             raise AppError("changed_meanwhile")
-        FORM.store(row_id, request.form.get("version"), load(Link.updates(), {"url": urls[0], "variants": []}))
-        flash(f"All visitors now go to the target of {name}.", "success")
+        FORM.store(row_id, request.form.get("version"), load(Link.updates(), members))
     except AppError as error:
         is_old = error.code == "changed_meanwhile"
         flash("The link has changed since you opened this page." if is_old else error.message, "error")
+        return False
+    return True
+
+
+@bp.post("/links/<id:row_id>/winner")
+def link_winner(row_id: int) -> ResponseReturnValue:
+    """End an experiment: the target of a variant becomes that of the link. The URL of the next page has what was."""
+    record = url_records.read(g.user_id, row_id)
+    chosen: Row = next((row for row in record["variants"] if row["name"] == request.form.get("variant")), {})
+    if not _store(row_id, chosen and {"url": chosen["url"], "variants": []}):
+        return redirect(FORM.url("page", record), code=303)
+    before = {name: record[name] for name in ("url", "variants")}
+    token = keys.serializer(_SALT).dumps({"id": row_id, "chosen": chosen, "before": before})
+    if len(token) <= _MAX_TOKEN:
+        return redirect(url_for("console.link", row_id=row_id, ended=token), code=303)
+    flash(f"All visitors now go to the target of {chosen['name']}.", "success")
+    return redirect(FORM.url("page", record), code=303)
+
+
+@bp.post("/links/<id:row_id>/resume")
+def link_resume(row_id: int) -> ResponseReturnValue:
+    record = url_records.read(g.user_id, row_id)
+    if _store(row_id, _ended(record, request.form.get("ended")).get("before", {})):
+        flash("The experiment goes on.", "success")
     return redirect(FORM.url("page", record), code=303)
