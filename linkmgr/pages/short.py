@@ -159,7 +159,7 @@ def _shows_preview(link: Row, agent: str) -> bool:
 def redirect_visitor(link: Row) -> ResponseReturnValue:
     choice, store = _target(link), app_store(link, _user_agent())
     location = store or choice.url
-    if location != link["url"] and blocked().has_host(location):
+    if any(url != link["url"] and blocked().has_host(url) for url in (location, choice.url)):
         return _stopped(link | {"state": "blocked"})
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
     is_limited = link["max_clicks"] and counting.is_by_person(request.environ)

@@ -1,9 +1,10 @@
 """The blocked hosts and links, in the memory of each process, so that a redirect does not look them up. A change takes
 effect within REFRESH_SECONDS."""
 
+import re
 import time
 from contextlib import suppress
-from urllib.parse import urlsplit
+from typing import Any
 
 import psycopg2
 from flask import Flask
@@ -12,6 +13,7 @@ from linkmgr.db.lookups import public_row
 from linkmgr.settings import this_app
 
 REFRESH_SECONDS = 2
+_HOST = re.compile(r"https?://([^/:?#\s]+)")
 
 
 class Blocked:
@@ -46,10 +48,22 @@ class Blocked:
     def has_host(self, url: str) -> bool:
         """Return True if the host of a URL, or a domain that it belongs to, is blocked."""
         self.refresh()
-        if not self._hosts:
+        match = _HOST.match(url) if self._hosts else None
+        if match is None:
             return False
-        labels = (urlsplit(url).hostname or "").split(".")
+        labels = match[1].split(".")
         return any(".".join(labels[first:]) in self._hosts for first in range(len(labels)))
+
+    def without_urls(self, value: Any) -> Any:
+        """Return a JSON value with "" in place of the texts that are URLs on blocked hosts."""
+        match value:
+            case str():
+                return "" if self.has_host(value) else value
+            case dict():
+                return {name: self.without_urls(item) for name, item in value.items()}
+            case list():
+                return [self.without_urls(item) for item in value]
+        return value
 
     def has_link(self, link_id: int, url: str) -> bool:
         return self.has_host(url) or link_id in self._links

@@ -43,7 +43,8 @@ def qr_code(host: str | None, code: str) -> Row:
         host=host,
         code=code,
     )
-    return required(_enabled(code_row), "image_missing")
+    stored = required(_enabled(code_row), "image_missing")
+    return stored if stored["type"] == "link" else stored | {"data": blocked().without_urls(stored["data"])}
 
 
 def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
@@ -58,9 +59,10 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
         return None
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
+    link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])
     if link.pop("has_page"):
         page_members = _page(link["id"])
-        return page_members and link | page_members  # None if the link has been deleted meanwhile
+        return page_members and link | blocked().without_urls(page_members)  # None if the link was deleted meanwhile
     return link | {"type": "direct", "splash": None, "overlay": None, "pixels": None}
 
 
@@ -165,7 +167,9 @@ def bio(host: str | None, alias: str) -> Row | None:
         host=host,
         alias=alias,
     )
-    return _enabled(page)
+    if page := _enabled(page):
+        page["links"] = [link for link in page["links"] if not blocked().has_host(link["url"])]
+    return page
 
 
 def random_link(host: str | None, slug: str) -> Row:
@@ -240,6 +244,7 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
     )
     for link in links.rows:
         link["shorturl"] = short_url(link["domain"], link["alias"])
+        link["url"] = link["url"] and blocked().without_urls(link["url"])
     return links
 
 
@@ -248,7 +253,7 @@ def is_username(username: str) -> bool:
 
 
 def branded_domain(host: str) -> Row | None:
-    return public_row(
+    domain = public_row(
         """
         SELECT d.id, CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
                CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,
@@ -261,6 +266,7 @@ def branded_domain(host: str) -> Row | None:
         """,
         host=host,
     )
+    return domain and domain | blocked().without_urls(domain)
 
 
 def domain_logo(host: str) -> bytes | None:

@@ -127,7 +127,7 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
         return _stopped(state, link["expired_url"])
     choice = choose(link, visitor)
     store = app_store(link, visitor.agent)
-    if blocked().has_host(store or choice.url):
+    if blocked().has_host(store or "") or blocked().has_host(choice.url):
         return _stopped("blocked")
     ruled = "No rule matches." if choice.rule is None else f"Rule {choice.rule + 1} matches."
     return {
