@@ -280,9 +280,9 @@ CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
--- Return the host of a URL that linkmgr/fields/urls.py has normalized.
+-- Return the host of a URL that linkmgr/fields/urls.py has normalized, which may be the first line of a text.
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
-RETURN substring(url FROM '^https?://([^/:?#]+)');
+RETURN substring(url FROM '^https?://([^/:?#\s]+)');
 
 -- Reports of visitors (`kind` 'report'), and decisions of administrators: 'dismiss', or 'link' and 'host' for blocks, which
 -- last until they have `ended`. Hosts without `decided_by` are of the list (setting BLOCKLIST_URL).
@@ -320,6 +320,28 @@ BEGIN
     RETURN NULL;
 END $$;
 
+-- Return true if a text in `sent` that is not in `stored` is a URL on a blocked host.
+CREATE FUNCTION has_blocked_url(sent jsonb, stored jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN blocked_host(ARRAY(
+        SELECT host_of(url #>> '{}')
+          FROM (SELECT jsonb_path_query(sent, 'strict $.** ? (@.type() == "string")') AS url
+                EXCEPT
+                SELECT jsonb_path_query(stored, 'strict $.** ? (@.type() == "string")')) urls)) IS NOT NULL;
+END $$;
+
+-- Refuse URLs on blocked hosts in the new rows of a statement. Visitors see them, whichever columns they are in.
+CREATE FUNCTION refuse_blocked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM refuse('target_blocked') FROM inserted i WHERE has_blocked_url(to_jsonb(i), NULL);
+    ELSE
+        PERFORM refuse('target_blocked') FROM updated u JOIN deleted d USING (id)
+          WHERE has_blocked_url(to_jsonb(u), to_jsonb(d));
+    END IF;
+    RETURN NULL;
+END $$;
+
 -- Return true if the key of the request may store links on a domain (0 or NULL: our own host). See "Restricted keys".
 CREATE FUNCTION is_allowed_domain(domain bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN coalesce(current_setting('linkmgr.domains', true), '') = ''
@@ -333,9 +355,15 @@ BEGIN
                 WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (hosts)) THEN 'link_branded' END;
 END $$;
 
-CREATE FUNCTION require_usable_hosts(hosts text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Return why an image for previews is refused, or NULL. It may be on a branded domain.
+CREATE FUNCTION image_refusal(url text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN url <> '' AND blocked_host(ARRAY[host_of(url)]) IS NOT NULL THEN 'target_blocked' END;
+END $$;
+
+CREATE FUNCTION require_usable_hosts(hosts text[], image text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    refusal text := hosts_refusal(hosts);
+    refusal text := coalesce(hosts_refusal(hosts), image_refusal(image));
 BEGIN
     IF refusal IS NOT NULL THEN
         PERFORM refuse(refusal);
@@ -351,12 +379,15 @@ BEGIN
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
 
--- Return why a change of a link with the targets `stored` is refused, or NULL: a new target is refused, or a stored one is
--- on the new domain of the link. The host of a stored target may have become a branded domain, or been blocked.
-CREATE FUNCTION targets_refusal(sent text[], stored text[], new_host text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- Return why a change of a link with the targets `stored` is refused, or NULL: a new target or image is refused, or a
+-- stored target is on the new domain of the link. The host of a stored one may have become a branded domain, or been
+-- blocked.
+CREATE FUNCTION targets_refusal(sent text[], stored text[], new_image text, new_host text) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN coalesce(hosts_refusal(ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
                                          WHERE (target = ANY (stored)) IS NOT TRUE)),
+                    image_refusal(new_image),
                     CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(stored) AS target) THEN 'link_branded' END);
 END $$;
 
@@ -650,19 +681,19 @@ BEGIN
 END $$;
 CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
 
--- Return why a QR code of a URL is refused, or NULL: its host is blocked, or it is on a branded domain, where it could
--- lead back to the same QR code. Links do not lead back.
+-- Return why a QR code of a URL is refused, or NULL: it is on a branded domain, where it could lead back to the same QR
+-- code. Links do not lead back.
 CREATE FUNCTION code_refusal(url text) RETURNS text LANGUAGE sql STABLE
-RETURN CASE WHEN blocked_host(ARRAY[host_of(url)]) IS NOT NULL THEN 'target_blocked'
-            WHEN EXISTS (SELECT FROM live_domains d
-                WHERE host = host_of(url)
-                  AND NOT EXISTS (
-                      SELECT FROM aliases a
-                       WHERE a.domain_id = d.id
-                         AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
+RETURN CASE WHEN EXISTS (
+                SELECT FROM live_domains d
+                 WHERE host = host_of(url)
+                   AND NOT EXISTS (
+                       SELECT FROM aliases a
+                        WHERE a.domain_id = d.id
+                          AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
             THEN 'link_branded' END;
 
--- An update that keeps the URL is accepted: its host may have become a branded domain or been blocked since.
+-- An update that keeps the URL is accepted: its host may have become a branded domain since.
 CREATE FUNCTION refuse_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse(refusal) FROM code_refusal(NEW.data #>> '{}') AS refusal
@@ -671,18 +702,6 @@ BEGIN
 END $$;
 CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
     WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_link();
-
-CREATE FUNCTION refuse_blocked_links() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM refuse('target_blocked')
-      WHERE blocked_host(ARRAY(SELECT host_of(link ->> 'url') FROM json_array_elements(NEW.links) AS link
-                                WHERE link ->> 'url' NOT IN (SELECT stored ->> 'url'
-                                                               FROM json_array_elements(OLD.links) AS stored)))
-            IS NOT NULL;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER links_on_insert_or_update AFTER INSERT OR UPDATE OF links ON bios FOR EACH ROW
-    WHEN (NEW.links::text <> '[]') EXECUTE FUNCTION refuse_blocked_links();
 
 CREATE TABLE channels (
     LIKE resources INCLUDING ALL,
@@ -1606,6 +1625,7 @@ DECLARE
     feature  text;     -- the member of `limits`, '' for no limit, or NULL if the rows are not counted
     has_rows boolean;  -- that jobs delete or change after a delete
     ignored  text;     -- columns without influence on the version
+    is_seen  boolean;  -- visitors see URLs of the rows. Statements check those of links.
     added    record;
 BEGIN
     FOR name, prefix, feature, has_rows, ignored IN VALUES
@@ -1627,6 +1647,7 @@ BEGIN
         ('plans', NULL, NULL, false, '{api}'),
         ('users', NULL, NULL, true, '{detailed_since}')
     LOOP
+        is_seen := name IN ('bios', 'qrs', 'domains', 'splash_pages', 'overlays');
         EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW
                         EXECUTE FUNCTION change_version(%L)', name, ignored);
         FOR added IN
@@ -1634,6 +1655,9 @@ BEGIN
               FROM (VALUES ('enqueue_cleanup', 'DELETE', 'OLD TABLE AS deleted', CASE WHEN has_rows THEN '' END),
                            ('count_rows', 'INSERT', 'NEW TABLE AS changed', feature),
                            ('count_rows', 'DELETE', 'OLD TABLE AS changed', feature),
+                           ('refuse_blocked', 'INSERT', 'NEW TABLE AS inserted', CASE WHEN is_seen THEN '' END),
+                           ('refuse_blocked', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated',
+                            CASE WHEN is_seen THEN '' END),
                            ('note_events', 'INSERT', 'NEW TABLE AS inserted', prefix),
                            ('note_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', prefix),
                            ('note_events', 'DELETE', 'OLD TABLE AS deleted', prefix)

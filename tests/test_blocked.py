@@ -1,17 +1,23 @@
 """Blocked links and hosts: their page, and targets that are refused in every way in."""
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg2
 import pytest
 from flask import Flask
+from werkzeug.test import TestResponse
 
 from linkmgr.repository import public, reports
 from linkmgr.resources.reports import decide_reports
 from tests.conftest import Client
-from tests.support.factories import Sql
-from tests.support.shortlinks import TARGET, Make
+from tests.support.archives import export
+from tests.support.bodies import LEAST
+from tests.support.factories import RESOURCES, Sql
+from tests.support.imported import Import
+from tests.support.shortlinks import BRANDED, FACEBOOK, TARGET, Make
 
 EVIL, BELOW = "https://evil.example/x", "https://www.evil.example/x"
 Block = Callable[[str], int]
@@ -22,14 +28,29 @@ LED: list[dict[str, Any]] = [
     {"devices": {"windows": BELOW, "linux": BELOW}},
     {"starts": "2999-01-01 00:00:00+00", "expired_url": BELOW},
 ]
-BODIES: list[dict[str, Any]] = [
-    {"url": BELOW},
-    {"expiredurl": BELOW},
-    {"rules": [{"when": {"device": ["mobile"]}, "url": BELOW}]},
-    {"variants": [{"name": "a", "url": BELOW, "weight": 1}, {"name": "b", "url": TARGET, "weight": 1}]},
-    {"deeplink": {"apple": BELOW}},
-    {"geotarget": [{"location": "fr", "link": BELOW}]},
-]
+# No visitor sees them: a domain of the user, images that the service fetches, the receiver of events
+_NO_VISITOR = {("url", "domain"), ("domain", "domain"), ("domain", "brandlogo"), ("qr", "logo"), ("webhook", "url")}
+
+
+def on_evil_host(value: Any, host: str = "www.evil.example") -> Any:
+    return json.loads(re.sub(r'(?<=https://)[^/"\\]+', host, json.dumps(value), flags=re.IGNORECASE))
+
+
+def _bodies() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The least body with each member that has a URL, of all resources."""
+    for stored in RESOURCES:
+        path = stored.words.path
+        for name, field in stored.resource.creates()().fields.items():
+            [example] = field.metadata["examples"]
+            if on_evil_host(example) != example and (path, name) not in _NO_VISITOR:
+                yield path, LEAST[path] | {name: on_evil_host(example)}
+    yield "overlay", LEAST["overlay"] | {"type": "image", "message": " HTTPS://www.Evil.example\nAn image"}
+    yield "qr", {"type": "link", "data": BELOW}
+    yield "qr", {"type": "text", "data": BELOW}
+    yield "qr", {"type": "vcard", "data": {"fname": "Ada", "site": "https://www.evil.example"}}
+
+
+BODIES = [*_bodies()]
 
 
 @pytest.fixture
@@ -84,37 +105,63 @@ def test_a_blocked_link_stays_so_in_the_bin_and_without_the_database(
     assert link.ask().status_code == 410
 
 
-def test_a_target_on_a_blocked_host_is_refused_in_every_way_in(
-    located: Flask, alice: Client, block: Block, sql: Sql
-) -> None:
-    kept = alice.add("/api/url/add", {"url": EVIL, "geotarget": [{"location": "fr", "link": EVIL}]})
-    code = alice.add("/api/qr/add", {"type": "link", "data": EVIL})
-    bio = alice.add("/api/bio/add", {"name": "A", "links": [{"title": "x", "url": EVIL}]})
+def test_pages_show_no_urls_on_blocked_hosts(alice: Client, located: Flask, block: Block) -> None:
+    splash = alice.add("/api/splash/add", {"name": "Soon", "link": BELOW, "banner": BELOW})
+    overlay = alice.add("/api/overlay/add", {"name": "Sale", "type": "image", "message": BELOW, "link": BELOW})
+    campaign = alice.add("/api/campaign/add", {"name": "Spring", "public": True})
+    alice.add("/api/url/add", {"url": BELOW, "campaign": campaign})
+    alice.add("/api/domain/add", {"domain": f"https://{BRANDED}", "redirectroot": BELOW, "redirect404": BELOW})
+    code = alice.add("/api/qr/add", {"type": "vcard", "data": {"fname": "Ada", "site": BELOW}})
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("url", {"url": TARGET, "type": splash}),
+        ("url", {"url": TARGET, "type": f"overlay-{overlay}"}),
+        ("url", {"url": TARGET, "metatitle": "Sale", "metaimage": BELOW}),
+        ("bio", {"name": "Ada", "links": [{"title": "x", "url": BELOW}]}),
+    ]
+    paths = [alice.post(f"/api/{path}/add", body).get_json()["shorturl"] for path, body in bodies]
+    paths.append(alice.get(f"/api/qr/{code}").get_json()["details"]["link"].replace("/qr/", "/q/"))
+    paths += [f"/u/alice/list-{campaign}", f"https://{BRANDED}/", f"https://{BRANDED}/missing"]
+
+    def shown() -> list[bool]:
+        answers = [located.test_client().get(path, headers={"User-Agent": FACEBOOK}) for path in paths]
+        return ["evil.example" in answer.headers.get("Location", answer.text) for answer in answers]
+
+    assert shown() == [True] * len(paths)
     block("evil.example")
-    before = sql("SELECT count(*) FROM links")
-    for body in BODIES:
-        for answer in (
-            alice.post("/api/url/add", {"url": TARGET} | body),
-            alice.put(f"/api/url/{kept}/update", body),
-            alice.post("/api/urls/bulk", {"urls": [{"url": TARGET} | body, {"url": TARGET}], "atomic": True}),
-            alice.put("/api/urls/bulk", {"ids": [kept], "data": body}),
-        ):
-            found = answer.get_json()
-            assert "target_blocked" in (found.get("code"), *(row.get("code") for row in found.get("results", ()))), (
-                found
-            )
-    assert sql("SELECT count(*) FROM links") == before
-    shown = alice.get(f"/api/url/{kept}").get_json()["details"]
-    assert alice.put(f"/api/url/{kept}/update", {"url": EVIL, "title": "Kept"}).status_code == 200, shown
-    qr = {"type": "link", "data": BELOW}
-    page = {"name": "B", "links": [{"title": "x", "url": EVIL}, {"title": "y", "url": BELOW}]}
-    for answer in (
-        alice.post("/api/qr/add", qr),
-        alice.put(f"/api/qr/{code}/update", {"data": BELOW}),
-        alice.post("/api/bio/add", page),
-        alice.put(f"/api/bio/{bio}/update", page),
-    ):
-        assert (answer.status_code, answer.get_json()["code"]) == (400, "target_blocked")
-    assert alice.put(f"/api/bio/{bio}/update", {"links": page["links"][:1]}).status_code == 200
-    scan = alice.get(f"/api/qr/{code}").get_json()["details"]["link"].replace("/qr/", "/q/")
-    assert located.test_client().get(scan).status_code == 410
+    assert shown() == [False] * len(paths)
+
+
+def codes(answer: TestResponse) -> set[str]:
+    body = answer.get_json()
+    return {body.get("code"), *(row.get("code") for row in body.get("results", ()))}
+
+
+@pytest.mark.parametrize(("path", "body"), BODIES, ids=str)
+def test_a_url_on_a_blocked_host_is_refused_unless_it_was_stored_before(
+    alice: Client, block: Block, sql: Sql, path: str, body: dict[str, Any]
+) -> None:
+    block("evil.example")
+    assert codes(alice.post(f"/api/{path}/add", body)) == {"target_blocked"}
+    many = {"url": ("urls", "urls"), "qr": ("qr", "qrs")}.get(path)
+    if many:
+        members = {many[1]: [body, LEAST[path]], "atomic": True}
+        assert "target_blocked" in codes(alice.post(f"/api/{many[0]}/bulk", members))
+    sql("DELETE FROM reports RETURNING 1")
+    kept = alice.add(f"/api/{path}/add", body)
+    block("evil.example")
+    assert codes(alice.put(f"/api/{path}/{kept}/update", body)) == {None}
+    other = on_evil_host(body, "evil.example")
+    assert codes(alice.put(f"/api/{path}/{kept}/update", other)) == {"target_blocked"}
+    if path == "url":
+        assert "target_blocked" in codes(alice.put("/api/urls/bulk", {"ids": [kept], "data": other}))
+
+
+def test_rows_of_an_exported_account_with_blocked_urls_are_not_imported(
+    alice: Client, bob: Client, block: Block, run_import: Import
+) -> None:
+    for path, body in BODIES:
+        alice.post(f"/api/{path}/add", body)
+    content = export(alice)
+    block("evil.example")
+    found = run_import(bob, content)
+    assert found["made"] == 0, bob.get(f"/api/imports/{found['id']}/errors.csv").text

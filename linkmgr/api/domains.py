@@ -69,7 +69,15 @@ def missing_paths(domain_id: int) -> Json:
         "redirectroot": "https://example.com/",
         "redirect404": "https://example.com/missing",
     },
-    errors=("plan_feature", "plan_limit", "domain_taken", "domain_unproven", "redirect_branded", *logos.ERRORS),
+    errors=(
+        "plan_feature",
+        "plan_limit",
+        "domain_taken",
+        "domain_unproven",
+        "redirect_branded",
+        "target_blocked",
+        *logos.ERRORS,
+    ),
     has_etag=True,
 )
 def add(new: Row) -> Response:
@@ -84,7 +92,7 @@ def add(new: Row) -> Response:
     shapes.changed("Domain has been updated successfully.", Domain),
     body=Domain.updates(),
     stored=domains.read,
-    errors=("redirect_branded", *logos.ERRORS),
+    errors=("redirect_branded", "target_blocked", *logos.ERRORS),
     row="domains",
     has_etag=True,
 )

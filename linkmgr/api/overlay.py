@@ -40,7 +40,7 @@ def read(overlay_id: int) -> Response:
     shapes.created(Overlay),
     body=Overlay.creates(),
     example={"type": "message", "name": "Sale", "message": "Everything must go."},
-    errors=("plan_feature", "plan_limit", "overlay_colours_too_close"),
+    errors=("plan_feature", "plan_limit", "overlay_colours_too_close", "target_blocked"),
     has_etag=True,
 )
 def add(new: Row) -> Response:
@@ -56,7 +56,7 @@ def add(new: Row) -> Response:
     body=Overlay.updates(),
     stored=overlay.read,
     example={"label": "Have a look", "position": "top"},
-    errors=("overlay_colours_too_close",),
+    errors=("overlay_colours_too_close", "target_blocked"),
     row="overlays",
     has_etag=True,
 )

@@ -36,7 +36,7 @@ def read(splash_id: int) -> Response:
     shapes.created(Splash),
     body=Splash.creates(),
     example={"name": "Launch", "title": "One moment", "message": "The sale starts soon."},
-    errors=("plan_feature", "plan_limit"),
+    errors=("plan_feature", "plan_limit", "target_blocked"),
     has_etag=True,
 )
 def add(new: Row) -> Response:
@@ -52,6 +52,7 @@ def add(new: Row) -> Response:
     body=Splash.updates(),
     stored=splash.read,
     row="splash_pages",
+    errors=("target_blocked",),
     has_etag=True,
 )
 def update(changes: Row, splash_id: int) -> Response:

@@ -13,7 +13,7 @@ from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.problems import problems_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.unknown import warn_unknown
-from linkmgr.fields.urls import MAX_URL, split_http
+from linkmgr.fields.urls import MAX_URL, split_ascii
 from linkmgr.request.request import warn
 from linkmgr.settings import settings
 
@@ -49,7 +49,7 @@ class Site(Text):
     json: ClassVar[JsonSchema] = {"type": "string", "maxLength": MAX_URL, "pattern": r"^[^\s\\@]+$"}
 
     def clean(self, text: str) -> str:
-        return split_http(text if "://" in text else f"https://{text}").geturl()
+        return split_ascii(text if "://" in text else f"https://{text}").geturl()
 
 
 class Sized(Text):

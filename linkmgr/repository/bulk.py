@@ -163,6 +163,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
             SELECT sent.*,
                    coalesce(
                        CASE WHEN has_refused THEN hosts_refusal(hosts) END,
+                       image_refusal(metaimage),
                        unknown.code,
                        CASE WHEN NOT is_allowed_domain(domain_id) THEN 'domain_needed'
                             WHEN feature IS NOT NULL THEN 'plan_feature'

@@ -76,6 +76,7 @@ def _update(ids: list[int], params: Row) -> Row:
                    targets_refusal(%(targets)s::text[],
                                    targets_of((l).url, (l).expired_url, (l).locations, (l).devices, (l).languages,
                                               (l).deeplink, (l).variants, (l).rules),
+                                   nullif((new).metaimage, (l).metaimage),
                                    new_host) AS wrong,
                    LATERAL (SELECT denied_feature(
                                 lacking, (new).alias <> (l).alias,

@@ -136,7 +136,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                    %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
                    coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
                                                          WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
-              FROM require_usable_hosts(%(hosts)s::text[])
+              FROM require_usable_hosts(%(hosts)s::text[], %(metaimage)s)
             RETURNING *),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
@@ -168,25 +168,21 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
         WITH checked AS (
             SELECT d.id AS domain_id,
                    CASE WHEN wrong IS NOT NULL THEN wrong
-                        WHEN EXISTS (SELECT FROM links
-                                      WHERE user_id = %(user_id)s AND id = %(link_id)s
-                                        AND coalesce(nullif(%(custom)s::text, ''), alias) = ANY (%(reserved)s::text[])
-                                        AND (nullif(%(custom)s, '') <> alias OR domain_id IS NOT NULL)
-                                        AND CASE WHEN %(domain)s::text IS NULL THEN domain_id IS NULL
-                                                 ELSE %(domain)s = '' END)
+                        WHEN coalesce(nullif(%(custom)s::text, ''), alias) = ANY (%(reserved)s::text[])
+                             AND (nullif(%(custom)s, '') <> alias OR l.domain_id IS NOT NULL)
+                             AND CASE WHEN %(domain)s::text IS NULL THEN l.domain_id IS NULL ELSE %(domain)s = '' END
                              THEN 'alias_reserved'
                         ELSE (SELECT code FROM unknown_reference(%(user_id)s, %(domain)s, %(campaign)s, %(splash_id)s,
                                                                  %(overlay_id)s, %(pixels)s, %(channel)s))
                         END AS refusal
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
-             CROSS JOIN targets_refusal(
-                            %(targets)s::text[],
-                            (SELECT targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
-                                               rules)
-                               FROM links
-                              WHERE user_id = %(user_id)s AND id = %(link_id)s),
-                            d.host) AS wrong),
+              LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = %(link_id)s
+             CROSS JOIN targets_refusal(%(targets)s::text[],
+                                        targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
+                                                   rules),
+                                        nullif(%(sent)s::jsonb ->> 'metaimage', metaimage),
+                                        d.host) AS wrong),
         updated AS (
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,

@@ -1,3 +1,4 @@
+from contextlib import suppress
 from typing import Any
 
 from marshmallow import ValidationError, validates_schema
@@ -19,6 +20,16 @@ MAX_CHOICES = 10  # of a poll
 _PAIRS = (("type", "message"), ("color", "background"))
 
 
+class Message(Text):
+    """Text whose first line is stored in ASCII if it is a URL."""
+
+    def clean(self, text: str) -> str:
+        first, newline, rest = text.partition("\n")
+        with suppress(ValidationError):
+            text = split_ascii(first.strip()).geturl() + newline + rest
+        return super().clean(text)
+
+
 class OverlayBody(Body):
     @validates_schema
     def check_message(self, data: dict[str, Any], **_: Any) -> None:
@@ -32,7 +43,7 @@ class Overlay(Resource):
     type = member(Choice(TYPES, required=True), "The type of the overlay.", "message", label="Type")
     name = member(Text(required=True), "Its name in lists. Visitors do not see it.", "Sale", label="Name")
     message = member(
-        Text(2000, multiline=True, allow_empty=True),
+        Message(2000, multiline=True, allow_empty=True),
         "The text. Its first line is the heading, or what the type needs.",
         "Everything must go.",
         label="Text",
