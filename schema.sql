@@ -1246,6 +1246,10 @@ CREATE TABLE events (
 );
 CREATE INDEX ON events (user_id, number);
 CREATE INDEX ON events (created);
+-- Of the audit trail: what a user did, and what concerns a user.
+CREATE INDEX ON events (((extra -> 'actor' ->> 'user')::bigint), number) WHERE user_id = 0;
+CREATE INDEX ON events (((data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint), number)
+    WHERE user_id = 0;
 
 CREATE TABLE deliveries (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

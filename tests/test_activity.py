@@ -1,6 +1,7 @@
 """The audit trail: /console/administration/activity."""
 
 import re
+from functools import partial
 from html import unescape
 
 import pytest
@@ -8,6 +9,8 @@ from flask import Flask
 
 from linkmgr.pages.administration import activity
 from tests.conftest import Client
+from tests.support import explain
+from tests.support.factories import Sql
 from tests.support.pages import PASSWORD, get, signed_in, words
 from tests.support.receivers import Deliver
 
@@ -57,3 +60,27 @@ def test_administrators_read_what_happened_without_a_subscription(
         page = get(browser, unescape(older[1]))
     assert [line for older in [*pages, lines(page)] for line in older] == [line for line in trail if "alice" in line]
     assert "Newest" in page
+
+
+def test_the_events_of_a_user_are_found_without_reading_those_of_others(
+    *, app: Flask, admin: Client, alice: Client, sql: Sql, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql(
+        """
+        INSERT INTO events (user_id, type, data, extra, created)
+        SELECT 0, 'audit.key', jsonb_build_object('user_id', subject, 'name', n),
+               jsonb_build_object('actor', jsonb_build_object('user', actor)), now()
+          FROM (SELECT n, CASE n WHEN 1 THEN %(alice)s ELSE %(admin)s END AS actor,
+                       CASE n WHEN 2 THEN %(alice)s ELSE %(admin)s END AS subject
+                  FROM generate_series(1, 40000) n) numbered
+        RETURNING 1
+        """,
+        alice=alice.id,
+        admin=admin.id,
+    )
+    browser = signed_in(app, "admin@example.com")
+    for user, number in ((alice, 2), (admin, 50)):
+        path = f"{PATH}?user={user.id}"
+        assert len(lines(get(browser, path))) == number
+        blocks = explain.blocks_read(monkeypatch, dsn, partial(browser.get, path))
+        assert max(blocks) < 600, blocks  # of more than 1200

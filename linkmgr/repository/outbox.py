@@ -272,20 +272,27 @@ def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
     and what concerns the user."""
     return rows(
         """
+        WITH trail AS NOT MATERIALIZED (
+            SELECT number, type, created, data, extra, (extra -> 'actor' ->> 'user')::bigint AS actor_id,
+                   (data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint AS subject_id
+              FROM events
+             WHERE user_id = 0 AND number < %(before)s)  -- a constant, as in the conditions of the indexes
         SELECT number AS id, type, e.created AS date, data, extra -> 'actor' ->> 'key' AS key, actor_id, subject_id,
                coalesce(actors.username, CASE WHEN actor_id = subject_id THEN data ->> 'username' END) AS actor,
                coalesce(subjects.username, data ->> 'username') AS subject
-          FROM (SELECT *, (extra -> 'actor' ->> 'user')::bigint AS actor_id,
-                       (data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint AS subject_id
-                  FROM events
-                 WHERE user_id = %(trail)s AND number < %(before)s) e
+          FROM (SELECT * FROM trail
+                 WHERE number IN (
+                       (SELECT number FROM trail WHERE %(user_id)s = 0 ORDER BY number DESC LIMIT %(limit)s)
+                        UNION ALL
+                       (SELECT number FROM trail WHERE actor_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s)
+                        UNION ALL
+                       (SELECT number FROM trail WHERE subject_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s))
+                 ORDER BY number DESC
+                 LIMIT %(limit)s) e
           LEFT JOIN users actors ON actors.id = actor_id
           LEFT JOIN users subjects ON subjects.id = subject_id
-         WHERE %(user_id)s = 0 OR %(user_id)s IN (actor_id, subject_id)
          ORDER BY number DESC
-         LIMIT %(limit)s
         """,
-        trail=TRAIL,
         before=before,
         user_id=user_id,
         limit=limit,
