@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from linkmgr.fields.problems import invalid
+from linkmgr.fields.unknown import nearest
 
 UNITS = ("hour", "day", "week", "month")
 PERIODS = ("24h", "7d", "30d", "90d", "12mo", "mtd", "ytd", "all")
@@ -55,7 +55,7 @@ def regional_zones() -> list[str]:
 
 def parse_zone(name: str) -> ZoneInfo:
     if name not in _zone_names():
-        similar = get_close_matches(name, _zone_names(), 3) or ["Europe/Berlin", "America/New_York", "UTC"]
+        similar = nearest(name, _zone_names(), 3, 0.6) or ["Europe/Berlin", "America/New_York", "UTC"]
         raise invalid(f"timezone must be an IANA time zone such as {', '.join(similar)}", "unknown_value")
     return ZoneInfo(name)
 

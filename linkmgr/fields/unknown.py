@@ -9,7 +9,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.request.request import can_warn, current, note_ignored_member, warn
+from linkmgr.request.request import can_hint, can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
@@ -25,9 +25,13 @@ _MEANINGS = {
 }
 
 
+def nearest(name: str, names: Iterable[str], number: int = 1, cutoff: float = _CUTOFF) -> list[str]:
+    return get_close_matches(name, names, number, cutoff) if can_hint() else []
+
+
 def did_you_mean(name: str, names: Iterable[str], meant: str | None = None, prefix: str = "") -> str:
-    nearest = [meant] if meant else get_close_matches(name.lower(), names, 1, _CUTOFF)
-    return f" Did you mean '{prefix}{nearest[0]}'?" if nearest else ""
+    similar = [meant] if meant else nearest(name.lower(), names)
+    return f" Did you mean '{prefix}{similar[0]}'?" if similar else ""
 
 
 def warn_unknown_parameters(names: Iterable[str]) -> None:

@@ -23,6 +23,7 @@ MAX_BODY = 64 * 1024  # bytes
 # Bytes, and the error code of a larger body, by the paths of operations with another limit (web/operation.py).
 BODY_LIMITS: dict[str, tuple[int, str]] = {}
 MAX_WARNINGS = 20  # in a response
+MAX_HINTS = 50  # of a request: a body can have thousands of wrong names
 # Keys of the WSGI environment, set by the middleware
 REQUEST_ID = "linkmgr.request_id"
 LOGGED = "linkmgr.log"  # members of the line in the access log (deploy/gunicorn.conf.py)
@@ -77,6 +78,7 @@ class Request(flask.Request):
     window: Window | None = None  # of this limit, if the request has been counted
     rows: Rows | None = None  # set by a bulk request
     foreign_host: str | None = None  # the requested host, which need not be a branded domain; None if it is our own
+    hints = 0  # names that were compared with similar ones
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
     warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "
     dropped: frozenset[str] = frozenset()  # members of records that the response does not have
@@ -235,6 +237,14 @@ def set_log_user(user_id: int | None, key_id: int | None = None) -> None:
 def can_warn() -> bool:
     """Return True if the response has room for another warning. Commands use the same validation without a response."""
     return flask.has_request_context() and len(current().warnings) < MAX_WARNINGS
+
+
+def can_hint() -> bool:
+    """Count a comparison with similar names, each of which takes milliseconds. Rows of imports get none."""
+    if not flask.has_request_context() or current().hints == MAX_HINTS:
+        return False
+    current().hints += 1
+    return True
 
 
 def warn(sentence: str) -> None:
