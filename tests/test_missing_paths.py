@@ -23,8 +23,8 @@ def domain(alice: Client) -> int:
     return alice.add("/api/domain/add", {"domain": f"https://{HOST}", "redirect404": "https://example.com/lost"})
 
 
-def ask(app: Flask, path: str, *, host: str = HOST, agent: str = FIREFOX, method: str = "GET") -> None:
-    app.test_client().open(path, method=method, headers={"Host": host, "User-Agent": agent})
+def ask(app: Flask, path: str, *, host: str = HOST, method: str = "GET", **headers: str) -> None:
+    app.test_client().open(path, method=method, headers={"Host": host, "User-Agent": FIREFOX} | headers)
 
 
 def store(app: Flask) -> None:
@@ -43,7 +43,8 @@ def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Cli
     for path in ("/sumer", "/sumer", "/a/b?key=secret", "/\u00fc%00\n", "/here", "/"):
         ask(app, path)
     ask(app, "/sumer", method="HEAD")
-    ask(app, "/sumer", agent="Googlebot/2.1")
+    ask(app, "/sumer", **{"User-Agent": "Googlebot/2.1"})
+    ask(app, "/sumer", Purpose="prefetch")
     ask(app, "/sumer", host="other.example.org")
     ask(app, "/nothing-here", host="127.0.0.1:5000")
     store(app)

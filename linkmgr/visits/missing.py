@@ -10,7 +10,7 @@ from flask import Flask
 from linkmgr.db.background import Background
 from linkmgr.repository import missing
 from linkmgr.settings import this_app
-from linkmgr.visits import bots
+from linkmgr.visits import counting
 
 _STORE_SECONDS = 5
 _MAX_LENGTH = 100  # characters of a path
@@ -43,7 +43,7 @@ class MissingPaths(Background):
 
 
 def count(environ: dict[str, Any], domain_id: int, path: str) -> None:
-    if environ["REQUEST_METHOD"] == "GET" and not bots.is_bot(environ.get("HTTP_USER_AGENT", "")):
+    if environ["REQUEST_METHOD"] == "GET" and counting.is_by_person(environ):
         paths: MissingPaths = this_app().extensions["linkmgr_missing_paths"]
         paths.add(domain_id, "".join(filter(str.isprintable, path[:_MAX_LENGTH])))
 
