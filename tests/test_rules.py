@@ -27,7 +27,8 @@ def rules(**when: Any) -> list[dict[str, Any]]:
         ({"country": [" Germany ", "AT", "AT"], "city": ["São Paulo"]}, {"country": ["Germany", "AT"]}),
         ({"ip": ["192.0.2.7", "2001:DB8::5/32", "::ffff:192.0.2.0/120"]},
          {"ip": ["192.0.2.7/32", "2001:db8::/32", "192.0.2.0/24"]}),
-        ({"referrer": ["https://News.example.com/a", "t.co"]}, {"referrer": ["news.example.com", "t.co"]}),
+        ({"referrer": ["https://News.example.com/a", "bücher.example."], "os": ["Fedora", "Red Hat"]},
+         {"referrer": ["news.example.com", "xn--bcher-kva.example"]}),
         ({"dates": {"from": "2026-12-01", "until": "2026-12-24"}},
          {"dates": {"from": "2026-12-01 00:00:00", "until": "2026-12-24 23:59:59"}}),
         ({"weekdays": ["Monday"], "hours": {"until": "09:30", "from": None}, "timezone": "Europe/Berlin"},
@@ -70,16 +71,27 @@ def test_rules_are_stored_in_one_form_and_can_be_sent_back(
           for value in ({"from": -1}, {"from": True}, {"to": "5"}, {"to": 2**63}, {"until": 5}, 5)),
         *(({"ip": [value]}, ".when.ip must be IP addresses or networks such as 192.0.2.7 or 2001:db8::/32")
           for value in ("192.0.2.256", "fe80::1%eth0", "example.com")),
-        ({"referrer": ["a b"]}, ".when.referrer must be hosts such as news.example.com"),
+        *(({"referrer": [value]}, f".when.referrer has the value '{value}', which is not a host such as "
+           "news.example.com") for value in ("a b", ".", "https://", "[::1", "x" * 64 + ".de")),
+        ({"dates": {"from": "2030-01-02", "until": "2030-01-01"}}, ".when.dates must have a from that is not after "
+         "until"),
+        ({"clicks": {"from": 1, "to": 0}}, ".when.clicks must have a from that is not after to"),
         ({"weekdays": ["mon"]}, ".when.weekdays must be from the list monday, tuesday, wednesday, thursday, friday, "
          "saturday, sunday; mon is not"),
         ({"city": ["Lima"], "timezone": "Berlin"}, ".when.timezone must be an IANA time zone such as Europe/Berlin"),
     ],
 )  # fmt: skip
 def test_a_refused_condition_is_named(app: Flask, when: dict[str, Any], problem: str) -> None:
-    with app.app_context(), pytest.raises(ValidationError) as error:
+    with app.test_request_context(), pytest.raises(ValidationError) as error:
         Rules().deserialize([*rules(city=["Lima"]), *rules(**when)])
     assert error.value.messages == [f"[1]{problem}"]
+
+
+def test_a_request_compares_few_wrong_names_with_those_that_there_are(alice: Client) -> None:
+    links = [{"url": PAGE, "rules": rules(country=["germny"], timezone="Europe/Berln")} for _ in range(60)]
+    text = alice.post("/api/urls/bulk", {"urls": links}).text
+    texts = text.count("(did you mean"), text.count("such as Europe/Berlin,")
+    assert texts == (50, 120)  # in `message` and in `errors`
 
 
 def test_each_problem_of_rules_is_an_error_with_its_place(alice: Client) -> None:

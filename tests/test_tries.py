@@ -65,12 +65,24 @@ def test_a_link_that_is_not_active_and_one_with_variants_say_so(short: Make, ali
     assert tried(alice, link.id, device="iPhone")["url"] == f"{PAGE}/phone"
 
 
+def test_a_described_visitor_is_read_like_one_who_comes(short: Make, alice: Client) -> None:
+    conditions = [{"ip": ["192.0.2.7", "fe80::/10"]}, {"referrer": ["www.xn--bcher-kva.example"]}]
+    rules = [{"when": when, "url": f"{PAGE}/{number}"} for number, when in enumerate(conditions, 1)]
+    link = short(rules=rules, forward_query=True)
+    for address in ("::ffff:192.0.2.7", "fe80::1%eth0"):
+        assert tried(alice, link.id, ip=address)["rule"] == 1
+    for page in ("https://www.bücher.example/ä", "www.bücher.example."):
+        assert tried(alice, link.id, referrer=page, agent="x" * 8000)["rule"] == 2
+    assert tried(alice, link.id, query="?a=→&b=%C3%A4+c")["url"] == f"{PAGE}?a=%E2%86%92&b=%C3%A4+c"
+
+
 @pytest.mark.parametrize(
     ("described", "message"),
     [
         ({"country": "Germny"}, "country has the value 'Germny', which is neither an English name nor an ISO code of a "
          "country, so it matches no visitor (did you mean 'germany'?)."),
         ({"ip": "192.0.2.0/24"}, "ip must be an IP address such as 192.0.2.7 or 2001:db8::7."),
+        ({"referrer": "a b"}, "referrer has the value 'a b', which is not a host such as news.example.com."),
         ({"time": "now"}, "time must be a time such as 2030-12-31 23:59:59."),
         ({"clicks": -1}, "clicks must be an integer from 0 to 9223372036854775807."),
     ],

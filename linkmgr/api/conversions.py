@@ -1,19 +1,18 @@
-import ipaddress
 from typing import Any, ClassVar
 
 from flask import Blueprint
-from marshmallow import ValidationError, fields
+from marshmallow import fields
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Id, Text
+from linkmgr.fields.base import Id, IpAddress, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.repository import url_records
 from linkmgr.repository.conversions import DAYS, MAX_NAME, MAX_NAMES, MAX_VALUE
 from linkmgr.resources import shapes
 from linkmgr.visits import conversions
-from linkmgr.visits.counting import MAX_AGENT
+from linkmgr.visits.counting import MAX_HEADER
 from linkmgr.web.auth import user_id
 from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, ok
@@ -34,17 +33,6 @@ SECTION = Section(
 )
 
 
-class IpAddress(Text):
-    json: ClassVar[JsonSchema] = {"type": "string", "pattern": "^[0-9A-Fa-f.:]+$"}
-
-    def clean(self, text: str) -> str:
-        try:
-            ip = ipaddress.ip_address(text.partition("%")[0])
-        except ValueError:
-            raise ValidationError("must be an IP address such as 192.0.2.7") from None
-        return str(getattr(ip, "ipv4_mapped", None) or ip)
-
-
 class Amount(fields.Field[float]):
     default_error_messages = {"invalid": f"must be a number from 0 to {MAX_VALUE}"}
     json: ClassVar[JsonSchema] = {"type": "number", "minimum": 0, "maximum": MAX_VALUE}
@@ -59,7 +47,7 @@ class Conversion(New):
     link = member(Id(required=True), "The id of the link.", 17)
     ip = member(IpAddress(required=True), "The IP address of the visitor.", "192.0.2.7")
     agent = member(
-        Text(MAX_AGENT, required=True), "The header `User-Agent` of the visitor.", "Mozilla/5.0 Firefox/143.0"
+        Text(MAX_HEADER, required=True), "The header `User-Agent` of the visitor.", "Mozilla/5.0 Firefox/143.0"
     )
     name = member(Text(MAX_NAME, load_default=""), "The aim that the visitor reached.", "Signed up")
     value = member(Amount(load_default=0.0), "A number that is added up, in a unit of your choice.", 29.9)

@@ -162,6 +162,19 @@ class Shown(fields.Raw):
         self.json = json
 
 
+class IpAddress(Text):
+    """An address of a visitor, as requests have it."""
+
+    json: ClassVar[JsonSchema] = {"type": "string", "pattern": "^[0-9A-Fa-f.:]+$"}
+
+    def clean(self, text: str) -> str:
+        try:
+            ip = ipaddress.ip_address(text.partition("%")[0])
+        except ValueError:
+            raise ValidationError("must be an IP address such as 192.0.2.7 or 2001:db8::7") from None
+        return str(getattr(ip, "ipv4_mapped", None) or ip)
+
+
 class Boolean(fields.Field[bool]):
     default_error_messages = {"required": "is required", "invalid": "must be true or false"}
     json: ClassVar[JsonSchema] = {"type": "boolean"}

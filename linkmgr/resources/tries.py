@@ -1,15 +1,16 @@
 """Tries of a link: where a described visitor would get, and why. Nothing is counted."""
 
-import ipaddress
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from marshmallow import ValidationError
 
 from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.errors import existing
-from linkmgr.fields.base import Integer, Text
+from linkmgr.fields.base import Integer, IpAddress, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.fields.member import member
@@ -19,10 +20,11 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import public, urls
 from linkmgr.repository.blocked import blocked
 from linkmgr.resources import shapes
-from linkmgr.visits import audience, rules
+from linkmgr.visits import audience, conditions, rules
 from linkmgr.visits.choice import app_store, choose, completed
 from linkmgr.visits.conditions import known
-from linkmgr.visits.counting import MAX_AGENT
+from linkmgr.visits.counting import MAX_AGENT, MAX_HEADER
+from linkmgr.visits.targets import KEPT
 from linkmgr.visits.visitor import Visitor
 
 _STATES = {
@@ -46,21 +48,13 @@ TRIED = shapes.object_of(
 )
 
 
-class _Known(Text):
-    def __init__(self, problem: Any) -> None:
-        super().__init__(_LABEL)
-        self._parse = known(problem)
+class _Parsed(Text):
+    def __init__(self, parse: Callable[[str], str], maximum: int = _LABEL) -> None:
+        super().__init__(maximum)
+        self._parse = parse
 
     def clean(self, text: str) -> str:
         return self._parse(super().clean(text))
-
-
-class _Address(Text):
-    def clean(self, text: str) -> str:
-        try:
-            return str(ipaddress.ip_address(super().clean(text)))
-        except ValueError:
-            raise ValidationError("must be an IP address such as 192.0.2.7 or 2001:db8::7") from None
 
 
 class _Time(Text):
@@ -75,22 +69,27 @@ class _Time(Text):
 
 
 class DescribedVisitor(New):
-    ip = member(_Address(_LABEL), "The IP address.", "192.0.2.7", label="IP address")
+    ip = member(IpAddress(), "The IP address.", "192.0.2.7", label="IP address")
     country = member(
-        _Known(audience.country_problem), "The country, in place of that of `ip`.", "Germany", label="Country"
+        _Parsed(known(audience.country_problem)), "The country, in place of that of `ip`.", "Germany", label="Country"
     )
     city = member(Text(_LABEL), "The city, in place of that of `ip`.", "Berlin", label="City")
     agent = member(
-        Text(MAX_AGENT), "The header `User-Agent`.", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0)", label="User agent"
+        Text(MAX_HEADER), "The header `User-Agent`.", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0)", label="User agent"
     )
     device = member(
-        _Known(audience.device_problem), "The device, in place of that of `agent`.", "iphone", label="Device"
+        _Parsed(known(audience.device_problem)), "The device, in place of that of `agent`.", "iphone", label="Device"
     )
-    os = member(_Known(audience.device_problem), "The system, in place of that of `agent`.", "iOS", label="System")
+    os = member(
+        _Parsed(known(audience.device_problem)), "The system, in place of that of `agent`.", "iOS", label="System"
+    )
     browser = member(Text(_LABEL), "The browser, in place of that of `agent`.", "Firefox", label="Browser")
-    language = member(Text(MAX_AGENT), "The header `Accept-Language`.", "fr-CH, fr;q=0.9, en;q=0.8", label="Language")
+    language = member(Text(MAX_HEADER), "The header `Accept-Language`.", "fr-CH, fr;q=0.9, en;q=0.8", label="Language")
     referrer = member(
-        Text(MAX_URL), "The URL or host of the page before.", "https://news.example.com/", label="Referrer"
+        _Parsed(conditions.host, MAX_URL),
+        "The URL or host of the page before.",
+        "https://news.example.com/",
+        label="Referrer",
     )
     query = member(Text(MAX_URL), "The query of the short URL.", "ref=partner", label="Query")
     time = member(
@@ -115,10 +114,10 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
     clicks = described.get("clicks")
     visitor = Visitor(
         described.get("ip", ""),
-        described.get("agent", ""),
+        described.get("agent", "")[:MAX_AGENT],
         described.get("language", ""),
-        _url(described.get("referrer", "")),
-        described.get("query", "").removeprefix("?"),
+        f"//{described.get('referrer', '')}",
+        quote(described.get("query", "").removeprefix("?"), safe=KEPT),
         described.get("time") or datetime.now(UTC),
         partial(public.clicks, link["id"]) if clicks is None else lambda: clicks,
         **{name: described[name] for name in ("country", "city", "device", "os", "browser") if name in described},
@@ -149,10 +148,6 @@ def _stopped(state: str, expired_url: str = "") -> Row:
         return _stopped("blocked")
     url = None if state == "blocked" else expired_url or None
     return {"state": state, "url": url, "message": _STATES[state], "rule": None, "variant": None, "unmet": []}
-
-
-def _url(referrer: str) -> str:
-    return referrer if "//" in referrer else f"//{referrer}"
 
 
 def _state(record: Row, link: Row, time: datetime, clicks: int | None) -> str | None:

@@ -7,9 +7,11 @@ All of them have the same methods: `holds`; `actual`, for a sentence about the v
 import csv
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from marshmallow import ValidationError, fields
@@ -20,6 +22,7 @@ from linkmgr.fields.base import Text, parse_network
 from linkmgr.fields.links import MAX_NAME
 from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.periods import parse_zone
+from linkmgr.fields.urls import ascii_host
 from linkmgr.visits import counting
 from linkmgr.visits.visitor import Visitor
 
@@ -46,10 +49,11 @@ def network(value: str) -> str:
 
 
 def host(value: str) -> str:
-    host = counting.host_of(value if "//" in value else f"//{value}")
-    if not host:
-        raise ValidationError("must be hosts such as news.example.com")
-    return host
+    with suppress(ValueError, ValidationError):
+        name = ascii_host(urlsplit(value if "//" in value else f"//{value}").hostname or "")
+        if counting.host_of(f"//{name}"):
+            return name
+    raise ValidationError(f"has the value '{value}', which is not a host such as news.example.com")
 
 
 def weekday(value: str) -> str:
@@ -81,7 +85,9 @@ class AnyOf(fields.Field[list[str]]):
         return list(dict.fromkeys(self.parse(item.strip()) for item in value))
 
     def holds(self, values: list[str], visitor: Visitor, zone: ZoneInfo) -> bool:
-        names = {name.lower() for name in self.names(visitor, zone)}
+        names = visitor.names.get((self, zone))
+        if names is None:
+            names = visitor.names[self, zone] = {name.lower() for name in self.names(visitor, zone)}
         return any(value.lower() in names for value in values)
 
     def actual(self, visitor: Visitor, zone: ZoneInfo) -> str:
@@ -112,7 +118,11 @@ class Between(fields.Field[Row]):
     """Two ends, of which one may be absent. `value` returns what of the visitor is between them, and `parse` an end as
     it is stored, or raises ValueError."""
 
-    default_error_messages = {"invalid": "must be an object with from or {last}, which are {about}"}
+    default_error_messages = {
+        "invalid": "must be an object with from or {last}, which are {about}",
+        "order": "must have a from that is not after {last}",
+    }
+    is_circle = False
 
     def __init__(
         self,
@@ -132,9 +142,12 @@ class Between(fields.Field[Row]):
         try:
             if not ends or not ends.keys() <= {"from", self.last}:
                 raise ValueError
-            return {name: self.parse(ends[name], name != "from") for name in ("from", self.last) if name in ends}
+            ends = {name: self.parse(ends[name], name != "from") for name in ("from", self.last) if name in ends}
         except (ValueError, TypeError):
             raise self.make_error("invalid", last=self.last, about=self.about) from None
+        if len(ends) > 1 and ends["from"] > ends[self.last] and not self.is_circle:
+            raise self.make_error("order", last=self.last)
+        return ends
 
     def holds(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> bool:
         value = self.value(visitor, zone)
@@ -155,6 +168,8 @@ class Between(fields.Field[Row]):
 
 class Hours(Between):
     """The end is excluded. A day that ends before it begins continues after midnight."""
+
+    is_circle = True
 
     def holds(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> bool:
         value, first, last = self.value(visitor, zone), ends.get("from", "00:00"), ends.get(self.last, "24:00")

@@ -27,6 +27,7 @@ from linkmgr.visits.queue import VisitQueue
 from linkmgr.visits.targets import device_type, preferred_languages
 
 DIRECT = "Direct, email and other"
+MAX_HEADER = 8190  # characters of a header that a request may have
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
 Environ = dict[str, Any]  # of WSGI
 Parameters = Iterable[tuple[str, str]]

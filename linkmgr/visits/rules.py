@@ -106,8 +106,8 @@ class Conditions(New):
             "times of day such as 09:00",
             _HOUR,
         ),
-        "The time of day in `timezone`, up to but without `until`. If `from` is later, the hours continue after "
-        "midnight.",
+        "The time of day in `timezone`, up to but without `until`. Unless `from` is earlier, the hours "
+        "continue after midnight.",
         {"from": "09:00", "until": "17:00"},
         label="time of day",
     )

@@ -35,7 +35,7 @@ _DEVICE_TYPES = {
 }
 DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_TYPES.values()) for word in words}
 
-_KEPT = "%&=+!$'()*,/:;?@~"  # what a query may have as it is, with letters, digits and -._
+KEPT = "%&=+!$'()*,/:;?@~"  # what a query may have as it is, with letters, digits and -._
 _MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
 REGIONS = {code.lower(): names[0].lower() for code, names in NAMES.items()}
@@ -116,7 +116,7 @@ def with_query(url: str, query: str) -> str:
     the URL. A URL that would be too long stays as it is."""
     base, mark, fragment = url.partition("#")
     path, _, own = base.partition("?")
-    sent = quote(query, safe=_KEPT, encoding="latin-1")
+    sent = quote(query, safe=KEPT, encoding="latin-1")
     merged = _by_name(own) | _by_name(sent)
     added = f"{path}?{'&'.join(part for parts in merged.values() for part in parts)}{mark}{fragment}"
     return added if query and len(added) <= MAX_URL else url

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 from urllib.parse import parse_qsl
 
 from linkmgr.fields.countries import LABELS, NAMES, code_of
@@ -31,6 +32,7 @@ class Visitor:
     device: str = ""
     os: str = ""
     browser: str = ""
+    names: dict[Any, set[str]] = field(default_factory=dict)  # in lower case, that conditions have compared
 
     @cached_property
     def visits(self) -> int:
