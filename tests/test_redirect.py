@@ -112,7 +112,7 @@ def test_a_visitor_waits_for_one_statement(
     monkeypatch.setattr(link.app.extensions["linkmgr_visit_queue"], "flush", lambda: True)
     executed.clear()
     assert link.redirect_target(Host=host) == TARGET
-    assert len(executed) == 1
+    assert len([text for text in executed if "SELECT blocks" not in text]) == 1  # that is read once in two seconds
 
 
 # --- counted visits

@@ -10,8 +10,8 @@ from tests.faults.injection import Fault
 from tests.faults.load import CLIENTS, Load
 
 _BEFORE, _AFTER = 1.5, 1.0  # seconds of load before and after the fault
-_MAX_RECOVERY = 30  # seconds
-_MAX_DELAY = 15  # seconds until visits are stored
+_MAX_RECOVERY = 60  # seconds
+_MAX_DELAY = 60  # seconds until visits are stored
 _STORED = "SELECT url, count(*) FROM links WHERE url LIKE %(prefix)s GROUP BY url"
 _CLICKS = "SELECT coalesce(sum(clicks), 0)::int FROM totals WHERE tracked_id = %(link)s"
 # The link's clicks, its statistics, its rollups and its visits.

@@ -32,8 +32,8 @@ def resident(pid: int) -> float:
     return int(status["VmRSS"].split()[0]) / 1024
 
 
-# Each process of the tests has ports of its own, because two services could listen on the same one (SO_REUSEPORT).
-# Those of another run on this machine begin elsewhere.
+# Two services could listen on the same port (SO_REUSEPORT), so each process of the tests has ports of its own. For each
+# it takes a name, which no other run on this machine can take.
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _PORTS = cycle(10_000 + 2_000 * _WORKER + (os.getpid() + number) % 2_000 for number in range(2_000))
 
@@ -41,8 +41,10 @@ _PORTS = cycle(10_000 + 2_000 * _WORKER + (os.getpid() + number) % 2_000 for num
 def free_port() -> int:
     """Return the next port on which nothing listens."""
     for port in _PORTS:
-        with socket.socket() as probe, suppress(OSError):
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as name, socket.socket() as probe:
+            name.bind(f"\0linkmgr test {port}")
             probe.bind(("127.0.0.1", port))
+            name.detach()  # open until this process ends
             return port
     raise AssertionError
 
