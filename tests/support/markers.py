@@ -1,8 +1,12 @@
 """The collection of tests: markers by fixture, so that `make test-fast` skips some, and the order of the files."""
 
 import gc
+import importlib
+import os
 from collections import Counter
 from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -10,11 +14,23 @@ MARKERS = {"chromium": "browser", "serve": "services", "shared": "services", "re
 LONG = ("browser", "services", "slow")
 
 
+def _compile_together() -> None:
+    """Import all files, each process of xdist others first. Otherwise each would compile all of them."""
+    files = sorted(path.stem for path in Path(__file__).parents[1].glob("test_*.py"))
+    number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    first = len(files) * number // int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    for name in files[first:] + files[:first]:
+        with suppress(Exception):  # reported when pytest collects the file
+            importlib.import_module(f"tests.{name}")
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None]:
+def pytest_collection(session: pytest.Session) -> Generator[None]:
     """Pause the garbage collection, which would search through thousands of new tests several times."""
     gc.disable()
     try:
+        if "PYTEST_XDIST_WORKER" in os.environ and session.config.args == session.config.getini("testpaths"):
+            _compile_together()
         return (yield)
     finally:
         gc.enable()
