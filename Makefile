@@ -21,11 +21,10 @@ test test-fast: export PYTHONDONTWRITEBYTECODE :=
 PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "not (clients or containers) and (browser or not alone)"
-	@$(VENV)/bin/python -m pytest -m "alone and not browser" $$(grep -l mark.alone tests/test_*.py)
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 4 -m "not (clients or containers)"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
-	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not (alone or browser or clients or containers or services or slow)"
+	@$(VENV)/bin/python -m pytest $(PARALLEL) 3 -m "not (browser or clients or containers or services or slow)"
 
 clients: $(VENV)/clients/package.json $(VENV)/clients/mcp  ## generate clients in several languages from the OpenAPI document, and use them
 	@$(VENV)/bin/python -m pytest -m clients

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from tests.support.raw_http import HEAD, LARGEST, chunk, many, responses, seconds_for
+from tests.support.raw_http import BOUND, HEAD, LARGEST, chunk, many, responses, seconds_for
 from tests.support.servers import resident, service, started
 
-pytestmark = [pytest.mark.services, pytest.mark.alone]
+pytestmark = pytest.mark.services
 
 BULK = HEAD.replace(b"/api/pixel/add", b"/api/urls/bulk")
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
-MAX_WAIT = 2  # seconds
 MAX_MEMORY = 300  # MiB
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -68,8 +67,8 @@ def test_framing_costs_at_most_three_times_the_processor_time_of_a_length(
     base, worker = attacked
     plain, _, _ = attack(base, worker, BULK + b"Content-Length: %d\r\n\r\n" % len(payload) + payload, number)
     used, longest, statuses = attack(base, worker, BULK + CHUNKED + framed, number)
-    assert longest < MAX_WAIT
-    assert used <= 3 * plain + 0.1
+    assert longest < BOUND
+    assert used <= 3 * plain + 0.2
     assert statuses <= {401, 413}
     gone = processor_time(worker)
     time.sleep(0.3)
@@ -81,4 +80,4 @@ def test_chunk_extensions_of_400_clients_cost_little_memory_in_every_round(serve
     sent = BULK + CHUNKED + b"1;" + b"a" * (4 << 20)
     for _ in range(2):
         _, longest, statuses = attack(base, worker, sent, 400)
-        assert (longest < MAX_WAIT, resident(worker) < MAX_MEMORY, statuses <= {413}) == (True, True, True)
+        assert (longest < BOUND, resident(worker) < MAX_MEMORY, statuses <= {413}) == (True, True, True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import attacks, deployment, injection
+from tests.faults import deployment, injection
 from tests.faults.deployment import Database, Deployment
 from tests.faults.run import run
 
@@ -37,11 +37,3 @@ def test_a_write_whose_response_is_lost_is_replayed_to_clients_that_repeat_it(pl
         row = run(target, injection.RESPONSE)
     assert row.problems == []
     assert row.replayed > 0
-
-
-@pytest.mark.alone
-def test_requests_for_large_images_do_not_delay_other_clients(
-    direct: Deployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(attacks, "SECONDS", 3)
-    assert attacks.run(direct, attacks.IMAGES).problems == []
