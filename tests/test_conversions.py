@@ -101,8 +101,20 @@ def test_an_address_has_60_pixels_a_minute_and_still_gets_the_image(
     assert results(alice, link)["conversions"] == 0
 
 
-def test_a_server_reports_conversions_with_a_key(alice: Client, bob: Client, link: Short) -> None:
-    body = {"link": link.id, "ip": f"::ffff:{HOME}", "agent": FIREFOX, "value": 5, "name": "Bought"}
+def test_a_browser_that_wants_privacy_now_is_not_counted(make_app: Any, alice: Client, link: Short) -> None:
+    app, pixel = make_app(respect_dnt="1"), results(alice, link)["pixel"]
+    fetch(app, pixel, environ_overrides={"HTTP_SEC_GPC": "1"})
+    app.test_client().head(pixel, headers={"User-Agent": FIREFOX}, environ_base={"REMOTE_ADDR": HOME})
+    assert results(alice, link)["conversions"] == 0
+    fetch(app, pixel)
+    assert results(alice, link)["conversions"] == 1
+
+
+def test_a_server_reports_conversions_with_a_key(alice: Client, bob: Client, short: Make) -> None:
+    link, agent = short(), f"{FIREFOX} {'App ' * 200}"  # of which visits have the beginning
+    link.redirect_target(address=HOME, agent=agent)
+    link.wait_for_clicks(1)
+    body = {"link": link.id, "ip": f"::ffff:{HOME}", "agent": agent, "value": 5, "name": "Bought"}
     assert bob.post("/api/conversions", body).get_json()["code"] == "link_unknown"
     assert alice.post("/api/conversions", body | {"ip": "192.0.2.8"}).get_json()["counted"] is False
     assert [alice.post("/api/conversions", body).get_json()["counted"] for _ in range(2)] == [True, False]

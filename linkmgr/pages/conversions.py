@@ -10,7 +10,7 @@ from flask_limiter import RateLimitExceeded
 from linkmgr.repository.conversions import MAX_NAME, MAX_VALUE
 from linkmgr.request import request as web_request
 from linkmgr.request.caller import Limit
-from linkmgr.visits import conversions
+from linkmgr.visits import conversions, counting
 from linkmgr.web import limiter, security_headers
 
 bp = Blueprint("conversions_page", __name__)
@@ -23,7 +23,7 @@ _GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 def pixel(token: str) -> Response:
     """Return the same image in any case, so that it tells nothing about links and visitors."""
     link_id = conversions.link_of(token)
-    if link_id and request.method == "GET":
+    if link_id and request.method == "GET" and not counting.wants_privacy(request.environ):
         with suppress(RateLimitExceeded, psycopg2.OperationalError, psycopg2.InterfaceError):
             limiter.enforce(Limit(f"pixel:{web_request.network()}", conversions.RATE, "pages_limited"))
             conversions.count(

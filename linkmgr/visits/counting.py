@@ -112,7 +112,7 @@ def _visit(
     environ: Environ, tracked_id: int, user_id: int, *, kind: str, parameters: Parameters, variant: str
 ) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
-    private = _wants_privacy(environ)
+    private = wants_privacy(environ)
     referrer = None if private else _referrer(environ)
     address = web_request.address_of(environ)
     location = geoip.Location() if private else geoip.find_location(address)
@@ -178,7 +178,7 @@ def _language(accepted: str) -> str:
     return next((languages.NAMES[code][0] for code in codes if code in languages.NAMES), UNKNOWN)
 
 
-def _wants_privacy(environ: Environ) -> bool:
+def wants_privacy(environ: Environ) -> bool:
     return settings().respect_dnt and "1" in (environ.get("HTTP_DNT"), environ.get("HTTP_SEC_GPC"))
 
 
