@@ -7,6 +7,7 @@ from flask import Flask
 
 from linkmgr import demo
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.fit import faults
@@ -22,6 +23,8 @@ NAMED = ("bios", "campaigns", "channels", "overlays", "pixels", "qrs", "splash_p
 NAMES = ["A name of 255 characters " + "x" * 210, "عرض الصيف الكبير على جميع المنتجات", "🎉🍞 Party bread"]
 
 
+RULES = [{"when": {"query": ["x" * 100], "country": ["Germany", "AT"]}, "url": "https://example.com/" + "long" * 50}]
+VARIANTS = [{"name": name[-50:], "url": f"https://example.com/{number}"} for number, name in enumerate(NAMES)]
 # Forms with a message, by what their page says.
 REFUSED = {
     "/console/links/new?url=nonsense": "Nothing was saved.",
@@ -41,7 +44,7 @@ def demo_user(app: Flask, sql: Sql, deliver: Callable[[], None], receiver: Recei
     deliver()
     first = {table: sql(f"SELECT min(id) AS id FROM {table}")[0]["id"] for table in (*NAMED, "links")}
     channels = [client.add("/api/channel/add", {"name": name}) for name in NAMES]
-    client.put(f"/api/url/{first['links']}/update", {"channel": channels})
+    client.put(f"/api/url/{first['links']}/update", {"channel": channels, "rules": RULES, "variants": VARIANTS})
     for table in NAMED:  # the same names in each run
         name = f"(%(names)s::text[])[(id - {first[table]}) %% 3 + 1] || ' ' || id - {first[table]}"
         sql(f"UPDATE {table} SET name = {name} RETURNING 1", names=NAMES)
@@ -49,6 +52,8 @@ def demo_user(app: Flask, sql: Sql, deliver: Callable[[], None], receiver: Recei
     sql(f"UPDATE links SET title = {title} RETURNING 1", names=[*NAMES, ""])
     [row] = sql("UPDATE users SET admin = true WHERE username = 'demo' RETURNING id")
     client.id = row["id"]
+    factories.missing_path(sql, client.id, sql("SELECT min(id) AS id FROM domains")[0]["id"], "/a-path" + "-of-it" * 40)
+    app.test_client().post("/about-pg+", data={"reason": "spam", "text": "x" * 500})
     return client
 
 

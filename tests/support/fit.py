@@ -18,6 +18,17 @@ LOW = """
         return getComputedStyle(target).display !== "inline" && height > 0 && height < 23.9;
     }).map((target) => target.outerHTML);
 """
+# Cards that lie on each other hide what the lower one says.
+COVERED = """
+    const cards = [...document.querySelectorAll(".card:not([popover])")];
+    const meet = (one, other) => {
+        const [first, second] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+        const across = Math.min(first.right, second.right) - Math.max(first.left, second.left);
+        const down = Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top);
+        return across > 1 && down > 1 && !one.contains(other);
+    };
+    return cards.filter((one, at) => cards.slice(at + 1).some((other) => meet(one, other))).map((one) => one.innerText);
+"""
 # Bars that stay in the window cover other controls until one scrolls.
 UNSTICK = """
     for (const element of document.querySelectorAll("*")) {
@@ -45,6 +56,7 @@ def faults(browser: Browser, *more: str, closed: bool = False) -> list[str]:
     for width in (*WIDTHS, look):
         browser.size(width, 900)
         found += [f"{path} is {at} pixels wide at {width}" for at in browser.run(MEASURE) if at > width]
+        found += [f"{path} has at {width} a card below another one: {card}" for card in browser.run(COVERED)]
     found += [f"{path} has at {look} a target of less than 24 pixels: {target}" for target in browser.run(LOW)]
     style(browser, scheme)
     browser.run(UNSTICK)
