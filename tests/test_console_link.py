@@ -60,8 +60,8 @@ def test_the_page_of_a_link_names_its_campaign_its_channels_and_its_targets(
         "/api/url/add", body | {"parameters": [{"name": "a", "value": "<1>"}, {"name": "b", "value": ""}]}
     )
     page = get(console, f"/console/links/{link_id}")
-    assert {"Peru : https://example.com/pe", "a=&lt;1&gt;&amp;b="} <= set(
-        re.findall("Peru : [^ ]+|a=[^ ]+", seen(page))
+    assert {"Peru → https://example.com/pe", "a=&lt;1&gt;&amp;b="} <= set(
+        re.findall("Peru → [^ ]+|a=[^ ]+", seen(page))
     )
     assert (
         f'href="/console/campaigns/{campaign}"><span class="muted">campaign</span> <bdi>Summer &lt;b&gt;</bdi>' in page
