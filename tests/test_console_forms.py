@@ -75,9 +75,11 @@ def test_a_change_of_one_field_changes_only_that(
         ({"channel": "99"}, "channel", "Channels must be the id"),
         ({"geotarget.location": "Germany", "geotarget.link": ""}, "geotarget", "Fill in both location and link"),
         ({"parameters.name": "", "parameters.value": "x"}, "parameters", "Fill in the name of each parameter"),
-        ({"rules.0.condition": "country", "rules.0.value": "Germny"}, "rules", "Rule 1: country has the value"),
-        ({"rules.0.value": "Peru", "rules.0.condition": ""}, "rules", "Rule 1: the condition must be a condition"),
-        ({"rules.0.url": "https://x.test"}, "rules", "Rule 1: it must have a condition: country, city"),
+        ({"rules.0.condition": "country", "rules.0.value": "Germny"}, "rules", "Rule 1: the country has the value"),
+        ({"rules.0.value": "Peru", "rules.0.condition": ""}, "rules", "Rule 1: choose a condition."),
+        ({"rules.0.url": "https://x.test"}, "rules", "Rule 1: choose a condition."),
+        ({"rules.0.condition": "clicks", "rules.0.value": "from x"}, "rules", "must be written as in the example 0 to"),
+        ({"variants.name": "A", "variants.url": URL, "variants.weight": "0"}, "variants", "number 1: weight must be"),
         ({"deeplink.apple": "nonsense"}, "deeplink", "App links contains an invalid link"),
     ],
 )
@@ -88,6 +90,8 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
     answer = console.post("/console/links/new", data={"url": URL, "metatitle": "Kept <b>"} | typed)
     assert answer.status_code == 400
     assert text in message(answer.text, field).replace("&#39;", "'")
+    is_marked = re.search(f'name="{field}[^>]*aria-invalid="true"[^>]* autofocus', answer.text)
+    assert is_marked or field in ("pixels", "channel"), "checkboxes"
     sent = fields(answer.text)
     for name, value in ({"metatitle": "Kept <b>"} | typed).items():
         if name not in ("pixels", "channel", "status") and value:

@@ -96,7 +96,7 @@ class DescribedVisitor(New):
         _Time(),
         "The time of the visit, in UTC unless it names a time zone. Without it, it is now.",
         "2026-12-24 18:00:00",
-        label="Time in UTC",
+        label="Time",
     )
     clicks = member(
         Integer(0, MAX_BIGINT),

@@ -34,19 +34,19 @@ class Conditions(New):
 
     country = member(
         AnyOf(lambda visitor, _: visitor.countries(), known(audience.country_problem)),
-        "The country that the IP address belongs to: its English name or its ISO code.",
+        "The country that the IP address belongs to: its English name or its code of two letters.",
         ["Germany", "AT"],
         label="country",
     )
     city = member(
         AnyOf(lambda visitor, _: visitor.cities()),
-        "The city, as statistics name it. Cities need a database of places (`LINKMGR_GEOIP_DATABASE`).",
+        "The city, as statistics name it. It is unknown if the service has no database of places.",
         ["Berlin"],
         label="city",
     )
     device = member(
         AnyOf(lambda visitor, _: visitor.devices(), known(audience.device_problem)),
-        "The device, as in `devicetarget`: a model, a maker, a system, or `phone`, `tablet` or `desktop`.",
+        "The device: a model, a maker, a system, or `phone`, `tablet` or `desktop`.",
         ["phone"],
         label="device",
     )
@@ -64,8 +64,8 @@ class Conditions(New):
     )
     language = member(
         AnyOf(lambda visitor, _: visitor.preferred_languages(), known(audience.language_problem)),
-        "A language that the browser prefers: one with a `q` of at least 0.9 of the highest one. Its code or its "
-        "English name.",
+        "A language that the browser prefers: its code or its English name. Languages whose weight is below nine "
+        "tenths of the highest one do not count.",
         ["fr", "Portuguese (Brazil)"],
         label="language",
     )
@@ -88,14 +88,14 @@ class Conditions(New):
             "times such as 2030-12-31 or 2030-12-31 18:00, without an offset",
             _TIME,
         ),
-        "The time of the visit in `timezone`, with both ends. A date alone is the beginning of that day, or its end in "
-        "`until`.",
+        "The time of the visit in the time zone of the rule, with both ends. A date alone is the beginning of that "
+        "day, or its end as the second one.",
         {"from": "2026-12-01", "until": "2026-12-24"},
         label="date",
     )
     weekdays = member(
         AnyOf(lambda visitor, zone: [WEEKDAYS[local_time(visitor, zone).weekday()]], conditions.weekday),
-        f"The day of the week in `timezone`: {', '.join(f'`{day}`' for day in WEEKDAYS)}.",
+        f"The day of the week in the time zone of the rule: {', '.join(f'`{day}`' for day in WEEKDAYS)}.",
         ["saturday", "sunday"],
         label="day of the week",
     )
@@ -106,8 +106,8 @@ class Conditions(New):
             "times of day such as 09:00",
             _HOUR,
         ),
-        "The time of day in `timezone`, up to but without `until`. Unless `from` is earlier, the hours "
-        "continue after midnight.",
+        "The time of day in the time zone of the rule, up to but without the second one. Unless the first is earlier, "
+        "the hours continue after midnight.",
         {"from": "09:00", "until": "17:00"},
         label="time of day",
     )
@@ -119,14 +119,14 @@ class Conditions(New):
     )
     clicks = member(
         Between(lambda visitor, _: visitor.visits, conditions.count, "integers from 0", _COUNT, "to"),
-        'The number of visits of the link so far, with both ends. `{"to": 99}` are the first 100. It may be some '
-        "seconds late.",
+        "The number of visits of the link so far, with both ends: 0 to 99 are the first 100. It may be some seconds "
+        "late.",
         {"from": 0, "to": 99},
         label="number of visits",
     )
     timezone = member(
         Zone(),
-        "The IANA time zone of `dates`, `weekdays` and `hours`. It is no condition.",
+        "The time zone of the date, the day of the week and the time of day. Alone, it is no condition.",
         "Europe/Berlin",
         label="time zone",
         default="UTC",

@@ -1,5 +1,6 @@
 """Links: the page of one link, and the forms. Its list is link_list.py."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -14,6 +15,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
+from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_changes, link_list, periods, rule_rows
 from linkmgr.pages.console.controls import FormData, lines, to_number
 from linkmgr.pages.console.forms import PAGE
@@ -53,7 +55,7 @@ _DESCRIBED = {name: field.metadata for name, field in DescribedVisitor().fields.
 @bp.post("/links/<id:row_id>/try")
 def link_try(row_id: int) -> ResponseReturnValue:
     typed = {name: lines(request.form.get(name, "")).strip() for name in _DESCRIBED}
-    body = typed | {"clicks": to_number(typed["clicks"])}
+    body = typed | {"clicks": to_number(typed["clicks"]), "time": signed_in.from_control(typed["time"])}
     refused = problems(DescribedVisitor, body)
     page = render_template(
         "console/link_try.html",
@@ -152,19 +154,23 @@ class LinkForm(StoredForm):
         return self.controls[member].options.get(str(label), str(label))
 
     def check(self, members: Row) -> dict[str, str]:
-        wrong = {
+        wrong: set[tuple[object, ...]] = {
             (member, number)
             for member in _PAIRS
             for number, row in enumerate(members.get(member, ()))
             if _lacks(member, row) or problems(Link.updates(), {member: [row]})
         }
-        g.wrong_rows = wrong
+        if text := problems(Link.updates(), members).get("variants"):
+            number = re.match("number ([0-9]+)", text)
+            wrong.add(("variants", int(number[1]) - 1 if number else 0))
+        rule = rule_rows.problem(members.get("rules", []))
+        g.wrong_rows = {*wrong, rule[1]} if rule else wrong
         return {
             member: "Fill in the name of each parameter, or clear its value." if member == "parameters"
             else f"Fill in both {names[0]} and {names[1]}, or neither."
             for member, names in _PAIRS.items()
             if any(_lacks(member, row) for row in members.get(member, ()))
-        } | rule_rows.problem(members.get("rules", []))  # fmt: skip
+        } | ({"rules": rule[0]} if rule else {})  # fmt: skip
 
     def options(self) -> dict[str, dict[str, str]]:
         named, own = console_queries.choices(g.user_id), settings().base_url

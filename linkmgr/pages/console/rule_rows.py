@@ -10,7 +10,6 @@ from linkmgr.visits.rules import CONDITIONS, MAX_RULES, Conditions
 
 _FIELDS = Conditions().fields
 LABELS = {name: field.metadata["label"] for name, field in _FIELDS.items()}
-_WORDS = {"when": "it", "url": "the target"} | LABELS
 
 
 def read(form: FormData) -> list[Row]:
@@ -46,18 +45,23 @@ def stated(rule: Row) -> str:
     return "; ".join(f"{LABELS.get(name, name)}: {text}" for name, text in rows(rule))
 
 
+_EXAMPLES = dict(rows({"when": {name: field.metadata["examples"][0] for name, field in _FIELDS.items()}}))
+
+
 def explained() -> list[tuple[str, str, str]]:
     """Return the label, the sentence and an example of each condition."""
-    examples = dict(rows({"when": {name: field.metadata["examples"][0] for name, field in _FIELDS.items()}}))
     about = {name: field.metadata["description"].replace("`", "") for name, field in _FIELDS.items()}
-    return [(label, about[name], examples[name]) for name, label in LABELS.items()]
+    return [(label, about[name], _EXAMPLES[name]) for name, label in LABELS.items()]
 
 
-def problem(rules: list[Row]) -> dict[str, str]:
-    """Return the message of the member, which names rules and conditions as the form does."""
-
-    def worded(place: re.Match[str]) -> str:
-        return f"Rule {int(place[1]) + 1}: {_WORDS.get(place[2], 'the condition')}"
-
+def problem(rules: list[Row]) -> tuple[str, tuple[str, int, str]] | None:
+    """Return the message of the first problem, in words of the form, and the controls that it is about."""
     text = problems(Link.updates(), {"rules": rules}).get("rules", "")
-    return {"rules": re.sub(r"\[(\d+)\]\.(?:when\.)?(\w*)", worded, f"{text}.")} if text.startswith("[") else {}
+    if not (place := re.match(r"\[(\d+)\]\.(?:when\.)?(\w*) (.*)", text)):
+        return None
+    number, part, reason = int(place[1]), place[2], place[3]
+    if part in LABELS and re.match("must be an (?:array|object)", reason):
+        reason = f"must be written as in the example {_EXAMPLES[part]}"
+    part = part if part in LABELS or part == "url" else ""
+    words = f"the {LABELS.get(part, 'target')} {reason}." if part else "choose a condition."
+    return f"Rule {number + 1}: {words}", ("rules", number, part)
