@@ -134,7 +134,7 @@ def test_a_visitor_reports_a_link_and_an_administrator_blocks_its_host(
     browser.click("Report this link")
     browser.find("#reason").send_keys("It imitates")
     browser.find("#text").send_keys("It asks for my password.")
-    browser.click("Report")
+    browser.click("Report link")
     browser.wait_for_text("Thank you.")
 
     enter(admin, "administration/reports")
