@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
-from operator import itemgetter
 from typing import Any
 
 import psycopg2
@@ -39,8 +38,6 @@ bp.after_request(security_headers.prevent_caching)
 _ROUTE = "/<alias:alias>"
 # Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
 _LINK = "linkmgr.link"
-_refinements = itemgetter("state", "max_clicks", "password_hash", "pixels", "devices", "locations", "languages",
-                          "parameters", "forward_query", "deeplink", "variants", "rules")  # fmt: skip
 
 
 class FastRedirects:
@@ -96,11 +93,11 @@ class FastRedirects:
 
 
 def _is_fast(link: Row, agent: str) -> bool:
-    return not (
-        any(_refinements(link))
-        or link["type"] != "direct"
-        or _shows_preview(link, agent[: counting.MAX_AGENT])
-        or loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
+    return (
+        link["is_plain"]
+        and not link["state"]
+        and not _shows_preview(link, agent[: counting.MAX_AGENT])
+        and not loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
     )
 
 

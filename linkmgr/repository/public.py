@@ -14,6 +14,11 @@ from linkmgr.repository.blocked import blocked
 from linkmgr.settings import settings
 
 disabled_users: set[int] = set()  # that this process has suspended with `all`
+# The details of a link that has none
+_PLAIN: Row = {"type": "direct"} | dict.fromkeys(
+    ("password_hash", "starts", "max_clicks", "locations", "devices", "languages", "parameters", "forward_query",
+     "deeplink", "variants", "rules", "splash", "overlay", "pixels")
+)  # fmt: skip
 
 
 def _enabled(owned: Row | None) -> Row | None:
@@ -50,37 +55,38 @@ def qr_code(host: str | None, code: str) -> Row:
 def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
     """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another answer.
 
-    `base` is the beginning of the short URL. `url_branded` is True if the URL is on a branded domain. The members of
-    `_page` are those of a direct link, which most links are, unless the link shows a page before its target: joining
-    their tables doubled the time of the statement.
+    `base` is the beginning of the short URL. `url_branded` is True if the URL is on a branded domain, and `is_plain` if
+    the link does no more than redirect to it, as most do: the members of `_details` would double its time.
     """
     link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
         return None
+    link["alias"], link["base"] = alias, link["base"] or settings().base_url
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
     link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])
-    if link.pop("has_page"):
-        page_members = _page(link["id"])
-        return page_members and link | blocked().without_urls(page_members)  # None if the link was deleted meanwhile
-    return link | {"type": "direct", "splash": None, "overlay": None, "pixels": None}
+    if link["is_plain"] and not link["state"]:
+        return _PLAIN | link
+    details = _details(link["id"])
+    if details is None:
+        return None  # the link has been deleted meanwhile
+    return details | link | {name: blocked().without_urls(details[name]) for name in ("splash", "overlay")}
 
 
 def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
-    """Return a link without its page. Its domain belongs to its owner, so that one check covers deleted users. Empty
-    JSON values are None, because parsing them takes a hundredth of a redirect."""
-    link = public_row(
+    """Return a link without its details. Its domain belongs to its owner, so that one check covers deleted users."""
+    return public_row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
-               l.alias, url, metatitle, metadescription, metaimage, l.password_hash,
-               link_state(l.user_id, l.id, starts, l.expires, max_clicks, blocked) AS state, starts, max_clicks,
-               expired_url, nullif(locations, '{}') AS locations, nullif(devices, '{}') AS devices,
-               nullif(languages, '{}') AS languages, nullif(parameters, '[]') AS parameters, forward_query,
-               nullif(deeplink, '{}') AS deeplink, nullif(variants, '[]') AS variants, nullif(rules, '[]') AS rules,
+               url, metatitle, metadescription, metaimage, expired_url,
+               link_state(l.user_id, l.id, starts, l.expires, max_clicks, blocked) AS state,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
-               type <> 'direct'
-                   OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
+               NOT forward_query
+                   AND num_nonnulls(max_clicks, l.password_hash, pixel_ids, nullif(type, 'direct'),
+                                    nullif(locations, '{}'), nullif(devices, '{}'), nullif(languages, '{}'),
+                                    nullif(parameters, '[]'), nullif(deeplink, '{}'), nullif(variants, '[]'),
+                                    nullif(rules, '[]')) = 0 AS is_plain
           FROM aliases a
           JOIN links l ON l.id = a.link_id
           JOIN users u ON u.id = l.user_id
@@ -92,7 +98,6 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         host=host,
         alias=alias,
     )
-    return link and link | {"base": link["base"] or settings().base_url}
 
 
 def clicks(link_id: int) -> int:
@@ -130,14 +135,16 @@ def take_click(link_id: int, max_clicks: int) -> bool:
     return taken is not None
 
 
-def _page(link_id: int) -> Row | None:
-    """Return the `type` of a link, and the `splash` page, the `overlay` and the `pixels` that it shows, or None.
+def _details(link_id: int) -> Row | None:
+    """Return what a link does besides its redirect, among it the `splash` page, the `overlay` and the `pixels` that it
+    shows, or None.
 
     If the splash page or the overlay has been deleted, the type is direct, until a background job updates the link.
     """
     return public_row(
         """
-        SELECT to_json(splash) AS splash, to_json(overlay) AS overlay,
+        SELECT password_hash, starts, max_clicks, locations, devices, languages, parameters, forward_query, deeplink,
+               variants, rules, to_json(splash) AS splash, to_json(overlay) AS overlay,
                CASE WHEN splash_id IS NOT NULL AND splash.id IS NULL
                       OR overlay_id IS NOT NULL AND overlay.id IS NULL
                     THEN 'direct' ELSE l.type END AS type,
