@@ -142,7 +142,7 @@ def test_a_link_has_20_names_and_others_count_as_other(alice: Client, link: Shor
 
 
 def test_conversions_at_the_same_time_are_counted_exactly_on_the_page_and_in_the_api(
-    located: Flask, alice: Client, link: Short, console: FlaskClient, sql: Sql
+    *, located: Flask, alice: Client, link: Short, console: FlaskClient, sql: Sql, executed: list[str]
 ) -> None:
     def come_back_and_buy(number: int) -> None:
         address = f"192.0.2.{50 + number // 2}"
@@ -160,7 +160,9 @@ def test_conversions_at_the_same_time_are_counted_exactly_on_the_page_and_in_the
         for row in sql("SELECT variant, count(*), sum(value)::float8 FROM conversions GROUP BY variant")
     }
     assert (found["conversions"], found["value"]) == (10, 10005.5)
+    executed.clear()
     page = words(console.get(f"/console/links/{link.id}").text)
+    assert len(executed) <= 4  # with that of the session
     assert "<dt>conversions</dt><dd>10</dd>" in page
     assert "Their value is 10,005.50." in page
 

@@ -1,7 +1,6 @@
 """Conversions: visitors of a link who reached an aim on the page of its target."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import orjson
 
@@ -71,13 +70,7 @@ def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
 
 def exported(user_id: int) -> Iterator[list[Row]]:
     place: Row = {"time": "-infinity", "target": 0, "visitor": ""}
-    while stored := _after(user_id, **place):
-        place = {name: stored[-1][name] for name in place}
-        yield stored
-
-
-def _after(user_id: int, **place: Any) -> list[Row]:
-    return rows(
+    while stored := rows(
         """
         SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
                variant, name, value::float8
@@ -91,4 +84,6 @@ def _after(user_id: int, **place: Any) -> list[Row]:
         user_id=user_id,
         limit=BATCH,
         **place,
-    )
+    ):
+        place = {name: stored[-1][name] for name in place}
+        yield stored
