@@ -57,8 +57,8 @@ def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Cli
     assert row == {"path": "/sumer", "visits": 3, "last": today, "days": [{"date": today, "visits": 3}]}
 
 
-def test_a_domain_has_a_bounded_number_of_paths(
-    app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch
+def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
+    app: Flask, alice: Client, domain: int, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(missing, "MAX_PATHS", 3)
     for paths in ("ab", "bcde", "ez"):
@@ -66,6 +66,8 @@ def test_a_domain_has_a_bounded_number_of_paths(
             ask(app, f"/{path}")
         store(app)
     assert found(alice, domain) == {"/a": 1, "/b": 2, "/c": 1, "Other": 4}
+    assert alice.delete(f"/api/domain/{domain}/delete").status_code == 200
+    assert sql("SELECT label FROM account_rollups WHERE starts_with(dimension, 'missing ')") == []
 
 
 def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:

@@ -76,7 +76,14 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
 
 def delete(user_id: int, domain_id: int) -> None:
     deleted = run(
-        "DELETE FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s RETURNING id",
+        """
+        WITH deleted AS (
+            DELETE FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s RETURNING id),
+        missing_paths AS (
+            DELETE FROM account_rollups
+             WHERE user_id = %(user_id)s AND dimension = 'missing ' || (SELECT id FROM deleted))
+        SELECT id FROM deleted
+        """,
         user_id=user_id,
         domain_id=domain_id,
     )
