@@ -45,7 +45,14 @@ def test_a_visitor_keeps_a_variant_which_is_a_dimension_and_comes_after_other_ta
     [
         (of(A=1), "variants must have 2 to 8 variants, or none."),
         (of(**dict.fromkeys("ABCDEFGHI", 1)), "variants must have at most 8 variants."),
-        (of(A=1, a=1), "variants must have different names, in either case, and none that is Unknown or Other."),
+        (
+            [*of(A=1), of(B=1)[0] | {"name": " a "}],
+            "variants must have different names, in either case, and none that is Unknown or Other.",
+        ),
+        (
+            [*of(A=1), of(B=1)[0] | {"name": " -b "}],
+            "variants number 2: name must not begin with -, which excludes a label in filters of statistics.",
+        ),
         (of(A=1, other=1), "variants must have different names, in either case, and none that is Unknown or Other."),
         (of(A=1, B=101), "variants number 2: weight must be an integer from 1 to 100."),
         ([*of(A=1), "B"], "variants number 2 must be an object with name, url and weight."),

@@ -1,5 +1,7 @@
 from typing import Any
 
+from marshmallow import ValidationError
+
 from linkmgr.fields.base import Integer, Target, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.dimensions import OTHER, UNKNOWN
@@ -9,10 +11,18 @@ from linkmgr.fields.objects import Objects
 MIN_VARIANTS, MAX_VARIANTS, MAX_WEIGHT = 2, 8, 100
 
 
+class _Name(Text):
+    def clean(self, text: str) -> str:
+        if (name := super().clean(text).strip()).startswith("-"):
+            raise ValidationError("must not begin with -, which excludes a label in filters of statistics")
+        return name
+
+
 class Variant(New):
     name = member(
-        Text(50, required=True),
-        f"The label in statistics: unique in its link, in either case, and not `{UNKNOWN}` or `{OTHER}`.",
+        _Name(50, required=True),
+        f"The label in statistics: unique in its link, in either case, not `{UNKNOWN}` or `{OTHER}`, and with no `-` "
+        "at its beginning.",
         "Blue button",
     )
     url = member(Target(required=True), "The target of its visitors.", "https://example.com/blue")
