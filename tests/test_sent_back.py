@@ -62,7 +62,7 @@ def test_a_password_is_never_shown(alice: Client) -> None:
     assert "password" not in shown
     assert write_back(alice, link_id) == shown
     cleared = alice.put(f"/api/url/{link_id}/update", {"password": ""}).get_json()["details"]
-    assert cleared == shown | {"haspassword": False}
+    assert cleared == shown | {"haspassword": False, "updated": ANY}
 
 
 def test_deleted_rows_are_not_shown_and_the_link_can_be_sent_back(
