@@ -46,6 +46,10 @@ def test_the_rule_that_matches_is_named_and_why_those_before_do_not(short: Make,
         "The country is unknown, not Germany, AT.", "The system is unknown, not iOS."
     }  # fmt: skip
     assert link.clicks == 0
+    link = short(rules=[{"when": {"device": ["phone"]}, "url": PAGE}])
+    for agent, device in (("", "unknown"), ("curl/8", "unknown"), ("(X11; Linux x86_64)", "linux desktop")):
+        [unmet] = tried(alice, link.id, agent=agent)["unmet"]
+        assert unmet["message"] == f"The device is {device}, not phone."
 
 
 def test_a_link_that_is_not_active_and_one_with_variants_say_so(short: Make, alice: Client) -> None:

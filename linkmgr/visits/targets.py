@@ -53,7 +53,7 @@ def device_names(agent: str) -> Iterator[str]:
         yield from (name.lower() for name in (parsed.device.family, parsed.device.brand) if name)
     system, version = (parsed.os.family.lower(), parsed.os.major) if parsed.os else ("", None)
     is_linux = "linux" in agent.lower() and system not in ("linux", "android", "windows phone")
-    versions = {system: version} | ({"linux": None} if is_linux else {})
+    versions = ({system: version} if system else {}) | ({"linux": None} if is_linux else {})
     yield from described_names(device_type(agent, system), versions)
 
 
@@ -72,7 +72,8 @@ def described_names(type_: str, versions: dict[str, str | None]) -> Iterator[str
     words = _DEVICE_TYPES.get(type_, ())
     for system, version in versions.items():
         for name in system_names(system):
-            yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
+            yield from (f"{name} {word}" for word in (version, *words) if word)
+            yield name
     yield from words
 
 
