@@ -16,7 +16,7 @@ from linkmgr.resources.keys import KEYS, KeyRotation, rotate_secret
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
     "bio": "Bio pages", "keys": "API keys", "overlay": "Overlays", "qr": "QR codes", "splash": "Splash pages",
-    "stats": "Statistics", "webhooks": "Webhooks, events",
+    "stats": "Statistics", "utm": "UTM templates", "webhooks": "Webhooks, events",
 }  # fmt: skip
 
 
