@@ -99,6 +99,13 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
     assert len(sql("SELECT 1 FROM links")) == 1
 
 
+@pytest.mark.parametrize("added", ["rules", "rules.0", "variants", "parameters", "geotarget"])
+def test_a_row_that_is_added_without_scripts_is_visible_and_has_the_focus(console: FlaskClient, added: str) -> None:
+    page = console.post("/console/links/new", data={"url": URL, "rules.0.url": URL, "again": added}).text
+    [group] = [part for part in page.split("<details ") if " autofocus" in part]
+    assert group.startswith('class="group" open')
+
+
 def test_a_feature_that_the_plan_lacks_is_named_above_the_form(app: Flask, on_plan: Callable[..., Client]) -> None:
     carol = on_plan(alias={"enabled": "0"})
     console = signed_in(app, "carol@example.com")
