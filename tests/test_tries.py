@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from tests.conftest import Client
 from tests.support.pages import message
 from tests.support.shortlinks import PAGE, Make
-from tests.support.targets import IPHONE
+from tests.support.targets import FIREFOX, IPHONE
 
 RULES: list[dict[str, Any]] = [
     {"when": {"country": ["Germany", "AT"], "os": ["iOS"]}, "url": f"{PAGE}/1"},
@@ -77,6 +77,9 @@ def test_a_described_visitor_is_read_like_one_who_comes(short: Make, alice: Clie
         assert tried(alice, link.id, ip=address)["rule"] == 1
     for page in ("https://www.bücher.example/ä", "www.bücher.example."):
         assert tried(alice, link.id, referrer=page, agent="x" * 8000)["rule"] == 2
+    app = short(deeplink={"apple": f"{PAGE}/apple", "google": f"{PAGE}/google"})
+    for described, store in (({"device": "iphone"}, "apple"), ({"os": "ios"}, "apple"), ({"os": "Android"}, "google")):
+        assert tried(alice, app.id, agent=FIREFOX, **described)["url"] == f"{PAGE}/{store}"
     assert tried(alice, link.id, query="?a=→&b=%C3%A4+c")["url"] == f"{PAGE}?a=%E2%86%92&b=%C3%A4+c"
 
 

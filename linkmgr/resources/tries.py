@@ -125,7 +125,7 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
     if state := _state(record, link, visitor.time, clicks):
         return _stopped(state, link["expired_url"])
     choice = choose(link, visitor)
-    store = app_store(link, visitor.agent)
+    store = app_store(link, f"{visitor.device} {visitor.os}".strip() or visitor.agent)
     if blocked().has_host(store or "") or blocked().has_host(choice.url):
         return _stopped("blocked")
     ruled = "No rule matches." if choice.rule is None else f"Rule {choice.rule + 1} matches."

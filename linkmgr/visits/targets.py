@@ -18,7 +18,7 @@ from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
 
-_APPLE = re.compile(r"\b(iPhone|iPad|iPod)\b")
+_APPLE = re.compile(r"\b(iPhone|iPad|iPod|iOS)\b", re.IGNORECASE)
 _TABLET = re.compile(r"iPad|Tablet|PlayBook|Kindle|Silk/|Android(?!.*Mobi)")
 _PHONE = re.compile(r"Mobi|iPhone|iPod|BlackBerry|Windows Phone")
 # Names of operating systems that clients use, by the name that ua-parser returns.
@@ -134,5 +134,5 @@ def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:
     """Return the URL of the app in the store of the visitor's phone, or None if `auto` is off or there is none."""
     if deeplink.get("auto") is False or "Windows Phone" in agent:  # its user agent also contains iPhone and Android
         return None
-    name = "apple" if _APPLE.search(agent) else "google" if "Android" in agent else ""
+    name = "apple" if _APPLE.search(agent) else "google" if "android" in agent.lower() else ""
     return deeplink.get(name) or None
