@@ -985,20 +985,38 @@ BEGIN
                  GROUP BY dimension) per_dimension);
 END $$;
 
--- Sums of all visits of a user, a row for each label but 'Unknown': an account has any number of labels.
+-- Sums of all visits of a user by UTC day, a row for each label but 'Unknown': an account has any number of labels.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
+    at        timestamptz NOT NULL,
+    visits    bigint      NOT NULL,
+    bot       boolean     NOT NULL,
+    -- For the purge: an index of `quarters` itself would change with each visit.
+    detailed  boolean     GENERATED ALWAYS AS (quarters IS NOT NULL) STORED,
     dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones;
                                      -- 'missing <id>': those of a domain that found nothing, by path
-    unit      text        NOT NULL,
-    at        timestamptz NOT NULL,
     label     text        NOT NULL,
-    bot       boolean     NOT NULL,
-    visits    bigint      NOT NULL,
-    PRIMARY KEY (user_id, dimension, unit, at, label, bot)
+    quarters  integer[],  -- visits by the quarter of an hour, 0 to 95, from the first with visits to the last
+    PRIMARY KEY (user_id, dimension, at, label, bot)
 ) WITH (fillfactor = 80);
-CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
+CREATE INDEX ON account_rollups (at) WHERE detailed;
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE starts_with(dimension, 'missing ');  -- for the purge
+
+-- Return the sum of two such arrays. The quarters of a day that were purged stay NULL.
+CREATE FUNCTION add_quarters(stored integer[], added integer[]) RETURNS integer[] LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+    FOR quarter IN array_lower(added, 1)..array_upper(added, 1) LOOP
+        IF added[quarter] > 0 THEN
+            stored[quarter] := coalesce(stored[quarter], 0) + added[quarter];
+        END IF;
+    END LOOP;
+    RETURN stored;
+END $$;
+CREATE AGGREGATE sum_quarters(integer[]) (sfunc = add_quarters, stype = integer[]);
+
+CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
+    SELECT (date_part('epoch', at)::bigint / 900 % 96)::int
+$$;
 
 -- The parts of a period: UTC days, but quarters of an hour of those in `split`, in which a day of another zone begins.
 CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz[])
@@ -1041,28 +1059,55 @@ BEGIN
                  GROUP BY 1) daily);
 END $$;
 
-CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
+-- As tracked_counts(), but days are split at the `cuts`. A row with all visits between two of them needs no sum.
+CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, cuts timestamptz[],
                                bots boolean[])
 RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    SELECT stored.*
-      FROM parts_of(since, until, split) p,
-           LATERAL (SELECT r.at, r.dimension, r.label, r.visits
-                      FROM account_rollups r
-                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND r.unit = p.unit AND bot = ANY (bots)
-                       AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
-                    OFFSET 0) stored
+    WITH split AS MATERIALIZED (
+        SELECT date_trunc('day', cut, 'UTC') AS day, array_agg(quarter_of(cut) ORDER BY cut) AS inner_edges
+          FROM unnest(cuts) AS cut
+         GROUP BY 1)
+    (SELECT at, dimension, label, visits
+       FROM account_rollups
+      WHERE user_id = owner AND dimension = ANY (dimensions) AND bot = ANY (bots)
+        AND at >= since AND at < until AND at <> ALL (ARRAY(SELECT day FROM split))
+     OFFSET 0)
+     UNION ALL
+    SELECT at, dimension, label, visits
+      FROM (SELECT day + first * interval '15 minutes' AS at, dimension, label,
+                   CASE WHEN first <= array_lower(quarters, 1) AND stop > array_upper(quarters, 1) THEN visits
+                        ELSE (SELECT sum(number) FROM (SELECT unnest(quarters[first : stop - 1]) AS number) part) END
+                   AS visits
+              FROM split,
+                   LATERAL (SELECT r.*, unnest(0 || inner_edges) AS first, unnest(inner_edges || 96) AS stop
+                              FROM account_rollups r
+                             WHERE user_id = owner AND r.dimension = ANY (dimensions) AND bot = ANY (bots)
+                               AND r.at = day) stored
+             WHERE first <= array_upper(quarters, 1) AND stop > array_lower(quarters, 1)
+            OFFSET 0) parts
+     WHERE at >= since AND at < until AND visits > 0
+$$;
+
+-- Return the links and QR codes with the most clicks on a UTC day. They are stored in the order of their first visit, so
+-- a bitmap scan reads each page once, and an index scan one for each of them.
+CREATE FUNCTION busiest_targets(owner bigint, day timestamptz, most integer) RETURNS bigint[] LANGUAGE sql STABLE
+SET enable_indexscan = off AS $$
+    SELECT ARRAY(SELECT label::bigint FROM account_rollups
+                  WHERE user_id = owner AND dimension = 'target' AND NOT bot AND at = day
+                  ORDER BY visits DESC, label LIMIT most)
 $$;
 
 -- Return the time of the first visit of an account, or of the oldest of some links and QR codes, as exactly as it is kept.
 CREATE FUNCTION first_visit(owner bigint, ids bigint[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN quarter < day + interval '1 day' THEN quarter ELSE day END
+    SELECT CASE WHEN ids IS NULL
+                THEN (SELECT at + coalesce(array_lower(quarters, 1), 0) * interval '15 minutes' FROM account_rollups
+                       WHERE user_id = owner AND dimension = '' AND NOT bot
+                       ORDER BY at LIMIT 1)
+                WHEN quarter < day + interval '1 day' THEN quarter
+                ELSE day END
       FROM (SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
               FROM (VALUES ('day'), ('quarter')) AS units (unit),
-                   LATERAL ((SELECT at FROM account_rollups r
-                              WHERE ids IS NULL AND user_id = owner AND dimension = '' AND r.unit = units.unit AND NOT bot
-                              ORDER BY at LIMIT 1)
-                             UNION ALL
-                            SELECT (SELECT at FROM tracked_rollups r
+                   LATERAL (SELECT (SELECT at FROM tracked_rollups r
                                      WHERE tracked_id = id AND r.unit = units.unit AND NOT bot
                                      ORDER BY at LIMIT 1)
                               FROM (SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000) oldest) stored) firsts

@@ -67,14 +67,16 @@ _TRACKED = """
      ORDER BY at
 """
 _ACCOUNTS = """
-    INSERT INTO account_rollups (user_id, dimension, unit, at, label, bot, visits)
-    SELECT user_id, dimension, unit, at, label, bot, visits
+    INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits, quarters)
+    SELECT user_id, dimension, date_trunc('day', at, 'UTC') AS day, label, bot, sum(visits),
+           sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(at)]))
       FROM (SELECT dimension, unit, at, label, bot, visits FROM counted
              UNION ALL
             SELECT 'target', unit, at, tracked_id::text, bot, visits FROM counted WHERE dimension = '') labels,
            (SELECT user_id FROM links WHERE id = %(link)s) owner
-     WHERE unit <> 'all'
-     ORDER BY at, dimension, label
+     WHERE unit = 'quarter'
+     GROUP BY 1, 2, 3, 4, 5
+     ORDER BY day, dimension, label
 """
 
 

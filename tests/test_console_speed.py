@@ -72,12 +72,14 @@ ADD_VISITS = """
           FROM visited,
                LATERAL (VALUES ('', ''), ('target', id::text), ('country', 'Peru')) AS labels (dimension, label)
          GROUP BY 1, 2, 3)
-    INSERT INTO account_rollups AS r (user_id, dimension, unit, at, label, bot, visits)
-    SELECT %(user_id)s, dimension, unit, start, label, false, sum(visits)
-      FROM counts, LATERAL (VALUES ('quarter', at), ('day', date_trunc('day', at, 'UTC'))) AS units (unit, start)
-     GROUP BY 2, 3, 4, 5
-     ORDER BY min(at), 2, 5
-    ON CONFLICT (user_id, dimension, unit, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits
+    INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
+    SELECT %(user_id)s, dimension, date_trunc('day', at, 'UTC') AS day, label, false, sum(visits),
+           sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(at)]))
+      FROM counts
+     GROUP BY 2, 3, 4
+     ORDER BY min(at), 2, 4
+    ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
+       SET visits = r.visits + excluded.visits, quarters = add_quarters(r.quarters, excluded.quarters)
 """
 
 

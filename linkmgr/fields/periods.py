@@ -240,17 +240,18 @@ def _utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
     return day if at.time() == time() else day + _DAY
 
 
-def _split_days(edges: list[datetime], since: datetime, until: datetime, days_before: date) -> list[datetime]:
-    divided = {edge.date() for edge in (*edges, since, until) if since <= edge <= until and edge.time() != time()}
-    return [datetime.combine(day, time(), UTC) for day in sorted(divided) if day >= days_before]
+def _cuts(edges: list[datetime], since: datetime, until: datetime, days_before: date) -> list[datetime]:
+    inner = {edge for edge in (*edges, since, until) if since <= edge <= until and edge.time() != time()}
+    return [edge for edge in sorted(inner) if edge.date() >= days_before]
 
 
 def as_rollups(span: Range, edges: list[datetime], days_before: date) -> dict[str, str]:
-    """Return the parameters of a statement on rollups, in UTC: the ends of a range, the edges of its buckets, and the
-    days that are split. Rollups before `days_before` are those of whole UTC days, so earlier times become the start of
-    their UTC day."""
+    """Return the parameters of a statement on rollups, in UTC: the ends of a range, the edges of its buckets, those
+    times that divide UTC days as `cuts`, and these days as `split`. Rollups before `days_before` are those of whole UTC
+    days, so earlier times become the start of their UTC day."""
     assert span.since
     first = datetime.combine(days_before, time(), UTC)
+    cuts = _cuts(edges, span.since, span.until, days_before)
 
     def rounded(at: datetime) -> datetime:
         return at if at >= first else datetime.combine(_utc_day_of(at, span.zone, days_before), time(), UTC)
@@ -259,5 +260,6 @@ def as_rollups(span: Range, edges: list[datetime], days_before: date) -> dict[st
         "edges": as_array(map(rounded, edges)),
         "since": rounded(span.since).isoformat(),
         "until": rounded(span.until).isoformat(),
-        "split": as_array(_split_days(edges, span.since, span.until, days_before)),
+        "cuts": as_array(cuts),
+        "split": as_array(dict.fromkeys(datetime.combine(cut.date(), time(), UTC) for cut in cuts)),
     }

@@ -44,7 +44,7 @@ def overview(
               FROM (SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
                       FROM account,
                            account_counts(id, '{""}' || %(dimensions)s::text[], %(label_since)s, %(label_until)s,
-                                          %(label_split)s, '{f}')
+                                          %(label_cuts)s, '{f}')
                      UNION ALL
                     SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]), visits
                       FROM tracked,
@@ -54,7 +54,7 @@ def overview(
         counts AS (
             SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits, 0 AS before
               FROM (SELECT at, visits
-                      FROM account, account_counts(id, '{""}', %(since)s, %(until)s, %(split)s, '{f}')
+                      FROM account, account_counts(id, '{""}', %(since)s, %(until)s, %(cuts)s, '{f}')
                      UNION ALL
                     SELECT at, visits
                       FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}')) clicks
@@ -107,25 +107,20 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
     `label_name` in schema.sql.
 
     An account has a row for each of them on each day that it was visited, which may be millions. With the start of the
-    `busiest` day, only those with the most clicks on this day are compared. Their numbers are exact, but one that has
-    most of its clicks on other days may be missing.
+    `busiest` day, only those with the most clicks on the UTC day of its noon are compared. Their numbers are exact, but
+    one that has most of its clicks on other days may be missing.
     """
     return replica_rows(
         """
         WITH compared AS MATERIALIZED (
-            SELECT ARRAY(SELECT label::bigint
-                           FROM account_rollups
-                          WHERE user_id = %(user_id)s AND dimension = 'target' AND unit = 'quarter' AND NOT bot
-                            AND at >= %(busiest)s::timestamptz
-                            AND at < %(busiest)s::timestamptz + interval '24 hours'
-                          GROUP BY label
-                          ORDER BY sum(visits) DESC, label
-                          LIMIT %(limit)s + 2) AS ids),
+            SELECT busiest_targets(
+                       %(user_id)s, date_trunc('day', %(busiest)s::timestamptz + interval '12 hours', 'UTC'),
+                       %(limit)s + 2) AS ids),
         account AS (
             SELECT %(user_id)s::bigint AS id WHERE %(busiest)s::text IS NULL),
         counts AS (
             SELECT label::bigint AS id, width_bucket(at, %(edges)s::timestamptz[]) AS part, visits
-              FROM account, account_counts(id, '{target}', %(since)s, %(until)s, %(split)s, '{f}')
+              FROM account, account_counts(id, '{target}', %(since)s, %(until)s, %(cuts)s, '{f}')
              UNION ALL
             SELECT tracked_id, width_bucket(at, %(edges)s::timestamptz[]), visits
               FROM compared, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))

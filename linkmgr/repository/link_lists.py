@@ -156,12 +156,11 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                                (SELECT id FROM matches WHERE %(is_filtered)s ORDER BY id DESC LIMIT %(most)s)) newest
                         UNION ALL
                        SELECT id, visited
-                         FROM (SELECT label::bigint AS id, max(at) AS visited
-                                 FROM (SELECT label, at
+                         FROM (SELECT label::bigint AS id, max(visited) AS visited
+                                 FROM (SELECT label, at + array_upper(quarters, 1) * interval '15 minutes' AS visited
                                          FROM account_rollups
-                                        WHERE user_id = %(user_id)s AND dimension = 'target' AND unit = 'quarter'
-                                          AND NOT bot
-                                        ORDER BY at DESC
+                                        WHERE user_id = %(user_id)s AND dimension = 'target' AND NOT bot
+                                        ORDER BY at DESC, array_upper(quarters, 1) DESC
                                         LIMIT %(most)s) visits
                                 GROUP BY label) recent
                         WHERE CASE WHEN %(is_filtered)s THEN id IN (SELECT id FROM matches)

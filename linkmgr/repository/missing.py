@@ -16,7 +16,7 @@ def add(counts: str) -> None:
         WITH added AS (
             SELECT d.user_id, 'missing ' || d.id AS dimension, path, visits,
                    (SELECT coalesce(array_agg(DISTINCT label), '{}') FROM account_rollups
-                     WHERE user_id = d.user_id AND dimension = 'missing ' || d.id AND unit = 'day'
+                     WHERE user_id = d.user_id AND dimension = 'missing ' || d.id
                        AND at > now() - make_interval(days => %(days)s)) AS known
               FROM json_to_recordset(%(counts)s) AS counts (domain_id bigint, path text, visits bigint)
               JOIN domains d ON d.id = domain_id),
@@ -24,14 +24,14 @@ def add(counts: str) -> None:
             SELECT *, path = ANY (known) AS is_known,
                    row_number() OVER (PARTITION BY dimension, path = ANY (known) ORDER BY visits DESC, path) AS rank
               FROM added)
-        INSERT INTO account_rollups AS r (user_id, dimension, unit, at, label, bot, visits)
-        SELECT user_id, dimension, 'day', date_trunc('day', now(), 'UTC'),
+        INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits)
+        SELECT user_id, dimension, date_trunc('day', now(), 'UTC'),
                CASE WHEN is_known OR cardinality(known) + rank <= %(max_paths)s THEN path ELSE %(other)s END, false,
                sum(visits)
           FROM ranked
-         GROUP BY 1, 2, 5
-         ORDER BY 1, 2, 5
-        ON CONFLICT (user_id, dimension, unit, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits
+         GROUP BY 1, 2, 4
+         ORDER BY 1, 2, 4
+        ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits
         """,
         counts=counts,
         days=DAYS,
@@ -55,7 +55,7 @@ def index(user_id: int, domain_id: int, *, limit: int, number: int) -> Page:
         SELECT label AS path, sum(visits)::bigint AS visits, max(at AT TIME ZONE 'UTC')::date AS last,
                json_agg(json_build_object('date', (at AT TIME ZONE 'UTC')::date, 'visits', visits) ORDER BY at) AS days
           FROM account_rollups
-         WHERE user_id = %(user_id)s AND dimension = 'missing ' || %(domain_id)s AND unit = 'day'
+         WHERE user_id = %(user_id)s AND dimension = 'missing ' || %(domain_id)s
            AND at > now() - make_interval(days => %(days)s)
          GROUP BY label
         """,

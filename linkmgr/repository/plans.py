@@ -138,7 +138,7 @@ def note_retention(after: int, limit: int) -> int | None:
               FROM retained
              WHERE users.id = retained.id
                AND (SELECT true FROM account_rollups
-                     WHERE user_id = retained.id AND dimension = '' AND unit = 'day' AND at < since
+                     WHERE user_id = retained.id AND dimension = '' AND at < since
                        AND at >= coalesce(date_trunc('day', detailed_since, 'UTC'), '-infinity')
                      LIMIT 1))
         SELECT max(id) AS last FROM batch

@@ -205,11 +205,11 @@ def _delete_visitors(ids: list[int]) -> None:
 # --- other expired rows
 
 
-def _deletion(table: str, column: str, age: str, condition: str = "true") -> Callable[[int], int]:
-    """Return a function that deletes some rows whose column is older than an age, and returns their number. Requests do
-    not wait for it: it skips the rows that they have locked."""
+def _deletion(table: str, column: str, age: str, condition: str = "true", change: str = "") -> Callable[[int], int]:
+    """Return a function that deletes or changes some rows whose column is older than an age, and returns their number.
+    Requests do not wait for it: it skips the rows that they have locked."""
     expired = f"{column} < now() - interval '{age}' AND {condition}"
-    return partial(_number, cleanup.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
+    return partial(_number, cleanup.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED", change))
 
 
 def _number(statement: str, limit: int) -> int:
@@ -225,9 +225,9 @@ _EXPIRING = (
     _deletion("binned_links", "binned", f"{binned.DAYS} days"),
     _deletion("events", "created", f"{outbox.DAYS_KEPT} days", f"user_id <> {outbox.TRAIL}"),
     _deletion("events", "created", f"{outbox.TRAIL_DAYS} days"),
-    *(
-        _deletion(table, "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'")
-        for table in ("tracked_rollups", "account_rollups")
+    _deletion("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
+    _deletion(
+        "account_rollups", "at", f"{DETAILED_DAYS + 1} days", "detailed", "UPDATE account_rollups SET quarters = NULL"
     ),
     _deletion(
         "account_rollups", "timezone('UTC', at)", f"{missing.DAYS + 1} days", "starts_with(dimension, 'missing ')"

@@ -2,12 +2,12 @@
 
 The two statements that count return the same columns: a row per bucket and labels, for the labels with the most clicks,
 and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered
-from 1. `edges` are their starts, and `split` the UTC days that they divide (linkmgr/fields/periods.py). `tracked_ids`
-is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR codes, also
-deleted ones. With `everyone`, the rows of all users are counted. Totals are without the buckets before the number
-`first`, which are those of the time before. A link or QR code without a label in a dimension of rows has the label '-'.
-The rollups do not store the label 'Unknown', which is what the other labels of a bucket leave of all its clicks. The
-sums are `by_label` unless a dimension is only in a filter, or its labels are `joined`.
+from 1. `edges` are their starts, `cuts` those that divide UTC days, and `split` these days (linkmgr/fields/periods.py).
+`tracked_ids` is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR
+codes, also deleted ones. With `everyone`, the rows of all users are counted. Totals are without the buckets before the
+number `first`, which are those of the time before. A link or QR code without a label in a dimension of rows has the
+label '-'. The rollups do not store the label 'Unknown', which is what the other labels of a bucket leave of all its
+clicks. The sums are `by_label` unless a dimension is only in a filter, or its labels are `joined`.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
         stored AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, is_total, label, sum(visits)::bigint AS clicks
               FROM (SELECT at, dimension = '' AS is_total, label, visits
-                      FROM owners, account_counts(id, %(dimensions)s, %(since)s, %(until)s, %(split)s, %(bots)s)
+                      FROM owners, account_counts(id, %(dimensions)s, %(since)s, %(until)s, %(cuts)s, %(bots)s)
                      UNION ALL
                     SELECT at, dimension = '' AND NOT %(by_tracked)s,
                            CASE WHEN %(by_tracked)s THEN tracked_id::text ELSE label END, visits
@@ -214,8 +214,9 @@ def live(owner: Owner, **query: Any) -> list[Row]:
             SELECT DISTINCT label::bigint AS id
               FROM bounds, owners,
                    LATERAL (SELECT label FROM account_rollups
-                             WHERE user_id = owners.id AND dimension = 'target' AND unit = 'quarter'
-                               AND at > since - interval '15 minutes') recent),
+                             WHERE user_id = owners.id AND dimension = 'target'
+                               AND at >= date_trunc('day', since, 'UTC')
+                               AND at + (array_upper(quarters, 1) + 1) * interval '15 minutes' > since) recent),
         counts AS (
             SELECT date_trunc('minute', at) AS time, count(*) AS clicks
               FROM bounds

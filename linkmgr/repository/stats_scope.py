@@ -106,19 +106,21 @@ def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
         owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
              UNION ALL
-            SELECT id FROM users WHERE %(everyone)s),
-        units (unit) AS (
-            VALUES ('day'), ('quarter'))
+            SELECT id FROM users WHERE %(everyone)s)
         SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
-          FROM (SELECT unit, (SELECT at FROM account_rollups r
-                               WHERE user_id = owners.id AND dimension = '' AND r.unit = units.unit
-                               ORDER BY at LIMIT 1) AS at
-                  FROM owners, units
+          FROM (SELECT starts.*
+                  FROM owners,
+                       LATERAL (SELECT at, quarters FROM account_rollups  -- of people and of bots
+                                 WHERE user_id = owners.id AND dimension = ''
+                                 ORDER BY at LIMIT 2) first,
+                       LATERAL (VALUES ('day', at), ('quarter', at + array_lower(quarters, 1) * interval '15 minutes')
+                               ) AS starts (unit, at)
                  UNION ALL
                 SELECT unit, (SELECT at FROM tracked_rollups r
                                WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = halves.bot
                                ORDER BY at LIMIT 1)
-                  FROM owned, units, (VALUES (false), (true)) AS halves (bot)) firsts
+                  FROM owned, (VALUES ('day'), ('quarter')) AS units (unit), (VALUES (false), (true)) AS halves (bot)
+               ) firsts
         """,
         **owner._asdict(),
         tracked_ids=tracked_ids,

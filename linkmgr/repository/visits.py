@@ -120,14 +120,15 @@ ADD = """
           LEFT JOIN excess USING (tracked_id, bot, dimension, label)
          GROUP BY 1, 2, 3, 4, 5, 6),
     account_added AS (
-        INSERT INTO account_rollups AS r (user_id, dimension, unit, at, label, bot, visits)
-        SELECT user_id, dimension, unit, at, label, bot, sum(visits)
-          FROM labeled,
-               LATERAL (VALUES ('quarter', quarter), ('day', date_trunc('day', quarter, 'UTC'))) AS units (unit, at)
+        INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
+        SELECT user_id, dimension, date_trunc('day', quarter, 'UTC'), label, bot, sum(visits),
+               sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(quarter)]))
+          FROM labeled
          WHERE dimension <> 'social' AND (SELECT true FROM users WHERE id = user_id)
-         GROUP BY 1, 2, 3, 4, 5, 6
-         ORDER BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (user_id, dimension, unit, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits),
+         GROUP BY 1, 2, 3, 4, 5
+         ORDER BY 1, 2, 3, 4, 5
+        ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
+           SET visits = r.visits + excluded.visits, quarters = add_quarters(r.quarters, excluded.quarters)),
     tracked_added AS (
         INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
         SELECT tracked_id, unit, bot, at, sum(visits), sum_labels(array_agg(labels))

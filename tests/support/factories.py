@@ -69,8 +69,8 @@ def missing_path(
     """Add the visits of a path that a domain does not have, some days ago."""
     sql(
         """
-        INSERT INTO account_rollups (user_id, dimension, unit, at, label, bot, visits)
-        SELECT %(user_id)s, 'missing ' || %(domain_id)s, 'day',
+        INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits)
+        SELECT %(user_id)s, 'missing ' || %(domain_id)s,
                date_trunc('day', now(), 'UTC') - make_interval(days => %(days)s), %(path)s, false, %(visits)s
         RETURNING visits
         """,

@@ -33,8 +33,13 @@ _PAIRS = {
               FROM ({_RAW} UNION ALL SELECT tracked_id, 'target', tracked_id::text, bot, at, 1 FROM visits) raw
               JOIN ({_OWNED}) owned USING (tracked_id), {_UNITS}
              WHERE unit <> 'all' AND (at >= now() - interval '390 days' OR unit = 'day') GROUP BY 1, 2, 3, 4, 5, 6""",
-        """SELECT user_id, dimension, label, bot, unit, at, sum(visits) FROM account_rollups
-             WHERE at >= now() - interval '390 days' OR unit = 'day' GROUP BY 1, 2, 3, 4, 5, 6""",
+        """SELECT user_id, dimension, label, bot, unit, start, number
+             FROM account_rollups,
+                  LATERAL (SELECT 'day', at, visits
+                            UNION ALL
+                           SELECT 'quarter', at + n * interval '15 minutes', quarters[n]
+                             FROM generate_subscripts(quarters, 1) AS n) AS units (unit, start, number)
+            WHERE number IS NOT NULL AND (start >= now() - interval '390 days' OR unit = 'day')""",
     ),
     "totals": (
         "SELECT tracked_id, count(*) FROM visits WHERE NOT bot GROUP BY 1",
