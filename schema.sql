@@ -559,7 +559,7 @@ CREATE TABLE link_checks (
     title   text        NOT NULL DEFAULT ''  -- of the page, if the link has none
 );
 CREATE INDEX ON link_checks (due);
-CREATE INDEX ON link_checks (user_id, link_id) WHERE state = 'broken';
+CREATE INDEX ON link_checks (user_id, state, link_id);
 
 CREATE VIEW link_health AS
 SELECT link_id, json_build_object('state', state, 'reason', reason, 'title', title,
@@ -1135,17 +1135,18 @@ SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
             THEN link_references(l.user_id, l.id) END AS related
   FROM links l;
 
--- The ids of the links that match all filters that are not null. The domain 0 is our own host. Broken links are found by
--- their index.
+-- The ids of the links that match all filters that are not null. The domain 0 is our own host. Links by `health` are found
+-- by the index of its states, and those that have none yet by their ids.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
                                expired text, password text, clicked text, health text, since timestamptz,
                                until timestamptz)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
-      FROM (SELECT * FROM links WHERE user_id = owner AND health IS DISTINCT FROM 'broken'
+      FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
              UNION ALL
-            SELECT l.* FROM link_checks c JOIN links l ON l.id = link_id
-             WHERE c.user_id = owner AND state = 'broken' AND health = 'broken') l
+            SELECT l.* FROM link_checks c JOIN links l ON l.id = link_id WHERE c.user_id = owner AND state = health
+             UNION ALL
+            SELECT l.* FROM links l, service WHERE user_id = owner AND id > checks_until AND health = 'unchecked') l
      WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
        AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
        AND (campaign IS NULL OR campaign_id = campaign)
@@ -1158,7 +1159,6 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (
             coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
-       AND (health IS NULL OR health = coalesce((SELECT state FROM link_checks WHERE link_id = l.id), 'unchecked'))
        AND (since IS NULL OR created >= since)
        AND (until IS NULL OR created < until)
 $$;

@@ -73,6 +73,7 @@ def test_the_title_of_the_page_is_shown_in_place_of_one(
 ) -> None:
     link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
     assert health(alice, link_id) == {"state": "unchecked", "reason": "", "title": "", "checked": None}
+    assert alice.get("/api/urls?health=unchecked").get_json()["data"]["result"] == 1
     check()
     found = health(alice, link_id)
     assert found.pop("checked")
