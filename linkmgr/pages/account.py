@@ -94,11 +94,8 @@ def _change_password() -> str:
     password_hash = passwords.hashed(password)
     accounts.update(g.user_id, password_hash=password_hash, session=g.session, by_link=g.by_link)
     attempts.remember_browser(g.user_id, password_hash)
-    return (
-        "Your password has been set."
-        if g.lacks_password
-        else "Your password has been changed. Other browsers have been signed out."
-    )
+    done = "set" if g.lacks_password else "changed. Other browsers have been signed out"
+    return f"Your password has been {done}."
 
 
 def _change_timezone() -> str:

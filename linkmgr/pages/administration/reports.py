@@ -13,11 +13,7 @@ _PER_PAGE = 50
 
 
 @bp.get("/reports")
-def reports_page() -> str:
-    return _page()
-
-
-def _page(**values: str) -> str:
+def reports_page(**values: str) -> str:
     before = query_position("before")
     decisions = reports.decisions(before=before or MAX_BIGINT, limit=_PER_PAGE + 1)
     return render_template(
@@ -49,7 +45,7 @@ def reports_decide(link_id: int) -> ResponseReturnValue:
 def reports_block() -> ResponseReturnValue:
     sent = {"host": request.form.get("host", "").strip()}
     if wrong := problems(HostToBlock, sent):
-        return _page(typed=sent["host"], problem=f"Host {wrong['host']}."), 400
+        return reports_page(typed=sent["host"], problem=f"Host {wrong['host']}."), 400
     reports.block_host(load(HostToBlock, sent)["host"], by=g.user_id)
     return _done("The host is blocked.")
 

@@ -76,13 +76,12 @@ class GroupForm(CountedForm):
         pool.take_for(g.account["used"].get("links", 0), "stats_busy")
         row = console_queries.group(g.user_id, self.stored.words.path, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
+        most = console_queries.MANY if self.stored.words.path == "campaign" else page.total
         return render_template(
             self.page_template,
             form=self,
             row=row,
-            page=page._replace(total=min(page.total, console_queries.MANY))
-            if self.stored.words.path == "campaign"
-            else page,
+            page=page._replace(total=min(page.total, most)),
             number=page.total,
             many=console_queries.MANY,
             numbers_of=periods.numbers(self.stored.words.path, row_id),

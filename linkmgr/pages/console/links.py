@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from http import HTTPStatus
 
 from flask import Response, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -65,7 +64,7 @@ def link_try(row_id: int) -> ResponseReturnValue:
         problems={name: f"{_DESCRIBED[name]['label']} {problem}." for name, problem in refused.items()},
         tried=None if refused else try_link(g.user_id, row_id, load(DescribedVisitor, body)),
     )
-    return page, HTTPStatus.BAD_REQUEST if refused else HTTPStatus.OK
+    return page, 400 if refused else 200
 
 
 # --- the form
@@ -143,10 +142,8 @@ class LinkForm(StoredForm):
             min_visitors=conversions.MIN_VISITORS,
             numbers_of=periods.numbers("link", row_id),
             described=_DESCRIBED,
+            stated=rule_rows.stated,
         )
-
-    def stated(self, rule: Row) -> str:
-        return rule_rows.stated(rule)
 
     def label_of(self, target: Row) -> str:
         [(selector, label)] = [(name, text) for name, text in target.items() if name != "link"]

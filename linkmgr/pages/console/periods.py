@@ -172,7 +172,8 @@ def count(
     chart = period.chart(buckets, noun_of(subject), second="before" if is_comparable else "")
     scans = sum(row["clicks"] for row in rows if (row["dimension"], row["label"]) == ("kind", SCAN))
     selected: Row = ({subject: row_id} if subject else {}) | period.query | {"by": period.unit}
-    return rows, chart | {"parts": _parts(chart, scans), "csv": statistics_url(selected | TIMES_CSV)}, labels
+    csv = url_for("console.statistics", **(selected | TIMES_CSV))
+    return rows, chart | {"parts": _parts(chart, scans), "csv": csv}, labels
 
 
 def _parts(chart: Row, scans: int) -> str:
@@ -202,9 +203,9 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
         {
             "heading": heading,
             "rows": [row | label_of(row) for row in rows if row["dimension"] == dimension],
-            "more": statistics_url({"dimension": dimension} | query),
-            "csv": statistics_url({"dimension": dimension, "format": "csv"} | query),
-            "lost": statistics_url({"dimension": dimension, "order": "change"} | query),
+            "more": url_for("console.statistics", dimension=dimension, **query),
+            "csv": url_for("console.statistics", dimension=dimension, format="csv", **query),
+            "lost": url_for("console.statistics", dimension=dimension, order="change", **query),
         }
         for dimension, heading in headings.items()
     ]
@@ -237,7 +238,7 @@ def next_dimension(names: Iterable[str]) -> str:
 def labeled(query: Row, row: Row) -> Row:
     """Return the label of a row, and the URL of the statistics that it filters."""
     name, text = row["dimension"], row["label"]
-    url = statistics_url({"dimension": next_dimension([name]), name: text} | query) if text else ""
+    url = url_for("console.statistics", dimension=next_dimension([name]), **{name: text}, **query) if text else ""
     return {"label": label(name, text), "url": url}
 
 
@@ -253,7 +254,3 @@ def named_row(row_id: str, named: Row | None) -> Row:
         "url": url_for("console.link", row_id=row_id),
         "link": named | {"shorturl": shorturl},
     }
-
-
-def statistics_url(query: Row) -> str:
-    return url_for("console.statistics", **query)

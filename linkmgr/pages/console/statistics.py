@@ -140,7 +140,7 @@ def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
     also = "" if visitors is None else f", {charts.count(visitors, 'unique visitor')}"
     clicks = charts.count(report.totals["clicks"], noun)
     sentence = charts.title(drawn, period.name, noun, also) if is_compared else f"{clicks}{also} in {period.name}"
-    url = periods.statistics_url(selection.query | periods.TIMES_CSV)
+    url = url_for("console.statistics", **(selection.query | periods.TIMES_CSV))
     return period.chart(drawn, noun, sentence=sentence, second=second) | {"csv": url}
 
 
