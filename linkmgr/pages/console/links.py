@@ -189,7 +189,7 @@ class LinkForm(StoredForm):
             "pairs": _PAIRS,
             "conditions": rule_rows.LABELS,
             "rule_rows": rule_rows.rows,
-            "condition_help": rule_rows.explained(),
+            "condition_help": rule_rows.EXPLAINED,
             "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
             "split_utm": _split_utm,
             "with_parameters": _with_parameters,

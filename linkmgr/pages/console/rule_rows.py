@@ -46,12 +46,10 @@ def stated(rule: Row) -> str:
 
 
 _EXAMPLES = dict(rows({"when": {name: field.metadata["examples"][0] for name, field in _FIELDS.items()}}))
-
-
-def explained() -> list[tuple[str, str, str]]:
-    """Return the label, the sentence and an example of each condition."""
-    about = {name: field.metadata["description"].replace("`", "") for name, field in _FIELDS.items()}
-    return [(label, about[name], _EXAMPLES[name]) for name, label in LABELS.items()]
+# The label, the sentence and an example of each condition
+EXPLAINED = [
+    (LABELS[name], field.metadata["description"].replace("`", ""), _EXAMPLES[name]) for name, field in _FIELDS.items()
+]
 
 
 def problem(rules: list[Row]) -> tuple[str, tuple[str, int, str]] | None:
