@@ -174,10 +174,8 @@ class Database:
             if self.prepare:
                 prepare, execute = _prepared(sql)
                 if execute not in prepared:
-                    cursor.execute(prelude + prepare)
+                    cursor.execute(prepare)
                     prepared.add(execute)
-                    if connection.get_transaction_status() != TRANSACTION_STATUS_IDLE:
-                        prelude = ""  # it is part of this transaction
                 cursor.execute(prelude + execute, params)
             else:
                 cursor.execute(prelude + sql, params)
