@@ -22,7 +22,7 @@ _DEFINITIONS = f"""
     SELECT 'trigger', tgrelid::regclass || '.' || tgname, pg_get_triggerdef(oid)
       FROM pg_trigger WHERE NOT tgisinternal
      UNION ALL
-    SELECT 'function', oid::regprocedure::text, pg_get_functiondef(oid)
+    SELECT 'function', oid::regprocedure::text, CASE WHEN prokind <> 'a' THEN pg_get_functiondef(oid) END
       FROM pg_proc WHERE pronamespace = {_NAMESPACE}
      UNION ALL
     SELECT 'view', viewname, definition FROM pg_views WHERE schemaname = 'public'
