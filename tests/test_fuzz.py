@@ -12,7 +12,7 @@ SEED = ("--seed", "1")
 
 def test_the_service_passes() -> None:
     with arena() as started:
-        for seconds, who in ((6, TENANTS), (3, ADMINISTRATOR)):
+        for seconds, who in ((4, TENANTS), (2, ADMINISTRATOR)):
             run = started.fuzz(seconds, *who, *SEED, capture=True)
             assert run.returncode == 0, run.stdout
 
