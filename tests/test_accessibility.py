@@ -58,8 +58,11 @@ def demo_user(app: Flask, sql: Sql, deliver: Callable[[], None], receiver: Recei
 
 
 def is_page(app: Flask, path: str) -> bool:
-    """Return False for files, and for the pages that delete a row, which are those of a link and a domain."""
-    same = path.endswith("/delete") and not path.startswith(("/console/links", "/console/domains"))
+    """Return False for files, and for pages like those of other rows: of the pages that delete a row, those of a link
+    and a domain differ, and pages that change a row have the form of those that add one."""
+    own = {"delete": ("links", "domains"), "edit": ("links", "domains", "bios", "qrs", "overlays")}
+    word, last = path.split("/")[2] if path.count("/") > 1 else "", path.rpartition("/")[2]
+    same = last in own and word not in own[last]
     is_file = path.endswith(("/qr", "/image", ".csv", "/preview"))
     return not (same or is_file) and app.test_client().get(path).mimetype == "text/html"
 
