@@ -12,6 +12,7 @@ from linkmgr.web.operation import Section, operation, prose
 from linkmgr.web.responses import Json, changed, created, listing, ok, reading
 
 bp = Blueprint("domains", __name__)
+_ERRORS = ("redirect_branded", "target_blocked", *logos.ERRORS)
 _MISSING = shapes.object_of(
     path="/summer-sale",
     visits=12,
@@ -69,15 +70,7 @@ def missing_paths(domain_id: int) -> Json:
         "redirectroot": "https://example.com/",
         "redirect404": "https://example.com/missing",
     },
-    errors=(
-        "plan_feature",
-        "plan_limit",
-        "domain_taken",
-        "domain_unproven",
-        "redirect_branded",
-        "target_blocked",
-        *logos.ERRORS,
-    ),
+    errors=("plan_feature", "plan_limit", "domain_taken", "domain_unproven", *_ERRORS),
     has_etag=True,
 )
 def add(new: Row) -> Response:
@@ -92,7 +85,7 @@ def add(new: Row) -> Response:
     shapes.changed("Domain has been updated successfully.", Domain),
     body=Domain.updates(),
     stored=domains.read,
-    errors=("redirect_branded", "target_blocked", *logos.ERRORS),
+    errors=_ERRORS,
     row="domains",
     has_etag=True,
 )

@@ -58,25 +58,18 @@ class _Response(NamedTuple):
 
 
 class _Host:
-    """A host gets one request at a time, SPACING seconds after the last one. `responds` is None until one has ended."""
+    """A host gets one request at a time, SPACING seconds after the last one."""
 
     def __init__(self, agent: str) -> None:
         self._agent, self._lock, self._free = agent, threading.Lock(), 0.0
         self.rules: dict[str, RobotFileParser | Result] = {}  # by scheme, host and port
-        self.responds: bool | None = None
 
     def send(self, method: str, url: str, networks: Networks, end: float) -> _Response:
         if time.monotonic() > end or not self._lock.acquire(timeout=end - time.monotonic()):
             raise TimeoutError
         try:
             time.sleep(max(0, self._free - time.monotonic()))
-            response = _send(method, url, networks, self._agent)
-            self.responds = True
-            return response
-        except _End as failure:
-            if failure.result.outcome == "failed":
-                self.responds = bool(self.responds)
-            raise
+            return _send(method, url, networks, self._agent)
         finally:
             self._free = time.monotonic() + SPACING
             self._lock.release()
@@ -109,13 +102,12 @@ class Checks:
 
     def __init__(self, service: str) -> None:
         self._agent, self._hosts = f"{AGENT}/1.0 (+{service})", dict[str, _Host]()
+        self._has_response, self._silent = False, set[str]()
 
     @property
     def silent(self) -> list[str]:
         """Return the hosts that did not respond, or none if one did."""
-        hosts = [*self._hosts.items()]  # threads that are late add some
-        has_response = any(host.responds for _, host in hosts)
-        return [name for name, host in hosts if host.responds is False and not has_response]
+        return [] if self._has_response else [*self._silent]
 
     def check(self, url: str, networks: Networks, *, wants_title: bool) -> Result:
         """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise
@@ -129,6 +121,8 @@ class Checks:
                     break
             except _End as failure:
                 result = failure.result
+                if result.outcome == "failed":
+                    self._silent.add(urlsplit(url).hostname or "")
         return result
 
     def _follow(self, method: str, url: str, networks: Networks, end: float, *, is_robots: bool = False) -> _Response:
@@ -136,6 +130,7 @@ class Checks:
             if not (is_robots or self._rules(url, networks, end).can_fetch(AGENT, url)):
                 raise _End(Result("unchecked", "The robots.txt of the host does not allow it."))
             response = self._host(url).send(method, url, networks, end)
+            self._has_response = True
             if not response.location:
                 break
             try:

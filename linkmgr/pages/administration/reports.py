@@ -2,7 +2,6 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import MAX_BIGINT
-from linkmgr.errors import refusal
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.query import query_position
 from linkmgr.pages.administration.access import bp
@@ -34,10 +33,7 @@ def _done(sentence: str) -> ResponseReturnValue:
 
 @bp.post("/reports/<id:link_id>/decide")
 def reports_decide(link_id: int) -> ResponseReturnValue:
-    decision = load(Decision, {"decision": request.form.get("decision")})["decision"]
-    if problem := refusal(lambda: decide_reports(link_id, decision, by=g.user_id), "invalid"):
-        flash(problem.message, "error")
-        return redirect(url_for("administration.reports_page"), code=303)
+    decide_reports(link_id, load(Decision, {"decision": request.form.get("decision")})["decision"], by=g.user_id)
     return _done("The reports have been decided.")
 
 
