@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -135,13 +136,10 @@ class Timestamp(Text):
 
     def clean(self, text: str) -> str:
         # strptime also accepts "2030-1-1 1:2:3" and non-ASCII digits, so compare with its own output.
-        try:
-            is_exact = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").isoformat(" ") == text
-        except ValueError:
-            is_exact = False
-        if not is_exact:
-            raise ValidationError("must be a time such as 2030-12-31 23:59:59")
-        return text + "+00"
+        with suppress(ValueError):
+            if datetime.strptime(text, "%Y-%m-%d %H:%M:%S").isoformat(" ") == text:
+                return text + "+00"
+        raise ValidationError("must be a time such as 2030-12-31 23:59:59")
 
 
 class Expiration(Timestamp):
@@ -168,11 +166,10 @@ class IpAddress(Text):
     json: ClassVar[JsonSchema] = {"type": "string", "pattern": "^[0-9A-Fa-f.:]+$"}
 
     def clean(self, text: str) -> str:
-        try:
+        with suppress(ValueError):
             ip = ipaddress.ip_address(text.partition("%")[0])
-        except ValueError:
-            raise ValidationError("must be an IP address such as 192.0.2.7 or 2001:db8::7") from None
-        return str(getattr(ip, "ipv4_mapped", None) or ip)
+            return str(getattr(ip, "ipv4_mapped", None) or ip)
+        raise ValidationError("must be an IP address such as 192.0.2.7 or 2001:db8::7")
 
 
 class Boolean(fields.Field[bool]):

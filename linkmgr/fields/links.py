@@ -6,6 +6,7 @@ owner does not believe that it works.
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -282,10 +283,9 @@ class Start(Text):
         return {"type": "string", "pattern": f"^(?:{pattern()})$", "description": about}
 
     def clean(self, text: str) -> str:
-        try:
+        with suppress(ValueError, OverflowError):
             return parse_time(text, end_of_day=self.end_of_day).replace(microsecond=0).isoformat(" ")
-        except (ValueError, OverflowError):
-            raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
+        raise ValidationError("must be a time such as 2030-12-31 23:59:59")
 
 
 class Expiry(Start):

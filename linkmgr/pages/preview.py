@@ -18,7 +18,7 @@ from linkmgr.web import limiter, security_headers
 bp = Blueprint("preview", __name__)
 bp.after_request(security_headers.keep_private)
 
-REPORTS, WINDOW = 5, 600  # reports per IP address; seconds
+RATE = "5 per 600 seconds"  # reports per IP address
 REASONS = {
     "phishing": "It imitates another website",
     "malware": "It spreads harmful software",
@@ -42,8 +42,7 @@ def show(alias: str) -> ResponseReturnValue:
     wrong = problems(Report, request.form.to_dict()) if request.method == "POST" else {}
     is_reported = request.method == "POST" and not wrong
     if is_reported:
-        rate = f"{REPORTS} per {WINDOW} seconds"
-        limiter.enforce(Limit(f"report:{web_request.network()}", rate, "too_many_reports"))
+        limiter.enforce(Limit(f"report:{web_request.network()}", RATE, "too_many_reports"))
         reports.add(link["id"], **{"text": ""} | load(Report, request.form.to_dict()))
     page = render_template(
         "link_plus.html",

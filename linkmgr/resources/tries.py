@@ -13,9 +13,9 @@ from linkmgr.errors import existing
 from linkmgr.fields.base import Integer, IpAddress, Text
 from linkmgr.fields.bodies import New
 from linkmgr.fields.dimensions import UNKNOWN
+from linkmgr.fields.links import Start
 from linkmgr.fields.member import member
 from linkmgr.fields.short_urls import parse_short_url
-from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import public, urls
 from linkmgr.repository.blocked import blocked
@@ -57,12 +57,9 @@ class _Parsed(Text):
         return self._parse(super().clean(text))
 
 
-class _Time(Text):
+class _Time(Start):
     def clean(self, text: str) -> Any:
-        try:
-            time = parse_time(super().clean(text))
-        except (ValueError, OverflowError):
-            raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
+        time = datetime.fromisoformat(super().clean(text))
         if not _YEARS[0] <= time.year <= _YEARS[1]:
             raise ValidationError("must be between the years {} and {}".format(*_YEARS))
         return time
@@ -94,7 +91,7 @@ class DescribedVisitor(New):
     query = member(Text(MAX_URL), "The query of the short URL.", "ref=partner", label="Query")
     time = member(
         _Time(),
-        "The time of the visit, in UTC unless it names a time zone. Without it, it is now.",
+        "The time of the visit. Without it, it is now.",
         "2026-12-24 18:00:00",
         label="Time",
     )

@@ -42,10 +42,9 @@ def known(problem: Callable[[str], str | None]) -> Callable[[str], str]:
 
 
 def network(value: str) -> str:
-    try:
+    with suppress(ValueError):
         return parse_network(value)
-    except ValueError:
-        raise ValidationError("must be IP addresses or networks such as 192.0.2.7 or 2001:db8::/32") from None
+    raise ValidationError("must be IP addresses or networks such as 192.0.2.7 or 2001:db8::/32")
 
 
 def host(value: str) -> str:
