@@ -12,6 +12,7 @@ from werkzeug.datastructures import MultiDict
 
 from linkmgr.fields.base import Target, Url
 from linkmgr.pages.console import controls
+from linkmgr.repository import reports
 from linkmgr.resources.domains import DomainUrl
 from tests.conftest import Client
 from tests.support.bodies import everything
@@ -97,6 +98,18 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
         if name not in ("pixels", "channel", "status") and value:
             assert value in sent[name] or value.lower() in sent[name]  # as it is stored
     assert len(sql("SELECT 1 FROM links")) == 1
+
+
+def test_a_blocked_host_is_named_beside_the_only_target_or_above_several(
+    app: Flask, console: FlaskClient, admin: Client
+) -> None:
+    evil, text = "https://evil.example/", "have blocked the host"
+    with app.app_context():
+        reports.block_host("evil.example", by=admin.id)
+    assert text in message(console.post("/console/links/new", data={"url": evil}).text, "url")
+    page = console.post("/console/links/new", data={"url": URL, "expiredurl": evil}).text
+    assert text in page
+    assert 'id="url-error"' not in page
 
 
 @pytest.mark.parametrize("added", ["rules", "rules.0", "variants", "parameters", "geotarget"])

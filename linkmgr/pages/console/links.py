@@ -17,7 +17,7 @@ from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_changes, link_list, periods, rule_rows
 from linkmgr.pages.console.controls import FormData, lines, to_number
-from linkmgr.pages.console.forms import PAGE
+from linkmgr.pages.console.forms import GENERAL, PAGE
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.stored_forms import StoredForm
 from linkmgr.repository import binned, console_queries, url_records, utm, visit_list
@@ -168,6 +168,13 @@ class LinkForm(StoredForm):
             for member, names in _PAIRS.items()
             if any(_lacks(member, row) for row in members.get(member, ()))
         } | ({"rules": rule[0]} if rule else {})  # fmt: skip
+
+    def control_of(self, field: str) -> str:
+        """The host that is refused may be that of any URL of the form."""
+        others = [
+            text for name, text in request.form.items(multi=True) if name not in ("url", "domain") and "." in text
+        ]
+        return GENERAL if field == "url" and others else super().control_of(field)
 
     def options(self) -> dict[str, dict[str, str]]:
         named, own = console_queries.choices(g.user_id), settings().base_url
