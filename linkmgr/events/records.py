@@ -18,6 +18,7 @@ from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.countries import with_code
+from linkmgr.fields.times import from_json
 from linkmgr.repository import imports, outbox, url_records
 from linkmgr.resources.qr import QR_CODES
 from linkmgr.resources.stored import STORED
@@ -43,15 +44,11 @@ _READ: dict[str, Callable[[int, int], Row]] = {
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
 
 
-def _time(value: str | None) -> str | None:
-    return value and value[:19].replace("T", " ")
-
-
 # Columns whose members have other names or forms: the name, and the value of a member from that of the column
 _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "starts": ("starts", _time),
-    "expires": ("expiry", _time),
-    "blocked": ("blocked", _time),
+    "starts": ("starts", from_json),
+    "expires": ("expiry", from_json),
+    "blocked": ("blocked", from_json),
     "max_clicks": ("maxclicks", int),
     "expired_url": ("expiredurl", str),
     "forward_query": ("forwardquery", bool),
@@ -188,8 +185,8 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
 
 
 def _answer(stored: Row) -> Row:
-    date = stored["created"][:19].replace("T", " ")
-    return {"id": stored["id"], "overlay": stored["overlay_id"], "answer": stored["answer"], "date": date}
+    members = {"id": stored["id"], "overlay": stored["overlay_id"], "answer": stored["answer"]}
+    return members | {"date": from_json(stored["created"])}
 
 
 def _deleted(path: str, stored: Row) -> Row:
@@ -210,9 +207,7 @@ def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
         receivers = [webhook for webhook in webhooks if _passes(webhook, [row] if row else [])]
         if receivers:
             visits, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ([], receivers))
-            visits.append(
-                with_code(visit) | {"time": visit["time"][:19].replace("T", " "), "shorturl": _short_url(row)}
-            )
+            visits.append(with_code(visit) | {"time": from_json(visit["time"]), "shorturl": _short_url(row)})
     return [(data, receivers) for visits, receivers in groups.values() for data in _halved(visits)]
 
 

@@ -47,7 +47,6 @@ def show(alias: str) -> ResponseReturnValue:
     page = render_template(
         "link_plus.html",
         link=link,
-        shorturl=f"{link['base']}/{link['alias']}",
         age=_age(public.created(link["id"])),
         is_shown=not (link["state"] or link["password_hash"]),
         has_others=any(link[member] for member in _OTHER_TARGETS),

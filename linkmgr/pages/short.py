@@ -116,7 +116,7 @@ def visit(alias: str) -> ResponseReturnValue:
     if link["password_hash"] or request.method == "POST":
         return _password_page(link)
     if _shows_preview(link, _user_agent()):
-        return render_template("link_preview.html", link=link, url=_short_url(link))
+        return render_template("link_preview.html", link=link, url=link["shorturl"])
     return redirect_visitor(link)
 
 
@@ -135,10 +135,6 @@ def _stopped(link: Row) -> ResponseReturnValue:
 
 def _found() -> HTTPStatus:
     return HTTPStatus.SEE_OTHER if request.method == "POST" else HTTPStatus.FOUND
-
-
-def _short_url(link: Row) -> str:
-    return f"{link['base']}/{link['alias']}"
 
 
 def _user_agent() -> str:
@@ -237,7 +233,7 @@ def qr_code(alias: str, size: str | None = None) -> Response:
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise AppError("image_missing")
-    return qr.of_url(_short_url(link), size or query_text("size"))
+    return qr.of_url(link["shorturl"], size or query_text("size"))
 
 
 campaign.LINK_PAGES |= {"pixels": pixels, "qr": qr_code}

@@ -11,7 +11,6 @@ from linkmgr.db.statements import Row, row, rows, run_unsynced
 from linkmgr.errors import AppError, required
 from linkmgr.fields.short_urls import short_url
 from linkmgr.repository.blocked import blocked
-from linkmgr.settings import settings
 
 disabled_users: set[int] = set()  # that this process has suspended with `all`
 # The details of a link that has none
@@ -55,22 +54,20 @@ def qr_code(host: str | None, code: str) -> Row:
 def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
     """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another answer.
 
-    `base` is the beginning of the short URL. `url_branded` is True if the URL is on a branded domain, and `is_plain` if
-    the link does no more than redirect to it, as most do: the members of `_details` would double its time.
+    `url_branded` is True if the URL is on a branded domain, and `is_plain` if the link only redirects, as most do: the
+    members of `_details` would double the time.
     """
     link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
         return None
-    link["alias"], link["base"] = alias, link["base"] or settings().base_url
+    link["alias"], link["shorturl"] = alias, short_url(link["domain"], alias)
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
     link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])
     if link["is_plain"] and not link["state"]:
         return _PLAIN | link
-    details = _details(link["id"])
-    if details is None:
-        return None  # the link has been deleted meanwhile
-    return details | link | {name: blocked().without_urls(details[name]) for name in ("splash", "overlay")}
+    details = _details(link["id"])  # None if the link has been deleted meanwhile
+    return details and details | link | {name: blocked().without_urls(details[name]) for name in ("splash", "overlay")}
 
 
 def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
@@ -78,7 +75,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
     return public_row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
-               (SELECT domain FROM domains WHERE id = l.domain_id) AS base,
+               (SELECT domain FROM domains WHERE id = l.domain_id),
                url, metatitle, metadescription, metaimage, expired_url,
                link_state(l.user_id, l.id, starts, l.expires, max_clicks, blocked) AS state,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,

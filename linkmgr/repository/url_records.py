@@ -7,6 +7,7 @@ from linkmgr.db.statements import Row, replica_row, row, rows
 from linkmgr.errors import existing
 from linkmgr.fields.dimensions import SCAN
 from linkmgr.fields.short_urls import ShortUrl, short_url
+from linkmgr.fields.times import from_json
 from linkmgr.repository import visits
 from linkmgr.repository.blocked import blocked
 from linkmgr.repository.link_lists import UNCHECKED
@@ -26,9 +27,10 @@ def read(user_id: int, link_id: int) -> Row:
 
 
 def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, statistics: bool = True) -> Row:
+    """Read the link as one JSON value, which takes less than half of the time of 40 columns."""
     stored = fetch(
         """
-        SELECT l.*, clicks, visitors, top_labels
+        SELECT to_json(l) AS link, clicks, visitors, top_labels
           FROM link_details l
           LEFT JOIN totals ON tracked_id = CASE WHEN %(statistics)s::boolean THEN id END
          WHERE user_id = %(user_id)s AND id = %(link_id)s
@@ -37,7 +39,8 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
         link_id=link_id,
         statistics=statistics,
     )
-    link = existing(stored, "link")
+    totals = existing(stored, "link")
+    link = totals | totals.pop("link")
     return to_record(link) if statistics else _to_members(link)
 
 
@@ -106,14 +109,14 @@ def _to_members(link: Row) -> Row:
         "description": link["description"],
         "location": link["locations"],
         "device": link["devices"],
-        "starts": link["starts"],
-        "expiry": link["expires"],
+        "starts": from_json(link["starts"]),
+        "expiry": from_json(link["expires"]),
         "maxclicks": link["max_clicks"] or 0,
         "expiredurl": link["expired_url"],
         "forwardquery": link["forward_query"],
-        "blocked": link["blocked"],
-        "date": link["created"],
-        "updated": link["updated"],
+        "blocked": from_json(link["blocked"]),
+        "date": from_json(link["created"]),
+        "updated": from_json(link["updated"]),
         "imported_clicks": link["imported_clicks"],
         "health": link.get("health") or UNCHECKED,
         "url": link["url"],
