@@ -10,7 +10,8 @@ CREATE TABLE service (
     checks_until bigint      NOT NULL DEFAULT 0,  -- links up to this id have been added to `link_checks`
     blocks       bigint      NOT NULL DEFAULT 0,  -- changes with the blocked links and hosts
     list_url     text        NOT NULL DEFAULT '',  -- from which blocked hosts were fetched
-    list_due     timestamptz NOT NULL DEFAULT '-infinity'  -- the next time
+    list_due     timestamptz NOT NULL DEFAULT '-infinity',  -- the next time
+    dropped_until timestamptz NOT NULL DEFAULT '-infinity'  -- the purge may drop the visits of before
 );
 INSERT INTO service (version) VALUES (1);
 
@@ -943,10 +944,11 @@ BEGIN
 END $$;
 
 -- Sums of visits. One row for all labels takes less time and space than a row for each. The label 'Unknown' is not
--- stored: it is what the other labels leave of the visits.
+-- stored: it is what the other labels leave of the visits. A day has quarters and labels, or it is 'raw': while it has few
+-- visits, their labels and times are read from `visits`, where they stay until the day is summed.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
-    unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC) or 'all'
+    unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC), 'raw' day or 'all'
     bot        boolean     NOT NULL,
     at         timestamptz NOT NULL,  -- -infinity: 'all'
     visits     bigint      NOT NULL,
@@ -968,21 +970,14 @@ BEGIN
                   FROM jsonb_each(added) AS dimensions (dimension, labels)
                 OFFSET 0) pairs);
 END $$;
+CREATE AGGREGATE sum_labels(jsonb) (sfunc = add_labels, stype = jsonb);
 
--- Return the sum of such objects, in proportion to their size.
-CREATE FUNCTION sum_labels(objects jsonb[]) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+-- Lock the users of visits. What adds visits does this in a statement before, and so sees which days others have summed.
+CREATE FUNCTION lock_users(visits json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF cardinality(objects) = 1 THEN
-        RETURN objects[1];
-    END IF;
-    RETURN (
-        SELECT coalesce(jsonb_object_agg(dimension, labels), '{}')
-          FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
-                  FROM (SELECT dimension, label, sum(visits::bigint) AS visits
-                          FROM unnest(objects) AS object, jsonb_each(object) AS dimensions (dimension, numbers),
-                               jsonb_each(numbers) AS labels (label, visits)
-                         GROUP BY dimension, label) sums
-                 GROUP BY dimension) per_dimension);
+    PERFORM FROM users
+      WHERE id IN (SELECT user_id FROM json_to_recordset(visits) AS visit (user_id bigint))
+      ORDER BY id FOR NO KEY UPDATE;
 END $$;
 
 -- Sums of all visits of a user by UTC day, a row for each label but 'Unknown': an account has any number of labels.
@@ -1026,6 +1021,30 @@ CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz
     SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}' FROM unnest(split) AS day
 $$;
 
+-- Return the visits of raw days for tracked_counts(), at their times: each with its labels, and with the dimension '' if its
+-- day is in `split`. This is in plpgsql to be planned once, with the partitions between `since` and `until`.
+CREATE FUNCTION raw_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
+                           bots boolean[])
+RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint)
+LANGUAGE plpgsql STABLE STRICT AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT id, (visit).at, name, l.label, 1::bigint
+      FROM unnest(ids) AS tracked (id),
+           LATERAL (SELECT bot, at AS day FROM tracked_rollups r
+                     WHERE r.tracked_id = id AND unit = 'raw' AND bot = ANY (bots)
+                       AND at >= date_trunc('day', since, 'UTC') AND at < until
+                    OFFSET 0) days,
+           LATERAL (SELECT v FROM visits v
+                     WHERE v.tracked_id = id AND v.bot = days.bot AND v.at >= since AND v.at < until
+                       AND v.at >= day AND v.at < day + interval '24 hours'
+                    OFFSET 0) stored (visit),
+           unnest(dimensions) AS names (name),
+           LATERAL (SELECT visit_label(visit, name)) AS l (label)
+     WHERE label <> 'Unknown' AND (name <> '' OR day = ANY (split));
+END $$;
+
 -- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown'. OFFSET 0 keeps a subquery apart:
 -- PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may read the rows of all and join
 -- them afterwards. NOT MATERIALIZED, and a part of its own for sums without labels: a join would hash the labels of each
@@ -1038,7 +1057,8 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
           FROM parts_of(since, until, split) p, unnest(ids) AS tracked (id),
                LATERAL (SELECT *
                           FROM tracked_rollups r
-                         WHERE r.tracked_id = tracked.id AND r.unit = p.unit AND bot = ANY (bots)
+                         WHERE r.tracked_id = tracked.id AND bot = ANY (bots)
+                           AND r.unit = ANY (CASE p.unit WHEN 'day' THEN '{day,raw}' ELSE '{quarter}' END::text[])
                            AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
                         OFFSET 0) r)
     SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
@@ -1046,6 +1066,8 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
     SELECT tracked_id, at, name, l.key, l.value::bigint
       FROM stored, unnest(array_remove(dimensions, '')) AS names (name), jsonb_each_text(labels -> name) l
      WHERE dimensions <> '{""}'
+     UNION ALL
+    SELECT * FROM raw_counts(ids, dimensions, since, until, split, bots) WHERE dimensions <> '{""}' OR split <> '{}'
 $$;
 
 -- Return the clicks by the number of the bucket. This is a function because it is planned once a connection.
@@ -1097,20 +1119,23 @@ SET enable_indexscan = off AS $$
                   ORDER BY visits DESC, label LIMIT most)
 $$;
 
--- Return the time of the first visit of an account, or of the oldest of some links and QR codes, as exactly as it is kept.
+-- Return the time of the first visit of links and QR codes, as exactly as it is kept.
+CREATE FUNCTION first_tracked_visit(ids bigint[], bots boolean[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT min(at) FROM tracked_counts(ids, '{""}', day, day + interval '24 hours', ARRAY[day], bots)), day)
+      FROM (SELECT min(at) AS day
+              FROM unnest(ids) AS id, unnest(bots) AS of_bots, (VALUES ('day'), ('raw')) AS units (unit),
+                   LATERAL (SELECT at FROM tracked_rollups r
+                             WHERE tracked_id = id AND r.unit = units.unit AND bot = of_bots
+                             ORDER BY at LIMIT 1) first) firsts
+$$;
+
+-- Return the time of the first visit of an account, or of the oldest of some links and QR codes.
 CREATE FUNCTION first_visit(owner bigint, ids bigint[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN ids IS NULL
                 THEN (SELECT at + coalesce(array_lower(quarters, 1), 0) * interval '15 minutes' FROM account_rollups
                        WHERE user_id = owner AND dimension = '' AND NOT bot
                        ORDER BY at LIMIT 1)
-                WHEN quarter < day + interval '1 day' THEN quarter
-                ELSE day END
-      FROM (SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
-              FROM (VALUES ('day'), ('quarter')) AS units (unit),
-                   LATERAL (SELECT (SELECT at FROM tracked_rollups r
-                                     WHERE tracked_id = id AND r.unit = units.unit AND NOT bot
-                                     ORDER BY at LIMIT 1)
-                              FROM (SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000) oldest) stored) firsts
+                ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), '{f}') END
 $$;
 
 CREATE VIEW link_records AS

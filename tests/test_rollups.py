@@ -3,9 +3,14 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from itertools import product
 from pathlib import Path
+from random import Random
+from zoneinfo import ZoneInfo
 
 import pytest
 from flask import Flask
@@ -16,7 +21,8 @@ from linkmgr.visits import queue
 from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.factories import Sql
-from tests.support.reports import NOTHING, NOW, report
+from tests.support.races import at_once
+from tests.support.reports import DAY, NOTHING, NOW, TODAY, date, report, rows
 from tests.support.rollups import DIFFERENCES, TRACKED
 from tests.support.schemas import execute
 from tests.support.targets import IPHONE, Target
@@ -32,7 +38,7 @@ def rollup(sql: Sql, tracked_id: int) -> dict[tuple[str, str, bool], int]:
     rows = sql(
         f"""
         SELECT dimension, label, bot, visits::int FROM {TRACKED}
-         WHERE tracked_id = %(id)s AND unit = 'day' AND dimension <> 'social'
+         WHERE tracked_id = %(id)s AND unit = 'all' AND dimension <> 'social'
         """,
         id=tracked_id,
     )
@@ -155,6 +161,65 @@ def test_the_purge_deletes_old_quarters_of_an_hour_and_leaves_the_days(
 
 
 # --- concurrency
+
+
+def test_days_with_few_visits_stay_exact_while_visits_are_stored_at_once_and_purged(
+    located: Flask, sql: Sql, store: Store, register: Callable[..., Client]
+) -> None:
+    carol = register("carol", plan="Free")  # which keeps visits for 90 days
+    links, random = [factories.link(sql, carol.id) for _ in range(3)], Random(44)  # noqa: S311 - reproducible
+    visits = [
+        Visited(
+            link,
+            min(TODAY - day * DAY + timedelta(seconds=random.randrange(86400)), NOW),
+            country=random.choice(["Germany", "Peru", "Unknown"]),
+            bot=random.random() < 0.2,
+        )
+        for link in links
+        for day in range(110)
+        for _ in range(random.randrange(13))
+    ]
+    random.shuffle(visits)
+    late = [visit for visit in visits[::2] if visit.at < NOW - 91 * DAY]
+    meanwhile = [visit for visit in visits[::2] if visit.at > NOW - 31 * DAY]
+    first = [*visits[1::2], *(visit for visit in visits[::2] if NOW - 91 * DAY <= visit.at <= NOW - 31 * DAY)]
+
+    def store_at_once(visits: list[Visited], *others: Callable[[], None]) -> None:
+        sql("SELECT create_partition(now() - make_interval(months => n))::text FROM generate_series(0, 4) n")
+        batches = [visits[start : start + 40] for start in range(0, len(visits), 40)]
+        calls: list[Callable[[], None]] = [*others, *(partial(store, batch) for batch in batches)]
+        at_once(len(calls), lambda number: calls[number](), threads=4)
+
+    def purge_visits() -> None:
+        with located.app_context():
+            purging.purge()
+
+    def assert_exact(stored: list[Visited]) -> None:
+        for zone, bots, ids in product(("UTC", "Asia/Kathmandu"), ("exclude", "include"), (links, links[:1])):
+            counted = [visit for visit in stored if visit.tracked_id in ids and (bots == "include" or not visit.bot)]
+            query = f"timezone={zone}&bots={bots}&ids={','.join(map(str, ids))}&limit=10000&by=time:"
+            times = [(visit.at.astimezone(ZoneInfo(zone)), visit.country) for visit in counted]
+            found = rows(carol, f"{query}day,country&from={date(112)}")
+            assert {(row["time"], row["country"]): row["clicks"] for row in found if row["clicks"]} == Counter(
+                (at.date().isoformat(), country) for at, country in times
+            )
+            found = rows(carol, f"{query}hour&from={date(95)}")
+            assert {row["time"][:13]: row["clicks"] for row in found if row["clicks"]} == Counter(
+                at.isoformat()[:13] for at, _ in times if at.date().isoformat() >= date(95)
+            )
+
+    store_at_once(first)
+    assert sql(DIFFERENCES) == []
+    assert_exact(first)
+    store_at_once(meanwhile, purge_visits)
+    assert_exact([*first, *meanwhile])
+    store_at_once(late)
+    assert_exact(visits)
+    purge_visits()
+    assert_exact(visits)
+    [raw] = sql("SELECT min(at)::date AS first, count(*) > 50 AS many FROM tracked_rollups WHERE unit = 'raw'")
+    assert (raw["first"], raw["many"]) == (date(89), True), "nothing but sums is left of days that have ended"
+
 
 PROCESSES = """
 import json, random, sys, time

@@ -85,10 +85,12 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
                          LIMIT %(most)s + 1) named) AS channels,
                (SELECT coalesce((SELECT max(v.at) FROM visits v
                                   WHERE v.tracked_id = links.id AND NOT v.bot AND v.at >= r.at), r.at)
-                  FROM tracked_rollups r
-                 WHERE r.tracked_id = links.id AND unit = 'quarter' AND NOT r.bot
-                 ORDER BY r.at DESC
-                 LIMIT 1) AS visited,
+                  FROM (SELECT max(at) AS at
+                          FROM unnest('{quarter,raw}'::text[]) AS last (unit),
+                               LATERAL (SELECT at FROM tracked_rollups r
+                                         WHERE tracked_id = links.id AND r.unit = last.unit AND NOT bot
+                                         ORDER BY at DESC
+                                         LIMIT 1) stored) r) AS visited,
                daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
           FROM links
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])

@@ -47,9 +47,9 @@ def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
             RETURNING tracked_id, variant, name, value),
         counted AS (
             INSERT INTO totals AS t (tracked_id, clicks, visitors, conversions)
-            SELECT tracked_id, 0, 0, sum_labels(array_agg(jsonb_build_object(
+            SELECT tracked_id, 0, 0, sum_labels(jsonb_build_object(
                        'conversions', jsonb_build_object(variant, 1), 'name', jsonb_build_object(name, 1),
-                       'value', jsonb_build_object(variant, (value * 100)::bigint))))
+                       'value', jsonb_build_object(variant, (value * 100)::bigint)))
               FROM added
              GROUP BY tracked_id
              ORDER BY tracked_id

@@ -9,17 +9,19 @@ from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
-from linkmgr.db.statements import NO_TIMEOUT, Row, database, run_unsynced
+from linkmgr.db.statements import NO_TIMEOUT, Row, database, run, run_unsynced
 from linkmgr.repository import binned, cleanup, import_rows, imports, missing, outbox, plans
-from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
+from linkmgr.repository.visits import ADD, DETAILED_DAYS, PRELUDE, create_partitions, parameters
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
 MAX_ROWS = 5000
 MAX_TRACKED = 1000  # or users
+MAX_SUMMED = 500  # raw days of a transaction, for which new visits wait
 _TRIES = 5
 # New visits wait while a partition is dropped.
 _SHORT_TIMEOUTS = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "
 _BY_INDEX = cleanup.BY_INDEX + NO_TIMEOUT
+_PATIENT = f"{NO_TIMEOUT}SET LOCAL lock_timeout = 0; "
 
 
 class Purged(NamedTuple):
@@ -35,6 +37,7 @@ def purge() -> Purged:
     while after is not None:
         after = plans.note_retention(after, MAX_TRACKED)
     months = _expired_months()
+    _sum_expired_days(max((month["until"] for month in months if month["whole"]), default=None))
     dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
     visits = 0
     for tracked in _tracked_batches():
@@ -111,15 +114,15 @@ def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
 
 
 def _tracked_batches() -> Iterator[Row]:
-    """Yield the `ids` of all visited links and QR codes in batches, the `days` of retention of their owners, and the
-    `orphans` among them: visits may be stored after a delete."""
+    """Yield the `ids` of all visited links and QR codes in batches, their `owners`, the `days` that these retain, and
+    the `orphans` among them: visits may be stored after a delete."""
     after = 0
     while after is not None:
         [tracked] = _rows(
             """
             SELECT max(tracked_id) AS last, array_agg(tracked_id) AS ids, array_agg(days) AS days,
-                   array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
-              FROM (SELECT tracked_id, (limits ->> 'retention')::int AS days
+                   array_agg(user_id) AS owners, array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
+              FROM (SELECT tracked_id, user_id, (limits ->> 'retention')::int AS days
                       FROM (SELECT tracked_id, coalesce((SELECT user_id FROM tracked_rows WHERE id = tracked_id),
                                                   owner_of_link(tracked_id)) AS user_id
                               FROM totals
@@ -135,9 +138,33 @@ def _tracked_batches() -> Iterator[Row]:
             yield tracked
 
 
+def _sum_expired_days(until: str | None) -> None:
+    """Sum the raw days that have expired visits, and those before a time. New days before it do not become raw."""
+    run("UPDATE service SET dropped_until = greatest(dropped_until, %(until)s::timestamptz)", until=until)
+    for tracked in _tracked_batches():
+        while batch := _rows(
+            """
+            SELECT json_agg(expired)::text AS days
+              FROM (SELECT owner AS user_id, id AS tracked_id, bot, extract(epoch FROM at) AS at
+                      FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[], %(days)s::int[]) AS t (id, owner, days),
+                           LATERAL (SELECT bot, at FROM tracked_rollups
+                                     WHERE tracked_id = id AND unit = 'raw' AND bot IN (false, true)
+                                       AND at < greatest((SELECT dropped_until FROM service),
+                                                         now() - make_interval(days => nullif(days, 0)))
+                                    OFFSET 0) raw
+                     LIMIT %(limit)s) expired
+            HAVING count(*) > 0
+            """,
+            **tracked,
+            limit=MAX_SUMMED,
+        ):
+            of_no_file = parameters("", 1, 1, batch[0]["days"]) | {"few": 0}  # this adds no visits, and sums their days
+            database().execute(ADD, of_no_file, idempotent=True, prelude=_PATIENT + PRELUDE)
+
+
 def _delete_expired(tracked: Row) -> int:
     """Delete expired visits in a month, and return their number. The conditions on `at` limit each part of the
-    statement to one partition."""
+    statement to one partition. Those of days that became raw meanwhile wait for the next purge."""
     deleted = 0
     while True:
         [batch] = database().execute(
@@ -146,11 +173,15 @@ def _delete_expired(tracked: Row) -> int:
                 DELETE FROM visits
                  WHERE ctid = ANY (ARRAY(SELECT expired.ctid
                                            FROM unnest(%(ids)s::bigint[], %(days)s::int[]) AS retained (id, days),
-                                                LATERAL (SELECT ctid FROM visits
+                                                LATERAL (SELECT ctid FROM visits v
                                                           WHERE tracked_id = retained.id
                                                             AND at < now() - make_interval(days => retained.days)
                                                             AND at >= %(since)s::timestamptz
                                                             AND at < %(until)s::timestamptz
+                                                            AND (SELECT true FROM tracked_rollups r
+                                                                  WHERE r.tracked_id = v.tracked_id AND unit = 'raw'
+                                                                    AND r.bot = v.bot
+                                                                    AND r.at = date_trunc('day', v.at, 'UTC')) IS NULL
                                                           LIMIT %(limit)s) expired
                                           WHERE retained.days > 0
                                           LIMIT %(limit)s))

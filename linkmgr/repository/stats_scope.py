@@ -99,11 +99,7 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
 def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
     first = row(
         """
-        WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
-             UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])),
-        owners AS (
+        WITH owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s)
@@ -116,11 +112,8 @@ def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
                        LATERAL (VALUES ('day', at), ('quarter', at + array_lower(quarters, 1) * interval '15 minutes')
                                ) AS starts (unit, at)
                  UNION ALL
-                SELECT unit, (SELECT at FROM tracked_rollups r
-                               WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = halves.bot
-                               ORDER BY at LIMIT 1)
-                  FROM owned, (VALUES ('day'), ('quarter')) AS units (unit), (VALUES (false), (true)) AS halves (bot)
-               ) firsts
+                SELECT unit, first_tracked_visit(%(tracked_ids)s::bigint[], '{f,t}')
+                  FROM (VALUES ('day'), ('quarter')) AS units (unit)) firsts
         """,
         **owner._asdict(),
         tracked_ids=tracked_ids,
@@ -184,8 +177,8 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
     first = _first_visit(owner, scope.tracked_ids)
     days = [datetime.now(zone).date()]
-    if first["quarter"]:
-        days.append(_parsed(first["quarter"]).astimezone(zone).date())
+    if first["quarter"] and (quarter := _parsed(first["quarter"])).date() >= scope.days_before:
+        days.append(quarter.astimezone(zone).date())
     if first["day"] and (day := _parsed(first["day"]).date()) < scope.days_before:
         days.append(day)
     return min(days)

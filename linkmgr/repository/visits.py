@@ -12,13 +12,16 @@ NO_VISITS: Row = {
 # the disk, so all further labels are counted as OTHER.
 MAX_LABELS = 1000
 DETAILED_DAYS = 400  # older rollups have only days
+FEW = 8  # a day of a link or QR code with fewer visits is raw, see schema.sql
 TOTALS = ("clicks", "visitors", "top_labels")  # columns
 _LABELS = {
+    "dimensions": ["", *(dimension.name for dimension in DIMENSIONS)],
     "unbounded": [dimension.name for dimension in DIMENSIONS if not dimension.labels.is_bounded],
     "tops": [*TOPS.values(), "social", "kind"],
     "other": OTHER,
     "unknown": UNKNOWN,
 }
+PRELUDE = "SET LOCAL enable_seqscan = off; SELECT lock_users(%(visits)s); "
 ADD = """
     WITH spool AS (
         INSERT INTO visit_spools AS s (name, stored)
@@ -29,8 +32,7 @@ ADD = """
     batch AS (
         SELECT user_id, social, visit, (visit).tracked_id, (visit).at, (visit).visitor, (visit).bot,
                row_number() OVER (PARTITION BY user_id, (visit).bot ORDER BY (visit).at) AS number
-          FROM read_visits(%(visits)s)
-         WHERE EXISTS (SELECT FROM spool)),
+          FROM read_visits(%(visits)s)),
     plan AS (
         SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
           FROM accounts
@@ -44,6 +46,7 @@ ADD = """
                least(count(*), max_clicks), least(count(*), max_clicks), CASE WHEN count(*) > max_clicks THEN now() END
           FROM batch
           JOIN plan USING (user_id)
+         WHERE EXISTS (SELECT FROM spool)
          GROUP BY user_id, bot, max_clicks
          ORDER BY user_id, counted
         ON CONFLICT (user_id, counted, part) DO UPDATE
@@ -119,6 +122,22 @@ ADD = """
           FROM seen
           LEFT JOIN excess USING (tracked_id, bot, dimension, label)
          GROUP BY 1, 2, 3, 4, 5, 6),
+    days AS MATERIALIZED (
+        SELECT sent.*, place,
+               CASE WHEN unit = 'day' OR added + coalesce(visits, 0) >= %(few)s
+                         OR (unit IS NULL AND day < (SELECT dropped_until FROM service)) THEN 'day'
+                    ELSE 'raw' END AS day_unit
+          FROM (SELECT tracked_id, bot, date_trunc('day', at, 'UTC') AS day, count(*) AS added
+                  FROM batch
+                 GROUP BY 1, 2, 3) sent
+          LEFT JOIN LATERAL (SELECT unit, visits, ctid AS place FROM tracked_rollups
+                              WHERE tracked_id = sent.tracked_id AND unit IN ('day', 'raw') AND bot = sent.bot
+                                AND at = day
+                              LIMIT 1) r ON true),
+    summed AS (
+        DELETE FROM tracked_rollups
+         WHERE ctid = ANY (ARRAY(SELECT place FROM days WHERE day_unit = 'day')) AND unit = 'raw'
+        RETURNING tracked_id AS id, bot, at AS day),
     account_added AS (
         INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
         SELECT user_id, dimension, date_trunc('day', quarter, 'UTC'), label, bot, sum(visits),
@@ -131,18 +150,29 @@ ADD = """
            SET visits = r.visits + excluded.visits, quarters = add_quarters(r.quarters, excluded.quarters)),
     tracked_added AS (
         INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
-        SELECT tracked_id, unit, bot, at, sum(visits), sum_labels(array_agg(labels))
-          FROM (SELECT tracked_id, bot, quarter, max(visits) AS visits,
-                       coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}') AS labels
-                  FROM (SELECT tracked_id, bot, quarter, dimension, sum(visits) AS visits,
-                               jsonb_object_agg(label, visits) AS labels
-                          FROM labeled
-                         WHERE dimension <> 'target'
-                         GROUP BY 1, 2, 3, 4) per_dimension
-                 GROUP BY 1, 2, 3) per_quarter,
-               LATERAL (VALUES ('quarter', quarter), ('day', date_trunc('day', quarter, 'UTC')), ('all', '-infinity')
-                       ) AS units (unit, at)
+        SELECT tracked_id, unit, bot, at, max(visits),
+               coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}')
+          FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits,
+                       jsonb_object_agg(label, visits) AS labels
+                  FROM (SELECT tracked_id, unit, bot, at, dimension, label, sum(visits) AS visits
+                          FROM (SELECT tracked_id, unit, bot, at, dimension, label, visits
+                                  FROM labeled
+                                  JOIN days USING (tracked_id, bot),
+                                       LATERAL (VALUES ('quarter', quarter), (day_unit, day), ('all', '-infinity')
+                                               ) AS units (unit, at)
+                                 WHERE day = date_trunc('day', quarter, 'UTC') AND dimension <> 'target'
+                                   AND (unit <> 'quarter' OR day_unit = 'day') AND (unit <> 'raw' OR dimension = '')
+                                 UNION ALL
+                                SELECT id, unit, bot, start, dimension, label, visits
+                                  FROM summed,
+                                       raw_counts(ARRAY[id], %(dimensions)s, day, day + interval '24 hours', ARRAY[day],
+                                                  ARRAY[bot]) AS stored,
+                                       LATERAL (VALUES ('quarter', date_bin('15 minutes', stored.at, 'epoch')),
+                                                       ('day', day)) AS units (unit, start)) labels
+                         GROUP BY 1, 2, 3, 4, 5, 6) per_label
+                 GROUP BY 1, 2, 3, 4, 5) per_dimension
          WHERE (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
+            OR (SELECT true FROM binned_links WHERE id = tracked_id)
          GROUP BY 1, 2, 3, 4
          ORDER BY 1, 2, 3, 4
         ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
@@ -206,12 +236,10 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     bot, social, which may be null, and a label of each dimension. `visitor` is empty in a visit that must not be
     recognized.
 
-    Concurrent statements for the same user wait at the row of `usage_parts`. All of them lock rows in the same order,
-    which prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.
+    Concurrent statements for the same user wait at its row of `users`. All of them lock rows in the same order, which
+    prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.
     """
-    [result] = database().execute(
-        ADD, parameters(spool, start, stop, visits), idempotent=True, prelude="SET LOCAL enable_seqscan = off; "
-    )
+    [result] = database().execute(ADD, parameters(spool, start, stop, visits), idempotent=True, prelude=PRELUDE)
     return bool(result["stored"])
 
 
@@ -221,6 +249,7 @@ def add_imported(user_id: int, visits: str) -> list[Row]:
     as `visits` by `tracked_id` and `bot`."""
     spool = f"import-{user_id}"
     run("SELECT set_config('enable_seqscan', 'off', true)")
+    run("SELECT lock_users(%(visits)s)", visits=visits)
     result = run(ADD, **parameters(spool, 0, 1, visits, imported=True))
     delete_spool(spool)
     return (result and result["refused"]) or []
@@ -228,7 +257,7 @@ def add_imported(user_id: int, visits: str) -> list[Row]:
 
 def parameters(spool: str, start: int, stop: int, visits: str, *, imported: bool = False) -> Row:
     batch: Row = {"spool": spool, "start": start, "stop": stop, "visits": visits, "imported": imported}
-    return batch | _LABELS | {"max_labels": MAX_LABELS}
+    return batch | _LABELS | {"max_labels": MAX_LABELS, "few": FEW}
 
 
 def statistics(totals: Row) -> Row:

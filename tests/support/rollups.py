@@ -6,7 +6,8 @@ _LABELS = ", ".join(f"('{name}', {name})" for name in BY_NAME)
 _DIMENSIONS = f"LATERAL (VALUES ('', ''), {_LABELS}) AS dimensions (dimension, label)"
 _UNITS = """
     LATERAL (VALUES ('all', '-infinity'::timestamptz), ('day', date_trunc('day', at, 'UTC')),
-                    ('quarter', date_bin('15 minutes', at, 'epoch'))) AS units (unit, start)
+                    ('raw', date_trunc('day', at, 'UTC')), ('quarter', date_bin('15 minutes', at, 'epoch'))
+            ) AS units (unit, start)
 """
 # The label 'Unknown' is not stored: it is the rest.
 _RAW = f"SELECT tracked_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS} WHERE label <> 'Unknown'"
@@ -23,7 +24,12 @@ _PAIRS = {
     "tracked": (
         f"""SELECT tracked_id, dimension, label, bot, unit, start, sum(visits)
               FROM ({_RAW}) raw, {_UNITS}
-             WHERE at >= now() - interval '390 days' OR unit <> 'quarter' GROUP BY 1, 2, 3, 4, 5, 6""",
+             WHERE (start >= now() - interval '390 days' OR unit <> 'quarter')
+               AND CASE WHEN EXISTS (SELECT FROM tracked_rollups r
+                                      WHERE r.tracked_id = raw.tracked_id AND r.unit = 'raw' AND r.bot = raw.bot
+                                        AND r.at = date_trunc('day', raw.at, 'UTC'))
+                        THEN unit = 'all' OR (unit = 'raw' AND dimension = '') ELSE unit <> 'raw' END
+             GROUP BY 1, 2, 3, 4, 5, 6""",
         f"""SELECT tracked_id, dimension, label, bot, unit, at, sum(visits) FROM {TRACKED}
              WHERE (at >= now() - interval '390 days' OR unit <> 'quarter') AND dimension <> 'social'
              GROUP BY 1, 2, 3, 4, 5, 6""",
@@ -32,7 +38,8 @@ _PAIRS = {
         f"""SELECT user_id, dimension, label, bot, unit, start, sum(visits)
               FROM ({_RAW} UNION ALL SELECT tracked_id, 'target', tracked_id::text, bot, at, 1 FROM visits) raw
               JOIN ({_OWNED}) owned USING (tracked_id), {_UNITS}
-             WHERE unit <> 'all' AND (at >= now() - interval '390 days' OR unit = 'day') GROUP BY 1, 2, 3, 4, 5, 6""",
+             WHERE unit NOT IN ('all', 'raw') AND (start >= now() - interval '390 days' OR unit = 'day')
+             GROUP BY 1, 2, 3, 4, 5, 6""",
         """SELECT user_id, dimension, label, bot, unit, start, number
              FROM account_rollups,
                   LATERAL (SELECT 'day', at, visits

@@ -83,8 +83,9 @@ def emptying(app: Flask) -> str:
             """
         )
     deletes = "".join(f"DELETE FROM {table['relname']}; " for table in tables)
+    reset = "UPDATE service SET dropped_until = DEFAULT WHERE dropped_until > '-infinity'; "
     kept = "DELETE FROM plans WHERE name NOT IN ('Free', 'Pro', 'Business'); "
-    return f"SET LOCAL session_replication_role = replica; {deletes}{kept}"
+    return f"SET LOCAL session_replication_role = replica; {deletes}{reset}{kept}"
 
 
 @pytest.fixture(autouse=True)
