@@ -142,7 +142,7 @@ def test_a_vcard_is_shown_before_it_is_saved(app: Flask, alice: Client) -> None:
         VCARD["phone"],
         VCARD["fax"],
         VCARD["email"],
-        "https://example.com/?a=1&b=<2>",
+        "https://example.com/?a=1&b=%3C2%3E",
         "1 Main St; \\ Suite 5\n01000-000 São Paulo\nSP\nBrasil",
     ]
     links = re.findall(r'<a class="button[^>]* href="(.*?)"', page.text)
