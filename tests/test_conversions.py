@@ -87,6 +87,15 @@ def test_another_visit_renews_the_last_day_and_the_variant(link: Short, sql: Sql
     assert sql("SELECT visitors FROM totals") == [{"visitors": 1}]
 
 
+def test_a_visit_without_a_variant_leaves_a_visitor_the_last_one(link: Short, sql: Sql) -> None:
+    before = sql("SELECT variant FROM visitors")
+    sql("UPDATE links SET variants = '[]' RETURNING 1")
+    sql("UPDATE visitors SET seen = seen - 1 RETURNING 1")
+    link.redirect_target(address=HOME)
+    link.wait_for_clicks(2)
+    assert sql("SELECT variant FROM visitors WHERE seen = timezone('UTC', now())::date") == before
+
+
 def test_an_address_has_60_pixels_a_minute_and_still_gets_the_image(
     located: Flask, alice: Client, link: Short, sql: Sql
 ) -> None:

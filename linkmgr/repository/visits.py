@@ -64,11 +64,12 @@ ADD = """
         INSERT INTO visits
         SELECT (visit).* FROM counted),
     arrived AS MATERIALIZED (
-        SELECT DISTINCT ON (tracked_id, visitor) tracked_id, visitor, timezone('UTC', at)::date AS seen,
-               nullif((visit).variant, 'Unknown') AS variant
+        SELECT tracked_id, visitor, max(timezone('UTC', at)::date) AS seen,
+               (array_agg((visit).variant ORDER BY at DESC) FILTER (WHERE (visit).variant <> %(unknown)s))[1] AS variant
           FROM counted
          WHERE NOT bot AND visitor <> ''
-         ORDER BY tracked_id, visitor, at DESC),
+         GROUP BY tracked_id, visitor
+         ORDER BY tracked_id, visitor),
     visitors_added AS (
         INSERT INTO visitors (tracked_id, visitor, seen, variant)
         SELECT * FROM arrived
@@ -76,19 +77,10 @@ ADD = """
         RETURNING tracked_id),
     visitors_seen AS (
         UPDATE visitors v
-           SET seen = arrived.seen, variant = arrived.variant
+           SET seen = arrived.seen, variant = coalesce(arrived.variant, v.variant)
           FROM arrived
-         WHERE v.tracked_id = arrived.tracked_id AND v.visitor = arrived.visitor
-           AND (v.seen < arrived.seen OR v.variant <> arrived.variant OR v.variant IS NULL AND arrived.variant <> '')),
-    -- Two statements at the same time may both count a visitor of both.
-    variants_added AS (
-        SELECT tracked_id, jsonb_build_object('variant', jsonb_object_agg(variant, visitors)) AS variant_visitors
-          FROM (SELECT tracked_id, arrived.variant, count(*) AS visitors
-                  FROM arrived
-                  LEFT JOIN visitors v USING (tracked_id, visitor)
-                 WHERE arrived.variant <> '' AND v.variant IS DISTINCT FROM arrived.variant
-                 GROUP BY 1, 2) per_variant
-         GROUP BY tracked_id),
+         WHERE v.tracked_id = arrived.tracked_id AND v.visitor = arrived.visitor AND v.seen <= arrived.seen
+           AND (v.seen, v.variant) IS DISTINCT FROM (arrived.seen, coalesce(arrived.variant, v.variant))),
     seen AS MATERIALIZED (
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits
@@ -117,6 +109,16 @@ ADD = """
                  WHERE NOT stored ? label
                  GROUP BY tracked_id, bot, dimension, label, used) new
          WHERE rank + used > %(max_labels)s),
+    variants_added AS (
+        SELECT tracked_id, jsonb_build_object('variant', jsonb_object_agg(variant, visitors)) AS variant_visitors
+          FROM (SELECT arrived.tracked_id, coalesce(other, arrived.variant) AS variant, count(*) AS visitors
+                  FROM arrived
+                  LEFT JOIN visitors v USING (tracked_id, visitor)
+                  LEFT JOIN (SELECT tracked_id, label, other FROM excess WHERE dimension = 'variant' AND NOT bot) many
+                         ON many.tracked_id = arrived.tracked_id AND label = arrived.variant
+                 WHERE arrived.variant <> '' AND v.variant IS DISTINCT FROM arrived.variant
+                 GROUP BY 1, 2) per_variant
+         GROUP BY tracked_id),
     labeled AS MATERIALIZED (
         SELECT user_id, tracked_id, bot, quarter, dimension, coalesce(other, label) AS label, sum(visits) AS visits
           FROM seen
