@@ -281,12 +281,12 @@ def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
                coalesce(actors.username, CASE WHEN actor_id = subject_id THEN data ->> 'username' END) AS actor,
                coalesce(subjects.username, data ->> 'username') AS subject
           FROM (SELECT * FROM trail
-                 WHERE number IN (
+                 WHERE number = ANY (ARRAY(
                        (SELECT number FROM trail WHERE %(user_id)s = 0 ORDER BY number DESC LIMIT %(limit)s)
                         UNION ALL
                        (SELECT number FROM trail WHERE actor_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s)
                         UNION ALL
-                       (SELECT number FROM trail WHERE subject_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s))
+                       (SELECT number FROM trail WHERE subject_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s)))
                  ORDER BY number DESC
                  LIMIT %(limit)s) e
           LEFT JOIN users actors ON actors.id = actor_id
