@@ -116,10 +116,6 @@ def test_of_200_concurrent_requests_postgresql_admits_exactly_30(base: str, on_p
     assert read_account(base, str(on_plan(rate=30).key), 200) == {(200, True): 30, (429, True): 170}
 
 
-def test_of_700_concurrent_requests_exactly_600_are_admitted(base: str, on_plan: Callable[..., Client]) -> None:
-    assert read_account(base, str(on_plan(rate=600).key), 700, threads=16) == {(200, True): 600, (429, True): 100}
-
-
 def test_processes_that_reserve_requests_admit_exactly_the_limit(
     base: str, on_plan: Callable[..., Client], sql: Sql
 ) -> None:
