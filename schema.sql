@@ -801,7 +801,7 @@ DECLARE
     partition text      := to_char(month, '"visits_"YYYY_MM');
 BEGIN
     PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint) WHERE to_regclass(partition) IS NULL;
-    IF to_regclass(partition) IS NULL THEN
+    IF NOT EXISTS (SELECT FROM pg_class WHERE relname = partition) THEN  -- to_regclass() may not see it yet
         EXECUTE format('CREATE TABLE %I (LIKE visits INCLUDING DEFAULTS)', partition);
         EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                        partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');

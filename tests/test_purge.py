@@ -7,11 +7,11 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import purge
+from linkmgr.repository import purge, visits
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.races import meanwhile
+from tests.support.races import during, meanwhile
 from tests.support.transactions import Costs
 
 pytestmark = pytest.mark.slow
@@ -131,6 +131,15 @@ def test_a_month_in_which_a_visit_is_stored_meanwhile_is_kept(
     with app.app_context():
         assert not purge._drop_partition(parts[1], if_empty=True)
     assert counts(sql, parts[1]) == {visited[0]: 1}
+
+
+@pytest.mark.usefixtures("drop_past_months")
+def test_a_month_that_two_workers_need_at_once_is_created_once(app: Flask, raw: Connection) -> None:
+    def create() -> None:
+        with app.app_context():
+            visits.create_partitions_for('[{"at": 1000000000}]')
+
+    during(raw, "SELECT create_partition(to_timestamp(1000000000))", create)
 
 
 def test_expired_counters_are_deleted_through_an_index(app: Flask, sql: Sql, raw: Connection, costs: Costs) -> None:
