@@ -1,31 +1,21 @@
 """Checks of the targets of links, by a real web server."""
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from psycopg2.extensions import connection as Connection
 
 from linkmgr.outbound.link_checks import Checks
-from linkmgr.repository import link_checks
 from linkmgr.resources.urls import HEALTH
 from linkmgr.web import link_checks as worker
 from tests.conftest import BASE_URL, Client
-from tests.support.checked_sites import HTML, PAGE, Site
-from tests.support.explain import rows_read
+from tests.support.checked_sites import HTML, PAGE, Site, health
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.receivers import Deliver, events, subscribe
-from tests.support.servers import children
-from tests.support.targets import wait_until
 
 HOSTS = [f"shop{number}.example.com" for number in range(1, 4)]
 Check = Callable[..., None]
@@ -61,11 +51,6 @@ def check(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Check:
                 checker.work()
 
     return run
-
-
-def health(client: Client, link_id: int) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]["health"]
-    return found
 
 
 def test_the_title_of_the_page_is_shown_in_place_of_one(
@@ -258,61 +243,3 @@ def test_a_check_that_would_take_too_long_is_tried_an_hour_later(
     check()
     [row] = sql("SELECT due > now() + interval '50 minutes' AS later, checked FROM link_checks")
     assert (row, site.requests, health(alice, link_id)["reason"]) == ({"later": True, "checked": None}, [], "")
-
-
-def test_picking_the_next_batch_reads_no_other_links(
-    app: Flask, alice: Client, raw: Connection, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with raw.cursor() as cursor:
-        cursor.execute(
-            """
-        WITH added AS (
-            INSERT INTO links (user_id, alias, url)
-            SELECT %(id)s, gen_random_uuid(), 'https://example.com/' FROM generate_series(1, 3000) RETURNING id)
-        INSERT INTO link_checks (link_id, user_id, due, checked, state)
-        SELECT id, %(id)s, now() + interval '1 day', now(), 'ok' FROM added;
-        UPDATE service SET checks_until = (SELECT last_value FROM tracked_ids);
-        ANALYZE link_checks, links
-        """,
-            {"id": alice.id},
-        )
-    for _ in range(3):
-        alice.add("/api/url/add", {"url": f"https://example.com/{time.monotonic()}"})
-    with app.app_context():
-        last = link_checks.last_id()
-
-        def pick() -> None:
-            link_checks.begin_turn(last)
-            link_checks.add_links(last)
-            link_checks.due()
-
-        assert max(rows_read(monkeypatch, dsn, pick)) < 20
-        assert len(link_checks.due()) == 3
-
-
-def test_another_process_continues_when_one_is_killed(alice: Client, sql: Sql, serve: Callable[..., str]) -> None:
-    """Links are added by the test, because a process waits until their transactions are over."""
-    begun, killed = threading.Event(), threading.Event()
-
-    def hang(request: BaseHTTPRequestHandler) -> None:
-        begun.set()
-        killed.wait(60)
-        answering(PAGE, Content_Type=HTML)(request)
-
-    with server(hang) as port:
-        link_id = alice.add("/api/url/add", {"url": "https://example.com/"})
-        sql("UPDATE links SET url = 'http://127.0.0.1:' || %(port)s || '/' RETURNING 1", port=port)  # no public URL
-        sql("INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM links RETURNING 1")
-        sql("UPDATE service SET checking_until = '-infinity' RETURNING 1")
-        before = set(children(os.getpid()))
-        serve("--workers", "2", link_check="7")
-        [master] = set(children(os.getpid())) - before
-        assert begun.wait(60)
-        for process in children(master):
-            os.kill(process, signal.SIGKILL)
-        killed.set()
-        assert health(alice, link_id)["checked"] is None
-        [lease] = sql("SELECT checking_until > now() + interval '10 seconds' AS holds FROM service")
-        assert lease["holds"]
-        sql("UPDATE service SET checking_until = now() RETURNING 1")
-        wait_until(lambda: health(alice, link_id)["state"] == "ok")

@@ -11,7 +11,7 @@ from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import NO_TIMEOUT, Row, database, run, run_unsynced
 from linkmgr.repository import binned, cleanup, import_rows, imports, missing, outbox, plans
-from linkmgr.repository.visits import ADD, DETAILED_DAYS, PRELUDE, create_partitions, parameters
+from linkmgr.repository.visits import ADD, DETAILED_DAYS, PRELUDE, parameters
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
 MAX_ROWS = 5000
@@ -32,7 +32,7 @@ class Purged(NamedTuple):
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits with their conversions. Drop the
     months that no owner retains. The totals of links and the rollups by day remain."""
-    create_partitions()
+    _create_months()
     after: int | None = 0
     while after is not None:
         after = plans.note_retention(after, MAX_TRACKED)
@@ -64,6 +64,10 @@ def _rows(sql: str, **params: Any) -> list[Row]:
 
 
 # --- months
+
+
+def _create_months() -> None:
+    run("SELECT create_partition(now() + make_interval(months => n)) FROM generate_series(0, 2) n")
 
 
 def _expired_months() -> list[Row]:
@@ -277,6 +281,6 @@ def delete_some_expired() -> None:
     short time ago and nothing more was expired."""
     if monotonic() < _ended[0] + _ROUND_SECONDS:
         return
-    create_partitions()
+    _create_months()
     if max([delete_expired(MAX_ROWS) for delete_expired in _EXPIRING]) < MAX_ROWS:
         _ended[0] = monotonic()

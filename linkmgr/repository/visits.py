@@ -287,10 +287,6 @@ def delete_spool(spool: str) -> None:
     run("DELETE FROM visit_spools WHERE name = %(spool)s", spool=spool)
 
 
-def create_partitions() -> None:
-    run("SELECT create_partition(now() + make_interval(months => n)) FROM generate_series(0, 2) n")
-
-
 def create_partitions_for(visits: str) -> None:
     run(
         """

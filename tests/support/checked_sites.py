@@ -4,8 +4,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
 
 from tests.support.foreign import answering
+
+if TYPE_CHECKING:
+    from tests.conftest import Client
 
 PAGE = "<html><head><TITLE lang=de>\n Gr\u00fc\u00dfe &amp;\t Caf\u00e9 <b>".encode("latin-1")
 HTML = "text/html; charset=ISO-8859-1"
@@ -40,3 +44,8 @@ class Site:
     @property
     def paths(self) -> list[tuple[str, str]]:
         return [(request.method, request.path) for request in self.requests]
+
+
+def health(client: "Client", link_id: int) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]["health"]
+    return found
