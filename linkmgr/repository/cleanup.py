@@ -35,10 +35,10 @@ _VISITS = """
 """
 
 
-def deletion(table: str, condition: str, selected: str = "", change: str = "") -> str:
+def deletion(table: str, condition: str, selected: str = "") -> str:
     return f"""
         WITH deleted AS (
-            {change or f"DELETE FROM {table}"}
+            DELETE FROM {table}
              WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {condition} {selected} LIMIT %(limit)s))
                AND {condition}
             RETURNING 1)

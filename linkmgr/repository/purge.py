@@ -240,15 +240,30 @@ def _delete_visitors(ids: list[int]) -> None:
 # --- other expired rows
 
 
-def _deletion(table: str, column: str, age: str, condition: str = "true", change: str = "") -> Callable[[int], int]:
-    """Return a function that deletes or changes some rows whose column is older than an age, and returns their number.
-    Requests do not wait for it: it skips the rows that they have locked."""
+def _deletion(table: str, column: str, age: str, condition: str = "true") -> Callable[[int], int]:
+    """Return a function that deletes some rows whose column is older than an age, and returns their number. Requests do
+    not wait for it: it skips the rows that they have locked."""
     expired = f"{column} < now() - interval '{age}' AND {condition}"
-    return partial(_number, cleanup.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED", change))
+    return partial(_number, cleanup.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
 
 
-def _number(statement: str, limit: int) -> int:
-    deleted = run_unsynced(statement, limit=limit)
+def _clear_quarters(limit: int) -> int:
+    statement = """
+        WITH cleared AS (
+            UPDATE account_rollups SET quarters = NULL
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups
+                                      WHERE detailed AND at < now() - make_interval(days => %(days)s + 1)
+                                      ORDER BY at
+                                      LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
+               AND detailed
+            RETURNING 1)
+        SELECT count(*) AS number FROM cleared
+    """
+    return _number(statement, limit, days=DETAILED_DAYS)
+
+
+def _number(statement: str, limit: int, **params: int) -> int:
+    deleted = run_unsynced(statement, limit=limit, **params)
     assert deleted is not None
     return int(deleted["number"])
 
@@ -261,9 +276,7 @@ _EXPIRING = (
     _deletion("events", "created", f"{outbox.DAYS_KEPT} days", f"user_id <> {outbox.TRAIL}"),
     _deletion("events", "created", f"{outbox.TRAIL_DAYS} days"),
     _deletion("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
-    _deletion(
-        "account_rollups", "at", f"{DETAILED_DAYS + 1} days", "detailed", "UPDATE account_rollups SET quarters = NULL"
-    ),
+    _clear_quarters,
     _deletion(
         "account_rollups", "timezone('UTC', at)", f"{missing.DAYS + 1} days", "starts_with(dimension, 'missing ')"
     ),
