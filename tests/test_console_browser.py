@@ -1,5 +1,6 @@
 """The console in Chromium: the first five minutes, and walks through its pages."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -107,6 +108,19 @@ def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts
     wait_for_preview("Hello visitor")
     assert [row["title"] for row in sql("SELECT title FROM splash_pages")] == ["Everything must go"]
     assert sql("SELECT 1 FROM overlays") == []
+
+
+def test_the_result_of_parameters_is_shown_after_an_outage(signed_in: Browser, base: str, alice: Client) -> None:
+    browser = signed_in
+    template = alice.add("/api/utm/add", {"name": "Letter", "utm_source": "letter"})
+    browser.open(f"{base}/console/links/new?utm={template}")
+    conditions = {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    browser.driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+    browser.find("#url").send_keys("https://example.com")
+    time.sleep(1)  # until the request has failed
+    browser.driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions | {"offline": False})
+    browser.wait_for_text("Visitors go to https://example.com?utm_source=letter")
 
 
 def test_results_follow_what_one_types(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:

@@ -138,6 +138,7 @@ for (const form of document.querySelectorAll("form:has(.group), #form")) {
     body.delete("current_password");
     try {
       const response = await fetch(form.action, { method: "POST", body, signal: loading.signal });
+      if (response.status >= 500) throw new Error("try again");
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of page.querySelectorAll(".live [id], summary [id], .renewed")) {
         const current = document.getElementById(part.id);
@@ -145,8 +146,8 @@ for (const form of document.querySelectorAll("form:has(.group), #form")) {
         if (part.matches("iframe")) current.srcdoc = part.srcdoc;
         else current.replaceChildren(...part.childNodes);
       }
-    } catch {
-      // The next change tries again.
+    } catch (error) {
+      if (error.name !== "AbortError") timer = setTimeout(update, 2000);
     }
   };
   form.addEventListener("input", () => {
