@@ -10,7 +10,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.db.lookups import Lookups
 from linkmgr.repository import public, reports
+from linkmgr.repository.blocked import blocked
 from linkmgr.resources.reports import decide_reports
 from tests.conftest import Client
 from tests.support.archives import export
@@ -165,3 +167,19 @@ def test_rows_of_an_exported_account_with_blocked_urls_are_not_imported(
     block("evil.example")
     found = run_import(bob, content)
     assert found["made"] == 0, bob.get(f"/api/imports/{found['id']}/errors.csv").text
+
+
+def test_a_redirect_that_waited_for_the_database_does_not_wait_to_compare(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app.app_context():
+        blocked().refresh(now=True)
+        waits: list[bool] = []
+
+        def read(*_: Any, can_wait: bool) -> list[Any]:
+            waits.append(can_wait)
+            return []
+
+        monkeypatch.setattr(Lookups, "read", read)
+        blocked().refresh(now=True)
+    assert waits == [False]

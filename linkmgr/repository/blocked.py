@@ -29,7 +29,8 @@ class Blocked:
             return
         self._until = time.monotonic() + REFRESH_SECONDS
         with suppress(psycopg2.Error):
-            stored = public_row("SELECT blocks FROM service")
+            # A redirect that the database has kept waiting does not wait again.
+            stored = public_row("SELECT blocks FROM service", can_wait=self._version < 0)
             if stored and stored["blocks"] != self._version:
                 self._read()
 
