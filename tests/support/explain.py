@@ -1,5 +1,6 @@
 """Plans of the statements that the service executes."""
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,12 +23,13 @@ def _conditions(node: Row) -> Iterator[str]:
 
 
 def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], settings: str = "") -> list[Row]:
-    """Return the plan of each statement that the call runs."""
+    """Return the plan of each statement that the call runs, without those of background threads."""
     statements: list[tuple[str, str, Row]] = []
-    execute = Database.execute
+    execute, thread = Database.execute, threading.get_ident()
 
     def record(self: Database, sql: str, params: Row, **options: Any) -> list[Row]:
-        statements.append((self.prelude, sql, params))
+        if threading.get_ident() == thread:
+            statements.append((self.prelude, sql, params))
         return execute(self, sql, params, **options)
 
     with monkeypatch.context() as patch:
