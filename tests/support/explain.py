@@ -29,7 +29,7 @@ def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], s
 
     def record(self: Database, sql: str, params: Row, **options: Any) -> list[Row]:
         if threading.get_ident() == thread:
-            statements.append((self.prelude, sql, params))
+            statements.append((self.prelude + options.get("prelude", ""), sql, params))
         return execute(self, sql, params, **options)
 
     with monkeypatch.context() as patch:
