@@ -11,7 +11,7 @@ CREATE TABLE service (
     blocks       bigint      NOT NULL DEFAULT 0,  -- changes with the blocked links and hosts
     list_url     text        NOT NULL DEFAULT '',  -- from which blocked hosts were fetched
     list_due     timestamptz NOT NULL DEFAULT '-infinity',  -- the next time
-    dropped_until timestamptz NOT NULL DEFAULT '-infinity'  -- the purge may drop the visits of before
+    dropped_until timestamptz NOT NULL DEFAULT '-infinity'  -- the purge may drop earlier visits
 );
 INSERT INTO service (version) VALUES (1);
 
@@ -972,7 +972,8 @@ BEGIN
 END $$;
 CREATE AGGREGATE sum_labels(jsonb) (sfunc = add_labels, stype = jsonb);
 
--- Lock the users of visits. What adds visits does this in a statement before, and so sees which days others have summed.
+-- Lock the users of visits. Call this in a statement of its own before visits are added: their statement then sees which
+-- days others have summed.
 CREATE FUNCTION lock_users(visits json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM users
@@ -1110,8 +1111,8 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
      WHERE at >= since AND at < until AND visits > 0
 $$;
 
--- Return the links and QR codes with the most clicks on a UTC day. They are stored in the order of their first visit, so
--- a bitmap scan reads each page once, and an index scan one for each of them.
+-- Return the links and QR codes with the most clicks on a UTC day. Their rows are stored in the order of the first visit
+-- and indexed by label. A bitmap scan reads each page once, but an index scan reads one page for each row.
 CREATE FUNCTION busiest_targets(owner bigint, day timestamptz, most integer) RETURNS bigint[] LANGUAGE sql STABLE
 SET enable_indexscan = off AS $$
     SELECT ARRAY(SELECT label::bigint FROM account_rollups
@@ -1316,7 +1317,7 @@ CREATE TABLE events (
 );
 CREATE INDEX ON events (user_id, number);
 CREATE INDEX ON events (created);
--- Of the audit trail: what a user did, and what concerns a user.
+-- The audit trail by the user who acted, and by the user whom an event concerns.
 CREATE INDEX ON events (((extra -> 'actor' ->> 'user')::bigint), number) WHERE user_id = 0;
 CREATE INDEX ON events (((data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint), number)
     WHERE user_id = 0;

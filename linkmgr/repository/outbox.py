@@ -276,7 +276,8 @@ def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
             SELECT number, type, created, data, extra, (extra -> 'actor' ->> 'user')::bigint AS actor_id,
                    (data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint AS subject_id
               FROM events
-             WHERE user_id = 0 AND number < %(before)s)  -- a constant, as in the conditions of the indexes
+             WHERE user_id = 0  -- a constant, as in the conditions of the indexes
+               AND number < %(before)s)
         SELECT number AS id, type, e.created AS date, data, extra -> 'actor' ->> 'key' AS key, actor_id, subject_id,
                coalesce(actors.username, CASE WHEN actor_id = subject_id THEN data ->> 'username' END) AS actor,
                coalesce(subjects.username, data ->> 'username') AS subject

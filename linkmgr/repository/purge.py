@@ -143,7 +143,7 @@ def _tracked_batches() -> Iterator[Row]:
 
 
 def _sum_expired_days(until: str | None) -> None:
-    """Sum the raw days that have expired visits, and those before a time. New days before it do not become raw."""
+    """Sum the raw days that have expired visits, and those before a time, before which no new day becomes raw."""
     run("UPDATE service SET dropped_until = greatest(dropped_until, %(until)s::timestamptz)", until=until)
     for tracked in _tracked_batches():
         while batch := _rows(
@@ -162,8 +162,9 @@ def _sum_expired_days(until: str | None) -> None:
             **tracked,
             limit=MAX_SUMMED,
         ):
-            of_no_file = parameters("", 1, 1, batch[0]["days"]) | {"few": 0}  # this adds no visits, and sums their days
-            database().execute(ADD, of_no_file, idempotent=True, prelude=_PATIENT + PRELUDE)
+            # No file has this name, so the statement adds no visits. No day has fewer than 0, so it sums all of them.
+            no_visits = parameters("", 1, 1, batch[0]["days"]) | {"few": 0}
+            database().execute(ADD, no_visits, idempotent=True, prelude=_PATIENT + PRELUDE)
 
 
 def _delete_expired(tracked: Row) -> int:

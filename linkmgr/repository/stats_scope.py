@@ -112,8 +112,9 @@ def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
                        LATERAL (VALUES ('day', at), ('quarter', at + array_lower(quarters, 1) * interval '15 minutes')
                                ) AS starts (unit, at)
                  UNION ALL
-                SELECT unit, first_tracked_visit(%(tracked_ids)s::bigint[], '{f,t}')
-                  FROM (VALUES ('day'), ('quarter')) AS units (unit)) firsts
+                SELECT unit, at
+                  FROM first_tracked_visit(%(tracked_ids)s::bigint[], '{f,t}') AS at,
+                       (VALUES ('day'), ('quarter')) AS units (unit)) firsts
         """,
         **owner._asdict(),
         tracked_ids=tracked_ids,

@@ -238,7 +238,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     bot, social, which may be null, and a label of each dimension. `visitor` is empty in a visit that must not be
     recognized.
 
-    Concurrent statements for the same user wait at its row of `users`. All of them lock rows in the same order, which
+    Concurrent statements for the same user wait at the row in `users`. All of them lock rows in the same order, which
     prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.
     """
     [result] = database().execute(ADD, parameters(spool, start, stop, visits), idempotent=True, prelude=PRELUDE)

@@ -214,7 +214,7 @@ bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)
 
 
 def _ended(record: Row, token: str | None) -> Row:
-    """Return what a token of `link_winner` says, or {} if it is old or the link is not as that left it."""
+    """Return the content of a token of `link_winner`, or {} if it has expired or the link has changed since."""
     try:
         ended: Row = keys.serializer(_SALT).loads(token or "", max_age=_UNDO_SECONDS)
     except BadData:
@@ -238,7 +238,8 @@ def _store(row_id: int, members: Row) -> bool:
 
 @bp.post("/links/<id:row_id>/winner")
 def link_winner(row_id: int) -> ResponseReturnValue:
-    """End an experiment: the target of a variant becomes that of the link. The URL of the next page has what was."""
+    """End an experiment: the target of a variant becomes that of the link. A token in the URL of the next page has the
+    previous target and variants, for its button "Undo"."""
     record = url_records.read(g.user_id, row_id)
     chosen: Row = next((row for row in record["variants"] if row["name"] == request.form.get("variant")), {})
     if not _store(row_id, chosen and {"url": chosen["url"], "variants": []}):
