@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -83,7 +83,10 @@ class Browser:
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until the condition holds. An element that it reads may disappear meanwhile."""
         # The driver raises a different error for each way in which a page can disappear during a command.
-        WebDriverWait(self.driver, 120, 0.05, [WebDriverException]).until(lambda _: condition())
+        try:
+            WebDriverWait(self.driver, 120, 0.05, [WebDriverException]).until(lambda _: condition())
+        except TimeoutException:
+            raise AssertionError(f"{self.driver.current_url} shows:\n{self.text}") from None
 
     def _is_whole(self) -> bool:
         return bool(self.run("return document.readyState === 'complete'"))

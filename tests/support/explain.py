@@ -11,9 +11,10 @@ from linkmgr.db.statements import Database, Row
 
 
 def _rows(node: Row) -> int:
-    if children := node.get("Plans"):
-        return sum(map(_rows, children))
-    return int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
+    read = sum(map(_rows, node.get("Plans", [])))
+    if node["Node Type"].endswith("Scan") and "Relation Name" in node:
+        read += int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
+    return read
 
 
 def _conditions(node: Row) -> Iterator[str]:

@@ -25,8 +25,11 @@ class Person:
         self.browser.find(selector).send_keys(text)
 
     def choose(self, selector: str, value: str) -> None:
+        """Choose an option. The driver sends `change` only, where a person also causes `input`."""
         self.steps += 1
-        Select(self.browser.find(selector)).select_by_value(value)
+        found = self.browser.find(selector)
+        Select(found).select_by_value(value)
+        self.browser.driver.execute_script("arguments[0].dispatchEvent(new Event('input', {bubbles: true}))", found)
 
     def set(self, selector: str, value: str) -> None:
         """Set a control that the driver cannot type into, such as a color or a time."""
