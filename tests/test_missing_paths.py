@@ -70,6 +70,20 @@ def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
     assert sql("SELECT label FROM account_rollups WHERE starts_with(dimension, 'missing ')") == []
 
 
+def test_a_flooded_domain_leaves_the_paths_of_others_their_share(
+    app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linkmgr.visits.missing._MAX_COUNTED", 4)
+    other = alice.add("/api/domain/add", {"domain": "https://go2.example.org"})
+    for path in "abcdea":
+        ask(app, f"/{path}")
+    for path in "yzx":
+        ask(app, f"/{path}", host="go2.example.org")
+    store(app)
+    assert found(alice, domain) == {"/a": 2, "/b": 1, "/c": 1, "/d": 1, "Other": 1}
+    assert found(alice, other) == {"/y": 1, "/z": 1, "Other": 1}
+
+
 def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:
     for days in (0, 29, missing.DAYS + 2):
         factories.missing_path(sql, alice.id, domain, days=days)

@@ -53,7 +53,8 @@ def missing_paths(domain_id: int) -> Json:
     """List the paths that visitors did not find.
 
     These are the paths of the last {missing.DAYS} days, those with the most visits first. `days` has the visits of each
-    day in UTC. Beyond {missing.MAX_PATHS:,} paths, all further ones are counted as `{missing.OTHER}`.
+    day in UTC. Beyond {missing.MAX_PATHS:,} paths, or very many in a few seconds, further ones are counted as
+    `{missing.OTHER}`.
     """
     domains.read(user_id(), domain_id)
     return listing("missing", missing.index(user_id(), domain_id, limit=page_limit(), number=page_number()))

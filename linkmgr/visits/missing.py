@@ -14,7 +14,7 @@ from linkmgr.visits import counting
 
 _STORE_SECONDS = 5
 _MAX_LENGTH = 100  # characters of a path
-_MAX_COUNTED = 2000  # different paths of a process between two stores; further ones are not counted
+_MAX_COUNTED = 2000  # different paths of a process between two stores, which its domains share
 
 
 class MissingPaths(Background):
@@ -23,19 +23,25 @@ class MissingPaths(Background):
 
     def __init__(self, app: Flask) -> None:
         super().__init__(app)
-        self._counts: Counter[tuple[int, str]] = Counter()
+        self._counts: dict[int, Counter[str]] = {}  # by domain
         self._lock = threading.Lock()
 
     def add(self, domain_id: int, path: str) -> None:
         self.start()
         with self._lock:
-            if len(self._counts) < _MAX_COUNTED or (domain_id, path) in self._counts:
-                self._counts[domain_id, path] += 1
+            paths = self._counts.setdefault(domain_id, Counter())
+            if path not in paths and len(paths) >= max(1, _MAX_COUNTED // len(self._counts)):
+                path = missing.OTHER
+            paths[path] += 1
 
     def work(self) -> None:
         with self._lock:
-            counts, self._counts = self._counts, Counter()
-        rows = [{"domain_id": number, "path": path, "visits": visits} for (number, path), visits in counts.items()]
+            counts, self._counts = self._counts, {}
+        rows = [
+            {"domain_id": domain_id, "path": path, "visits": visits}
+            for domain_id, paths in counts.items()
+            for path, visits in paths.items()
+        ]
         if rows:
             missing.add(orjson.dumps(rows).decode())
 
