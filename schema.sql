@@ -298,13 +298,16 @@ CREATE TABLE reports (
     created    timestamptz NOT NULL DEFAULT now(),
     decided_by bigint,
     ended      timestamptz,
-    ended_by   bigint
+    ended_by   bigint,
+    owner_id   bigint,  -- of a blocked link
+    targets    text[]  -- MD5 of the targets that it had, which its owner cannot store again
 );
 CREATE INDEX ON reports (link_id, id) WHERE kind = 'report';
 CREATE INDEX ON reports (created) WHERE kind = 'report';
 CREATE INDEX ON reports (id) WHERE decided_by IS NOT NULL;
 CREATE UNIQUE INDEX host_blocked ON reports (host) WHERE kind = 'host' AND ended IS NULL;
 CREATE UNIQUE INDEX link_blocked ON reports (link_id) WHERE kind = 'link' AND ended IS NULL;
+CREATE INDEX ON reports (owner_id) WHERE kind = 'link' AND ended IS NULL;
 
 -- Return the blocked host that one of these hosts is, or is a subdomain of, or NULL.
 CREATE FUNCTION blocked_host(hosts text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -321,24 +324,34 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Return true if a text in `sent` that is not in `stored` is a URL on a blocked host.
-CREATE FUNCTION has_blocked_url(sent jsonb, stored jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+-- Return true if one of these URLs was a target of a link of this user when it was blocked.
+CREATE FUNCTION has_blocked_target(owner bigint, urls text[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN blocked_host(ARRAY(
-        SELECT host_of(url #>> '{}')
-          FROM (SELECT jsonb_path_query(sent, 'strict $.** ? (@.type() == "string")') AS url
-                EXCEPT
-                SELECT jsonb_path_query(stored, 'strict $.** ? (@.type() == "string")')) urls)) IS NOT NULL;
+    RETURN EXISTS (SELECT FROM reports
+                    WHERE owner_id = owner AND kind = 'link' AND ended IS NULL
+                      AND targets && ARRAY(SELECT md5(url) FROM unnest(urls) AS url));
 END $$;
 
--- Refuse URLs on blocked hosts in the new rows of a statement. Visitors see them, whichever columns they are in.
+-- Return true if a text in `sent` that is not in `stored` is a URL that is blocked for this user.
+CREATE FUNCTION has_blocked_url(owner bigint, sent jsonb, stored jsonb) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    urls text[] := ARRAY(SELECT url #>> '{}'
+                           FROM (SELECT jsonb_path_query(sent, 'strict $.** ? (@.type() == "string")') AS url
+                                 EXCEPT
+                                 SELECT jsonb_path_query(stored, 'strict $.** ? (@.type() == "string")')) texts);
+BEGIN
+    RETURN blocked_host(ARRAY(SELECT host_of(url) FROM unnest(urls) AS url)) IS NOT NULL
+           OR has_blocked_target(owner, urls);
+END $$;
+
+-- Refuse blocked URLs in the new rows of a statement. Visitors see them, whichever columns they are in.
 CREATE FUNCTION refuse_blocked() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        PERFORM refuse('target_blocked') FROM inserted i WHERE has_blocked_url(to_jsonb(i), NULL);
+        PERFORM refuse('target_blocked') FROM inserted i WHERE has_blocked_url(user_id, to_jsonb(i), NULL);
     ELSE
         PERFORM refuse('target_blocked') FROM updated u JOIN deleted d USING (id)
-          WHERE has_blocked_url(to_jsonb(u), to_jsonb(d));
+          WHERE has_blocked_url(u.user_id, to_jsonb(u), to_jsonb(d));
     END IF;
     RETURN NULL;
 END $$;
@@ -348,11 +361,13 @@ CREATE FUNCTION is_allowed_domain(domain bigint) RETURNS boolean LANGUAGE sql ST
 RETURN coalesce(current_setting('linkmgr.domains', true), '') = ''
        OR coalesce(domain = ANY (nullif(current_setting('linkmgr.domains', true), '')::bigint[]), false);
 
--- Return why targets on these hosts are refused: one is blocked, or a branded domain, which could redirect back.
-CREATE FUNCTION hosts_refusal(hosts text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- Return why these targets are refused, or NULL: one is blocked, or on a branded domain, which could redirect back.
+CREATE FUNCTION targets_refusal(owner bigint, targets text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    hosts text[] := ARRAY(SELECT DISTINCT host_of(target) FROM unnest(targets) AS target);
 BEGIN
     RETURN CASE WHEN hosts = '{}' THEN NULL
-                WHEN blocked_host(hosts) IS NOT NULL THEN 'target_blocked'
+                WHEN blocked_host(hosts) IS NOT NULL OR has_blocked_target(owner, targets) THEN 'target_blocked'
                 WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (hosts)) THEN 'link_branded' END;
 END $$;
 
@@ -362,9 +377,10 @@ BEGIN
     RETURN CASE WHEN url <> '' AND blocked_host(ARRAY[host_of(url)]) IS NOT NULL THEN 'target_blocked' END;
 END $$;
 
-CREATE FUNCTION require_usable_hosts(hosts text[], image text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_usable_targets(owner bigint, targets text[], image text DEFAULT '') RETURNS void
+    LANGUAGE plpgsql AS $$
 DECLARE
-    refusal text := coalesce(hosts_refusal(hosts), image_refusal(image));
+    refusal text := coalesce(targets_refusal(owner, targets), image_refusal(image));
 BEGIN
     IF refusal IS NOT NULL THEN
         PERFORM refuse(refusal);
@@ -383,11 +399,11 @@ END $$;
 -- Return why a change of a link with the targets `stored` is refused, or NULL: a new target or image is refused, or a
 -- stored target is on the new domain of the link. The host of a stored one may have become a branded domain, or been
 -- blocked.
-CREATE FUNCTION targets_refusal(sent text[], stored text[], new_image text, new_host text) RETURNS text
+CREATE FUNCTION change_refusal(owner bigint, sent text[], stored text[], new_image text, new_host text) RETURNS text
     LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN coalesce(hosts_refusal(ARRAY(SELECT host_of(target) FROM unnest(sent) AS target
-                                         WHERE (target = ANY (stored)) IS NOT TRUE)),
+    RETURN coalesce(targets_refusal(owner, ARRAY(SELECT target FROM unnest(sent) AS target
+                                                  WHERE (target = ANY (stored)) IS NOT TRUE)),
                     image_refusal(new_image),
                     CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(stored) AS target) THEN 'link_branded' END);
 END $$;

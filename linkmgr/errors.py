@@ -118,7 +118,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "link_branded": (400, "url data",
         "A link cannot redirect to a branded domain, because this can cause a redirect loop."),
     "target_blocked": (400, "url links data",
-        "The administrators of this service have blocked the host of a URL. Send another URL."),
+        "The administrators of this service have blocked the host of a URL, or your link to it. Send another URL."),
     "starts_late": (400, "starts", "starts must be before expiry."),
     "link_unknown": (400, "link", "link must be the id of one of your links."),
     "campaign_unknown": (400, "campaign", "campaign must be the id of one of your campaigns."),

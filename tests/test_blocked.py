@@ -3,14 +3,17 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg2
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr.db.lookups import Lookups
+from linkmgr.imports import links
 from linkmgr.repository import public, reports
 from linkmgr.repository.blocked import blocked
 from linkmgr.resources.reports import decide_reports
@@ -18,9 +21,14 @@ from tests.conftest import Client
 from tests.support.archives import export
 from tests.support.bodies import LEAST
 from tests.support.factories import RESOURCES, Sql
-from tests.support.imported import Import
+from tests.support.foreign_services import Start
+from tests.support.foreign_services import read as read_service
+from tests.support.foreign_services import shlink as service
+from tests.support.imported import Import, sale, shlink
+from tests.support.reading import read
 from tests.support.shortlinks import BRANDED, FACEBOOK, TARGET, Make
 
+FILES = Path(__file__).parent / "import_files"
 EVIL, BELOW = "https://evil.example/x", "https://www.evil.example/x"
 Block = Callable[[str], int]
 # Columns of links that lead this visitor to a host below a blocked one
@@ -167,6 +175,66 @@ def test_rows_of_an_exported_account_with_blocked_urls_are_not_imported(
     block("evil.example")
     found = run_import(bob, content)
     assert found["made"] == 0, bob.get(f"/api/imports/{found['id']}/errors.csv").text
+
+
+def test_rows_of_no_format_or_service_are_stored_with_blocked_targets(
+    located: Flask, alice: Client, block: Block, start_service: Start
+) -> None:
+    """The rows of all of them are checked and stored by the same two functions."""
+    for host in ("example.com", "youtube.com"):
+        block(host)
+    start_service(service)
+    formats = {path.name: read(path.read_bytes()) for path in FILES.glob("[!o]*")}
+    for name, rows in (formats | {"service": read_service("shlink")}).items():
+        sent = [links.check(row, ()) for row in rows if not (row.problem or row.is_visits)]
+        with located.app_context():
+            links.store(alice.id, sent, {"source": "", "on_conflict": "rename", "first_id": 0})
+        assert {row.outcome and row.outcome.code for row in sent} == {"target_blocked"}, name
+
+
+def test_no_import_gives_a_link_a_blocked_target(alice: Client, block: Block, run_import: Import) -> None:
+    run_import(alice, shlink(sale("old")))
+    block("evil.example")
+    file = shlink(sale("old", BELOW), sale("new", BELOW), sale("fine"))
+    found = run_import(alice, file, "?on_conflict=update")
+    assert (found["made"], found["updated"], found["failed"]) == (1, 0, 2)
+    errors = alice.get(f"/api/imports/{found['id']}/errors.csv").text
+    assert errors.count("have blocked the host of a URL") == 2
+
+
+def test_the_owner_of_a_blocked_link_cannot_use_its_targets_again(
+    *, located: Flask, alice: Client, bob: Client, admin: Client, run_import: Import, console: FlaskClient
+) -> None:
+    link, other, binned = (
+        alice.add("/api/url/add", {"url": url, "custom": alias})
+        for url, alias in ((TARGET, "first"), ("https://example.org/", "second"), (TARGET, "third"))
+    )
+    alice.put(f"/api/url/{link}/update", {"devicetarget": [{"device": "iPhone", "link": EVIL}]})
+    alice.delete(f"/api/url/{binned}/delete?bin=1")
+    with located.app_context():
+        decide_reports(link, "link", by=admin.id)
+    alice.put(f"/api/url/{link}/update", {"url": "https://example.org/changed"})
+    alice.delete(f"/api/url/{link}/delete")
+
+    refused = {"target_blocked"}
+    for url in (TARGET, EVIL):
+        assert codes(alice.post("/api/url/add", {"url": url})) == refused
+        assert codes(alice.post("/api/url/add", {"url": "https://example.org/x", "expiredurl": url})) == refused
+        assert codes(alice.put(f"/api/url/{other}/update", {"url": url})) == refused
+        assert refused < codes(alice.post("/api/urls/bulk", {"urls": [{"url": url}]}))
+        assert refused < codes(alice.put("/api/urls/bulk", {"ids": [other], "data": {"url": url}}))
+        assert codes(alice.post("/api/qr/add", {"type": "link", "data": url})) == refused
+        assert run_import(alice, shlink(sale("fourth", url)))["failed"] == 1
+        assert "your link to it" in console.post("/console/links/new", data={"url": url}).text
+    assert codes(alice.post(f"/api/url/{binned}/restore", {})) == refused
+    console.post("/console/links/bin", data={"action": "restore", "id": binned})
+    assert "your link to it" in console.get("/console/links/bin").text
+    bob.add("/api/url/add", {"url": TARGET})
+
+    [blocked_link] = admin.get("/api/blocks").get_json()["data"]
+    assert admin.post(f"/api/block/{blocked_link['id']}/end").status_code == 200
+    alice.add("/api/url/add", {"url": TARGET})
+    assert alice.post(f"/api/url/{binned}/restore", {}).status_code == 200
 
 
 def test_a_redirect_that_waited_for_the_database_does_not_wait_to_compare(

@@ -178,8 +178,9 @@ def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage, tmp
     order = ["GET", "POST", "PUT", "DELETE"]
 
     def position(call: Call) -> tuple[int, int]:
-        """Delete rows last, then those whose ids are in examples, which may be the same rows, and then their owner."""
-        deletes = call.path.endswith("/delete")
+        """Delete rows and block a link last, then those whose ids are in examples, which may be the same rows, and
+        then their owner."""
+        deletes = call.path.endswith(("/delete", "/decide"))
         last = ("bulk" in call.path) + 2 * (call.rows == ["user"])
         return order.index("DELETE" if deletes else call.method), last
 

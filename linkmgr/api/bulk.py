@@ -14,7 +14,6 @@ from linkmgr.errors import AppError, problems_of_code
 from linkmgr.fields.base import MAX_ID, Boolean, Integer, Target
 from linkmgr.fields.bodies import New
 from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
-from linkmgr.fields.links import hosts_of
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.problems import invalid, problems_of
 from linkmgr.fields.urls import MAX_URL
@@ -242,7 +241,7 @@ def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:
 
 def _to_row(link: Row, hashes: dict[str, str]) -> Row:
     if link.keys() == {"url"}:
-        return {"url": link["url"], "hosts": hosts_of([link["url"]])}
+        return {"url": link["url"], "targets": [link["url"]]}
     password = link.pop("password", None)
     return link_to_row(link) | ({"password_hash": hashes[password]} if password else {})
 

@@ -273,7 +273,7 @@ def delete(link_id: int) -> Json:
     "links:write",
     "links.restore",
     shapes.success(message="Link has been restored successfully.", **_SHORT, **_RECORD),
-    errors=("plan_limit", "plan_feature"),
+    errors=("plan_limit", "plan_feature", "target_blocked"),
     has_etag=True,
     restricted=("own_only", "domains"),
 )

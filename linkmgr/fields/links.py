@@ -241,10 +241,6 @@ def targets_of(loaded: dict[str, Any]) -> list[str]:
     return [*targets, *stores, *others, *single]
 
 
-def hosts_of(targets: list[str]) -> list[str]:
-    return list({urlsplit(url).hostname or "" for url in targets})
-
-
 # --- other members
 
 

@@ -142,6 +142,10 @@ def restore_all(user_id: int, ids: list[int]) -> int:
                                     THEN 'direct' ELSE b.type END,
                        'pixel_ids', (SELECT array_agg(id) FROM pixels p
                                       WHERE p.user_id = b.user_id AND p.id = ANY (b.pixel_ids)))) l
+             WHERE CASE WHEN b.blocked IS NULL
+                         AND has_blocked_target(b.user_id, targets_of(b.url, b.expired_url, b.locations, b.devices,
+                                                                      b.languages, b.deeplink, b.variants, b.rules))
+                        THEN refuse('target_blocked') IS NULL ELSE true END
             RETURNING id),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)

@@ -19,7 +19,7 @@ from linkmgr.repository.tables import release
 MAX_LINKS = 1000  # of one statement
 _MAX_TRIES = 4
 _SPARES = 16  # aliases in place of generated ones that are in use
-_URL_ONLY = {"url", "hosts", "imported_clicks"}
+_URL_ONLY = {"url", "targets", "imported_clicks"}
 
 
 def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
@@ -27,7 +27,7 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
     `message` of the reason why a link was not stored. With `atomic`, either all links are stored or none: if one fails,
     the results of those that would have been stored are empty.
 
-    A link has the members that `urls.add` takes. A link of only `url` and `hosts` may be an existing one. Further
+    A link has the members that `urls.add` takes. A link of only `url` and `targets` may be an existing one. Further
     members, for imports:
 
     - `created`: the time at which the link was created, with its time zone.
@@ -132,7 +132,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    lacking_features(id) AS lacking,
                    coalesce((SELECT total FROM public.usage
                               WHERE user_id = %(user_id)s AND counted = 'links'), 0) AS used,
-                   hosts_refusal(%(hosts)s::text[]) IS NOT NULL AS has_refused
+                   targets_refusal(id, %(targets)s::text[]) IS NOT NULL AS has_refused
               FROM accounts
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
@@ -148,8 +148,9 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
               FROM ROWS FROM (json_to_recordset(%(links)s::json) AS (
-                   url text, alias text, chosen boolean, generated boolean, url_only boolean, domain text, hosts text[],
-                   password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
+                   url text, alias text, chosen boolean, generated boolean, url_only boolean, domain text,
+                   targets text[], password_hash text, expiry timestamptz, type text,
+                   splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, variants jsonb, rules jsonb,
@@ -162,7 +163,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         looked_up AS MATERIALIZED (
             SELECT sent.*,
                    coalesce(
-                       CASE WHEN has_refused THEN hosts_refusal(hosts) END,
+                       CASE WHEN has_refused THEN targets_refusal(%(user_id)s, targets) END,
                        image_refusal(metaimage),
                        unknown.code,
                        CASE WHEN NOT is_allowed_domain(domain_id) THEN 'domain_needed'
@@ -231,7 +232,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         """,
         user_id=user_id,
         links=orjson.dumps([_prepared(link) for link in links]).decode(),
-        hosts=list({host for link in links for host in link["hosts"]}),
+        targets=list({target for link in links for target in link["targets"]}),
         spares=[new_alias() for _ in range(_SPARES)],
         atomic=atomic,
     )

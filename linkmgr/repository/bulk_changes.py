@@ -73,11 +73,11 @@ def _update(ids: list[int], params: Row) -> Row:
                              THEN 'alias_reserved' END AS refusal,
                    feature, (new).alias AS new_alias
               FROM locked, plan,
-                   targets_refusal(%(targets)s::text[],
-                                   targets_of((l).url, (l).expired_url, (l).locations, (l).devices, (l).languages,
-                                              (l).deeplink, (l).variants, (l).rules),
-                                   nullif((new).metaimage, (l).metaimage),
-                                   new_host) AS wrong,
+                   change_refusal(%(user_id)s, %(targets)s::text[],
+                                  targets_of((l).url, (l).expired_url, (l).locations, (l).devices, (l).languages,
+                                             (l).deeplink, (l).variants, (l).rules),
+                                  nullif((new).metaimage, (l).metaimage),
+                                  new_host) AS wrong,
                    LATERAL (SELECT denied_feature(
                                 lacking, (new).alias <> (l).alias,
                                 CASE WHEN NOT (new).devices <@ (l).devices THEN (new).devices END,

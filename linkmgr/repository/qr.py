@@ -218,7 +218,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
             SELECT q.*, ordinality AS n,
                    CASE WHEN own_alias IS NOT NULL AND NOT EXISTS (
                              SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
-                        WHEN has_blocked_url(to_jsonb(q), NULL) THEN 'target_blocked'
+                        WHEN has_blocked_url(%(user_id)s, to_jsonb(q), NULL) THEN 'target_blocked'
                         WHEN type = 'link' THEN code_refusal(data #>> '{}') END AS refusal
               FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (
                    code text, type text, data json, name text, background text, foreground text, own_alias text,

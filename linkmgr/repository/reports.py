@@ -90,10 +90,18 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
             SELECT user_id, 'link.blocked', id FROM links
              WHERE %(decision)s = 'host' AND has_webhooks(user_id)
                AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)),
+        link AS (
+            SELECT user_id,
+                   targets_of(url, expired_url, locations, devices, languages, deeplink, variants, rules) AS urls
+              FROM links WHERE %(decision)s = 'link' AND id = %(link_id)s
+             UNION ALL
+            SELECT user_id, targets_of(url, expired_url, locations, devices, languages, deeplink, variants, rules)
+              FROM binned_links WHERE %(decision)s = 'link' AND id = %(link_id)s),
         added AS (
-            INSERT INTO reports (kind, link_id, host, reason, number, decided_by)
+            INSERT INTO reports (kind, link_id, host, reason, number, decided_by, owner_id, targets)
             SELECT %(decision)s, %(link_id)s, %(host)s, coalesce(string_agg(DISTINCT reason, ', '), ''), count(*),
-                   %(by)s
+                   %(by)s, (SELECT user_id FROM link),
+                   (SELECT array_agg(md5(url)) FROM link, unnest(urls) AS url WHERE url <> '')
               FROM decided
                 ON CONFLICT DO NOTHING)
         UPDATE service SET blocks = blocks + 1

@@ -38,7 +38,7 @@ _UNSENT: Row = {"targets": [], "reserved": []} | dict.fromkeys(
 
 def to_params(members: Row) -> Row:
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | encoded
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"targets": []} | members | encoded
 
 
 def to_changes(members: Row) -> Row:
@@ -63,8 +63,8 @@ def with_random_alias(store: Callable[[str], T]) -> T:
 
 def add(user_id: int, *, url: str, **members: Any) -> Row:
     """Store a link and return the record as url_records.read does, and as `is_new` if there was none like it."""
-    if not members.keys() - {"hosts"}:
-        return _add_url_only(user_id, url, members.get("hosts", []))
+    if not members.keys() - {"targets"}:
+        return _add_url_only(user_id, url)
     params = to_params({"url": url} | members)
     if params["custom"]:
         link = _add(user_id, params["custom"], params)
@@ -73,10 +73,10 @@ def add(user_id: int, *, url: str, **members: Any) -> Row:
     return {"is_new": True} | to_record(link)
 
 
-def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
+def _add_url_only(user_id: int, url: str) -> Row:
     """Store a link of a URL alone, or return the existing one, which is not written, so that it keeps its version."""
     for _ in range(_TRIES):
-        link = with_random_alias(lambda alias: _add_first(user_id, alias, url, hosts))
+        link = with_random_alias(lambda alias: _add_first(user_id, alias, url))
         if link:
             return {"is_new": True} | to_record(link)
         if link := _find_url_only(user_id, url):
@@ -84,19 +84,18 @@ def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
     raise AppError("busy", seconds=RETRY_SECONDS)  # each time, the existing link was deleted before it was read
 
 
-def _add_first(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
+def _add_first(user_id: int, alias: str, url: str) -> Row | None:
     """Return None if there is such a link. One INSERT without common table expressions takes a tenth less time."""
     return run(
         """
         INSERT INTO links (user_id, alias, url, url_only)
-        SELECT %(user_id)s, %(alias)s, %(url)s, true FROM require_usable_hosts(%(hosts)s::text[])
+        SELECT %(user_id)s, %(alias)s, %(url)s, true FROM require_usable_targets(%(user_id)s, ARRAY[%(url)s])
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO NOTHING
         RETURNING *, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related
         """,
         user_id=user_id,
         alias=alias,
         url=url,
-        hosts=hosts,
     )
 
 
@@ -136,7 +135,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                    %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
                    coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
                                                          WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
-              FROM require_usable_hosts(%(hosts)s::text[], %(metaimage)s)
+              FROM require_usable_targets(%(user_id)s, %(targets)s::text[], %(metaimage)s)
             RETURNING *),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
@@ -160,8 +159,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
 
     `changed` is False if members without a default value were not sent, apart from `url`, `campaign` and `channel`.
     A changed link is not `url_only`: a new link with the same URL must not return it. A stored target must not be on
-    the new domain of the link. Its host may have become a branded domain or been blocked since it
-    was stored.
+    the new domain of the link. It, or its host, may have been blocked since it was stored, or become a branded domain.
     """
     updated = run_repaired(
         """
@@ -178,11 +176,11 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
               LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = %(link_id)s
-             CROSS JOIN targets_refusal(%(targets)s::text[],
-                                        targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
-                                                   rules),
-                                        nullif(%(sent)s::jsonb ->> 'metaimage', metaimage),
-                                        d.host) AS wrong),
+             CROSS JOIN change_refusal(%(user_id)s, %(targets)s::text[],
+                                       targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
+                                                  rules),
+                                       nullif(%(sent)s::jsonb ->> 'metaimage', metaimage),
+                                       d.host) AS wrong),
         updated AS (
             UPDATE links l
                SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,

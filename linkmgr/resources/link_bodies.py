@@ -7,7 +7,7 @@ from marshmallow import ValidationError, post_load, validates_schema
 from linkmgr.db.statements import Row
 from linkmgr.fields.aliases import own_words, refuse_own_words
 from linkmgr.fields.bodies import Body
-from linkmgr.fields.links import hosts_of, targets_of
+from linkmgr.fields.links import targets_of
 from linkmgr.web import passwords
 
 # Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
@@ -52,7 +52,7 @@ class LinkBody(Body):
 
 
 def link_to_row(new: Row) -> Row:
-    return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
+    return {"targets": targets_of(new), **_to_columns(new)}
 
 
 def link_to_changes(changes: Row) -> Row:
