@@ -1064,8 +1064,8 @@ END $$;
 
 -- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown'. OFFSET 0 keeps a subquery apart:
 -- PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may read the rows of all and join
--- them afterwards. NOT MATERIALIZED, and a part of its own for sums without labels: a join would hash the labels of each
--- row, which are large.
+-- them afterwards. NOT MATERIALIZED, and a part of its own for sums without labels. The labels of a row, which are large,
+-- are read in a select list: a join would hash them.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
@@ -1080,9 +1080,11 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
                         OFFSET 0) r)
     SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
      UNION ALL
-    SELECT tracked_id, at, name, l.key, l.value::bigint
-      FROM stored, unnest(array_remove(dimensions, '')) AS names (name), jsonb_each_text(labels -> name) l
-     WHERE dimensions <> '{""}'
+    SELECT tracked_id, at, name, (number).key, (number).value::bigint
+      FROM (SELECT tracked_id, at, name, jsonb_each_text(labels -> name) AS number
+              FROM stored, unnest(array_remove(dimensions, '')) AS name
+             WHERE dimensions <> '{""}'
+            OFFSET 0) labeled
      UNION ALL
     SELECT * FROM raw_counts(ids, dimensions, since, until, split, bots) WHERE dimensions <> '{""}' OR split <> '{}'
 $$;

@@ -1,6 +1,6 @@
 """Statistics over time: clicks from the rollups, and clicks and visitors from the visits themselves.
 
-The two statements that count return the same columns: a row per bucket and labels, for the labels with the most clicks,
+Those that count clicks return the same columns: a row per bucket and labels, for the labels with the most clicks,
 and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered
 from 1. `edges` are their starts, `cuts` those that divide UTC days, and `split` these days (linkmgr/fields/periods.py).
 `tracked_ids` is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR
@@ -15,6 +15,37 @@ from typing import Any
 from linkmgr.db.statements import Row, replica_rows, rows
 from linkmgr.fields.dimensions import UNKNOWN
 from linkmgr.repository.stats_scope import Owner
+
+
+def unlabeled(owner: Owner, **query: Any) -> list[Row]:
+    """Count the clicks of the rollups without labels. This takes half of the time of `of_rollups`, because PostgreSQL
+    sets up each part of a statement, executed or not."""
+    return replica_rows(
+        """
+        WITH owners AS (
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
+             UNION ALL
+            SELECT id FROM users WHERE %(everyone)s),
+        tracked AS MATERIALIZED (
+            SELECT ARRAY(SELECT id FROM tracked_rows
+                          WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
+             WHERE %(tracked_ids)s::text IS NOT NULL),
+        counts AS MATERIALIZED (
+            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, sum(visits)::bigint AS clicks
+              FROM (SELECT at, visits
+                      FROM owners, account_counts(id, '{""}', %(since)s, %(until)s, %(cuts)s, %(bots)s)
+                     UNION ALL
+                    SELECT at, visits
+                      FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, %(bots)s)) rollups
+             GROUP BY 1)
+        SELECT bucket, '' AS a, '' AS b, clicks, NULL::bigint AS visitors, 0 AS labels FROM counts
+         UNION ALL
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks) FILTER (WHERE bucket >= %(first)s), 0)::bigint, NULL, 0
+          FROM counts
+        """,
+        **owner._asdict(),
+        **query,
+    )
 
 
 def of_rollups(owner: Owner, **query: Any) -> list[Row]:
@@ -41,11 +72,10 @@ def of_rollups(owner: Owner, **query: Any) -> list[Row]:
              GROUP BY 1, 2, 3),
         counted AS MATERIALIZED (
             SELECT bucket, label COLLATE "C" AS label, clicks
-              FROM (SELECT bucket, label, clicks FROM stored WHERE is_total = (%(dimension)s = '')
+              FROM (SELECT bucket, label, clicks FROM stored WHERE NOT is_total
                      UNION ALL
                     SELECT bucket, %(unknown)s, sum(CASE WHEN is_total THEN clicks ELSE -clicks END)
                       FROM stored
-                     WHERE %(dimension)s <> ''
                      GROUP BY bucket
                     HAVING sum(CASE WHEN is_total THEN clicks ELSE -clicks END) > 0) complete
              WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))

@@ -133,21 +133,21 @@ def _params(count: _Count) -> Row:
 
 
 def _count_rollups(count: _Count) -> list[Row]:
-    query = count.query
-    dimension = next(iter({*query.dimensions, *query.filters}), "")
+    query, params = count.query, _params(count) | count.times.rollups
+    dimension = next(iter({*query.dimensions, *query.filters}), None)
+    if not dimension:
+        return stats_counts.unlabeled(count.owner, **params)
     label_filter = query.filters.get(dimension)
     return stats_counts.of_rollups(
         count.owner,
-        dimension=TARGET if dimension in OF_ROWS else dimension,
-        dimensions=["", dimension] if dimension in BY_NAME else [TARGET if dimension else ""],
+        dimensions=["", dimension] if dimension in BY_NAME else [TARGET],
         by_tracked=dimension in OF_ROWS,
         named_by=dimension,
         joined=dimension if dimension in _JOINED else None,
-        by_label=dimension in {"", *query.dimensions}.difference(_JOINED),
+        by_label=dimension in {*query.dimensions}.difference(_JOINED),
         included=label_filter and label_filter.included,
         excluded=label_filter and label_filter.excluded,
-        **_params(count),
-        **count.times.rollups,
+        **params,
     )
 
 
