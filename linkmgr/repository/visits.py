@@ -35,8 +35,7 @@ ADD = """
           FROM read_visits(%(visits)s)),
     plan AS (
         SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
-          FROM accounts
-         WHERE id IN (SELECT user_id FROM batch)),
+          FROM accounts WHERE id IN (SELECT user_id FROM batch)),
     -- NULL as the limit means unlimited: least() and greatest() ignore it.
     month AS (
         INSERT INTO usage_parts AS u (user_id, counted, total, last_added, full_since)
@@ -63,24 +62,31 @@ ADD = """
     visits_added AS (
         INSERT INTO visits
         SELECT (visit).* FROM counted),
+    -- LIMIT: each visitor is read by the key, also if the plan was made for an empty table.
     arrived AS MATERIALIZED (
-        SELECT tracked_id, visitor, max(timezone('UTC', at)::date) AS seen,
-               (array_agg((visit).variant ORDER BY at DESC) FILTER (WHERE (visit).variant <> %(unknown)s))[1] AS variant
-          FROM counted
-         WHERE NOT bot AND visitor <> ''
-         GROUP BY tracked_id, visitor
+        SELECT sent.*, place, v.seen AS seen_before, v.variant AS variant_before
+          FROM (SELECT tracked_id, visitor, max(timezone('UTC', at)::date) AS seen,
+                       (array_agg((visit).variant ORDER BY at DESC) FILTER (WHERE (visit).variant <> %(unknown)s))[1]
+                           AS variant
+                  FROM counted
+                 WHERE NOT bot AND visitor <> ''
+                 GROUP BY tracked_id, visitor) sent
+          LEFT JOIN LATERAL (SELECT ctid AS place, seen, variant FROM visitors
+                              WHERE tracked_id = sent.tracked_id AND visitor = sent.visitor
+                              LIMIT 1) v ON true
          ORDER BY tracked_id, visitor),
+    -- Also those stored with another day, whom the purge may be deleting.
     visitors_added AS (
         INSERT INTO visitors (tracked_id, visitor, seen, variant)
-        SELECT * FROM arrived
+        SELECT tracked_id, visitor, seen, variant FROM arrived WHERE seen IS DISTINCT FROM seen_before
         ON CONFLICT DO NOTHING
         RETURNING tracked_id),
     visitors_seen AS (
         UPDATE visitors v
-           SET seen = arrived.seen, variant = coalesce(arrived.variant, v.variant)
-          FROM arrived
-         WHERE v.tracked_id = arrived.tracked_id AND v.visitor = arrived.visitor AND v.seen <= arrived.seen
-           AND (v.seen, v.variant) IS DISTINCT FROM (arrived.seen, coalesce(arrived.variant, v.variant))),
+           SET seen = a.seen, variant = coalesce(a.variant, variant_before)
+          FROM arrived a
+         WHERE v.ctid = place AND seen_before <= a.seen
+           AND (seen_before, variant_before) IS DISTINCT FROM (a.seen, coalesce(a.variant, variant_before))),
     seen AS MATERIALIZED (
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits
@@ -110,42 +116,43 @@ ADD = """
                  GROUP BY tracked_id, bot, dimension, label, used) new
          WHERE rank + used > %(max_labels)s),
     variants_added AS (
-        SELECT tracked_id, jsonb_build_object('variant', jsonb_object_agg(variant, visitors)) AS variant_visitors
-          FROM (SELECT arrived.tracked_id, coalesce(other, arrived.variant) AS variant, count(*) AS visitors
+        SELECT tracked_id, jsonb_build_object('variant', jsonb_object_agg(variant, visitors))::text AS variant_visitors
+          FROM (SELECT arrived.tracked_id, coalesce(other, variant) AS variant, count(*) AS visitors
                   FROM arrived
-                  LEFT JOIN visitors v USING (tracked_id, visitor)
-                  LEFT JOIN (SELECT tracked_id, label, other FROM excess WHERE dimension = 'variant' AND NOT bot) many
-                         ON many.tracked_id = arrived.tracked_id AND label = arrived.variant
-                 WHERE arrived.variant <> '' AND v.variant IS DISTINCT FROM arrived.variant
+                  LEFT JOIN excess ON excess.tracked_id = arrived.tracked_id AND label = variant
+                                  AND dimension = 'variant' AND NOT bot
+                 WHERE variant <> '' AND variant_before IS DISTINCT FROM variant
                  GROUP BY 1, 2) per_variant
          GROUP BY tracked_id),
     labeled AS MATERIALIZED (
-        SELECT user_id, tracked_id, bot, quarter, dimension, coalesce(other, label) AS label, sum(visits) AS visits
-          FROM seen
-          LEFT JOIN excess USING (tracked_id, bot, dimension, label)
-         GROUP BY 1, 2, 3, 4, 5, 6),
+        SELECT user_id, tracked_id, bot, quarter, dimension, coalesce(other, label) AS label, visits
+          FROM seen LEFT JOIN excess USING (tracked_id, bot, dimension, label)),
     days AS MATERIALIZED (
-        SELECT sent.*, place,
+        SELECT sent.*, raw_place,
                CASE WHEN unit = 'day' OR added + coalesce(visits, 0) >= %(few)s
                          OR (unit IS NULL AND day < (SELECT dropped_until FROM service)) THEN 'day'
-                    ELSE 'raw' END AS day_unit
+                    ELSE 'raw' END AS day_unit,
+               (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
+                   OR (SELECT true FROM binned_links WHERE id = tracked_id) AS is_kept
           FROM (SELECT tracked_id, bot, date_trunc('day', at, 'UTC') AS day, count(*) AS added
                   FROM batch
                  GROUP BY 1, 2, 3) sent
-          LEFT JOIN LATERAL (SELECT unit, visits, ctid AS place FROM tracked_rollups
+          LEFT JOIN LATERAL (SELECT unit, visits, CASE WHEN unit = 'raw' THEN ctid END AS raw_place FROM tracked_rollups
                               WHERE tracked_id = sent.tracked_id AND unit IN ('day', 'raw') AND bot = sent.bot
                                 AND at = day
                               LIMIT 1) r ON true),
     summed AS (
-        DELETE FROM tracked_rollups
-         WHERE ctid = ANY (ARRAY(SELECT place FROM days WHERE day_unit = 'day')) AND unit = 'raw'
-        RETURNING tracked_id AS id, bot, at AS day),
+        DELETE FROM tracked_rollups r USING days
+         WHERE r.ctid = raw_place AND day_unit = 'day'
+        RETURNING days.tracked_id AS id, days.bot, day, is_kept),
     account_added AS (
         INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
         SELECT user_id, dimension, date_trunc('day', quarter, 'UTC'), label, bot, sum(visits),
                sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(quarter)]))
-          FROM labeled
-         WHERE dimension <> 'social' AND (SELECT true FROM users WHERE id = user_id)
+          FROM (SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
+                  FROM labeled
+                 WHERE dimension <> 'social'
+                 GROUP BY 1, 2, 3, 4, 5) per_quarter
          GROUP BY 1, 2, 3, 4, 5
          ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
@@ -162,7 +169,7 @@ ADD = """
                                   JOIN days USING (tracked_id, bot),
                                        LATERAL (VALUES ('quarter', quarter), (day_unit, day), ('all', '-infinity')
                                                ) AS units (unit, at)
-                                 WHERE day = date_trunc('day', quarter, 'UTC') AND dimension <> 'target'
+                                 WHERE day = date_trunc('day', quarter, 'UTC') AND dimension <> 'target' AND is_kept
                                    AND (unit <> 'quarter' OR day_unit = 'day') AND (unit <> 'raw' OR dimension = '')
                                  UNION ALL
                                 SELECT id, unit, bot, start, dimension, label, visits
@@ -170,11 +177,10 @@ ADD = """
                                        raw_counts(ARRAY[id], %(dimensions)s, day, day + interval '24 hours', ARRAY[day],
                                                   ARRAY[bot]) AS stored,
                                        LATERAL (VALUES ('quarter', date_bin('15 minutes', stored.at, 'epoch')),
-                                                       ('day', day)) AS units (unit, start)) labels
+                                                       ('day', day)) AS units (unit, start)
+                                 WHERE is_kept) labels
                          GROUP BY 1, 2, 3, 4, 5, 6) per_label
                  GROUP BY 1, 2, 3, 4, 5) per_dimension
-         WHERE (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
-            OR (SELECT true FROM binned_links WHERE id = tracked_id)
          GROUP BY 1, 2, 3, 4
          ORDER BY 1, 2, 3, 4
         ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
@@ -182,46 +188,41 @@ ADD = """
         RETURNING tracked_id, unit, bot, visits, labels),
     tops AS (
         SELECT tracked_id, json_object_agg(dimension, top)::text AS top_labels
-          FROM (SELECT tracked_id, dimension,
-                       (SELECT json_object_agg(label, number)
-                          FROM (WITH stored AS MATERIALIZED (
-                                    SELECT key AS label, value::bigint AS number
-                                      FROM jsonb_each_text(labels -> dimension))
-                                SELECT label, number
-                                  FROM (SELECT label, number FROM stored
-                                         UNION ALL
-                                        SELECT %(unknown)s, visits - coalesce(sum(number), 0)
-                                          FROM stored
-                                        HAVING visits > coalesce(sum(number), 0) AND dimension <> 'social') complete
-                                 ORDER BY number DESC, label COLLATE "C"
-                                 LIMIT 10) most_frequent) AS top
-                  FROM tracked_added, unnest(%(tops)s::text[]) AS dimension
-                 WHERE unit = 'all' AND NOT bot) per_dimension
-         WHERE top IS NOT NULL
+          FROM tracked_added, unnest(%(tops)s::text[]) AS dimension,
+               LATERAL (WITH stored AS MATERIALIZED (SELECT key COLLATE "C" AS label, value::bigint AS number
+                                                       FROM jsonb_each_text(labels -> dimension))
+                        SELECT json_object_agg(label, number) AS top
+                          FROM (SELECT label, number FROM stored
+                                 UNION ALL
+                                SELECT %(unknown)s, visits - coalesce(sum(number), 0)
+                                  FROM stored
+                                HAVING visits > coalesce(sum(number), 0) AND dimension <> 'social'
+                                 ORDER BY number DESC, label
+                                 LIMIT 10) most_frequent) most
+         WHERE unit = 'all' AND NOT bot AND top IS NOT NULL
          GROUP BY tracked_id),
     totals_updated AS (
         INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, variant_visitors)
-        SELECT tracked_id, sum(clicks), sum(visitors), min(top_labels)::json,
-               (SELECT variant_visitors FROM variants_added v WHERE v.tracked_id = added.tracked_id)
-          FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END AS clicks, 0 AS visitors, NULL AS top_labels
-                  FROM counted
+        SELECT tracked_id, sum(clicks), sum(visitors), min(top_labels)::json, min(variant_visitors)::jsonb
+          FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END, 0, NULL, NULL FROM counted
                  UNION ALL
-                SELECT tracked_id, 0, 1, NULL FROM visitors_added
+                SELECT tracked_id, 0, 1, NULL, NULL FROM visitors_added
                  UNION ALL
-                SELECT tracked_id, 0, 0, top_labels FROM tops) added
+                SELECT tracked_id, 0, 0, top_labels, NULL FROM tops
+                 UNION ALL
+                SELECT tracked_id, 0, 0, NULL, variant_visitors
+                  FROM variants_added) added (tracked_id, clicks, visitors, top_labels, variant_visitors)
          GROUP BY tracked_id
          ORDER BY tracked_id
         ON CONFLICT (tracked_id) DO UPDATE
            SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors,
                top_labels = coalesce(excluded.top_labels, t.top_labels),
-               variant_visitors = CASE WHEN excluded.variant_visitors IS NULL THEN t.variant_visitors
-                                       ELSE add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors)
-                                       END)
+               variant_visitors = coalesce(add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors),
+                                           t.variant_visitors))
     SELECT EXISTS (SELECT FROM spool) AS stored,
            (SELECT json_agg(refused)
               FROM (SELECT tracked_id, bot, count(*) AS visits
-                      FROM batch
-                      JOIN month USING (user_id, bot)
+                      FROM batch JOIN month USING (user_id, bot)
                      WHERE number > last_added
                      GROUP BY tracked_id, bot) refused) AS refused
 """

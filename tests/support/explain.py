@@ -54,6 +54,17 @@ def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]
     return [_rows(plan) for plan in _plans(monkeypatch, dsn, call, settings)]
 
 
+def rows_passed(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
+    """Return the number of rows that the steps of the plan return or discard, for each statement that the call runs."""
+
+    def passed(node: Row) -> int:
+        discarded = sum(number for name, number in node.items() if name.startswith("Rows Removed by"))
+        rows = int((node["Actual Rows"] + discarded) * node["Actual Loops"])
+        return rows + sum(map(passed, node.get("Plans", [])))
+
+    return [passed(plan) for plan in _plans(monkeypatch, dsn, call)]
+
+
 def blocks_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
     """Return the number of blocks that the plan reads, for each statement that the call runs."""
     return [
