@@ -573,24 +573,33 @@ CREATE TABLE link_checks (
     state   text        NOT NULL DEFAULT 'unchecked' CHECK (state IN ('ok', 'broken', 'unchecked')),
     failed  timestamptz,  -- the first failure since the last success
     reason  text        NOT NULL DEFAULT '',  -- of the last failure, or why no check is possible
-    title   text        NOT NULL DEFAULT ''  -- of the page, if the link has none
+    target  text        NOT NULL DEFAULT '',  -- that has this reason
+    title   text        NOT NULL DEFAULT '',  -- of the page, if the link has none
+    passed  integer     NOT NULL DEFAULT 0  -- targets of a check that continues with the others
 );
 CREATE INDEX ON link_checks (due);
 CREATE INDEX ON link_checks (user_id, state, link_id);
 
 CREATE VIEW link_health AS
-SELECT link_id, json_build_object('state', state, 'reason', reason, 'title', title,
+SELECT link_id, json_build_object('state', state, 'reason', reason, 'url', target, 'title', title,
                                   'checked', to_char(checked AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')) AS health
   FROM link_checks;
 
+-- A new URL begins without results. Other new targets keep them until they have been checked.
 CREATE FUNCTION reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE link_checks
-       SET due = clock_timestamp(), checked = NULL, state = 'unchecked', failed = NULL, reason = '', title = ''
-     WHERE link_id = NEW.id;
+    UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = NEW.id;
+    IF NEW.url <> OLD.url THEN
+        UPDATE link_checks
+           SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
+         WHERE link_id = NEW.id;
+    END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER reset_check AFTER UPDATE OF url ON links FOR EACH ROW WHEN (NEW.url <> OLD.url)
+CREATE TRIGGER reset_check
+    AFTER UPDATE OF url, expired_url, locations, devices, languages, deeplink, variants, rules ON links FOR EACH ROW
+    WHEN ((NEW.url, NEW.expired_url, NEW.locations, NEW.devices, NEW.languages, NEW.deeplink, NEW.variants, NEW.rules)
+       <> (OLD.url, OLD.expired_url, OLD.locations, OLD.devices, OLD.languages, OLD.deeplink, OLD.variants, OLD.rules))
     EXECUTE FUNCTION reset_check();
 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,14 +1,16 @@
 """Checks of the targets of links, by a real web server."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.outbound.link_checks import Checks
+from linkmgr.outbound.link_checks import Checks, Result
 from linkmgr.resources.urls import HEALTH
 from linkmgr.web import link_checks as worker
 from tests.conftest import BASE_URL, Client
@@ -57,12 +59,12 @@ def test_the_title_of_the_page_is_shown_in_place_of_one(
     alice: Client, site: Site, check: Check, console: FlaskClient
 ) -> None:
     link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
-    assert health(alice, link_id) == {"state": "unchecked", "reason": "", "title": "", "checked": None}
+    assert health(alice, link_id) == {"state": "unchecked", "reason": "", "url": "", "title": "", "checked": None}
     assert alice.get("/api/urls?health=unchecked").get_json()["data"]["result"] == 1
     check()
     found = health(alice, link_id)
     assert found.pop("checked")
-    assert found == {"state": "ok", "reason": "", "title": "Gr\u00fc\u00dfe & Caf\u00e9"}
+    assert found == {"state": "ok", "reason": "", "url": "", "title": "Gr\u00fc\u00dfe & Caf\u00e9"}
     assert (site.paths, site.agents) == (
         [("GET", "/robots.txt"), ("GET", "/page")],
         {f"linkmgr-link-check/1.0 (+{BASE_URL})"},
@@ -99,6 +101,73 @@ def test_a_link_is_broken_after_two_failures_a_day_apart_until_its_target_respon
     assert health(alice, link_id)["state"] == "ok"
     assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"]
     assert events(alice)[0]["data"]["id"] == link_id
+
+
+def test_all_targets_are_checked_and_the_same_one_must_fail_twice(
+    alice: Client, site: Site, check: Check, console: FlaskClient, deliver: Deliver
+) -> None:
+    subscribe(alice, "", "link.broken", "link.recovered")
+    page, *others = (f"http://{HOSTS[n % 3]}/{path}" for n, path in enumerate(["page", *"abcdefgh"]))
+    rules = [{"when": {"browser": ["Firefox"]}, "url": url} for url in (*others[2:5], page)]
+    link_id = alice.add(
+        "/api/url/add",
+        {
+            "url": page,
+            "expiredurl": others[0],
+            "geotarget": [{"location": "Germany", "link": others[1]}],
+            "rules": rules,
+            "variants": [{"name": name, "url": url, "weight": 1} for name, url in zip("ab", others[5:7], strict=True)],
+            "languagetarget": [{"language": "German", "link": others[7]}],
+        },
+    )
+
+    def fail(*paths: str, days: float) -> tuple[str, str]:
+        site.answers |= {f"/{path}": answering(b"", 404 if path in paths else 200) for path in "abcdefgh"}
+        check(days=days)
+        check()  # the second turn
+        found = health(alice, link_id)
+        return found["state"], found["url"].rpartition("/")[2]
+
+    assert fail("b", days=0) == ("unchecked", "b")
+    assert health(alice, link_id)["title"] == "Gr\u00fc\u00dfe & Caf\u00e9"
+    site.requests.clear()
+    assert fail(days=2) == ("ok", "")
+    requested = [path for path in site.paths if path[1] != "/robots.txt"]
+    assert sorted(requested) == [("HEAD", f"/{path}") for path in (*"abcdefgh", "page")]
+    assert fail("b", days=8) == ("ok", "b")
+    assert fail("h", days=1.1) == ("ok", "h")
+    assert fail("b", "h", days=1.1) == ("broken", "h")
+    for path in ("/console/links?health=broken", f"/console/links/{link_id}"):
+        assert f"{others[7]}</bdi> The response has the status 404." in console.get(path).text
+    assert fail("b", days=8) == ("ok", "b")
+    assert fail("b", days=1.1) == ("broken", "b")
+    alice.put(f"/api/url/{link_id}/update", {"geotarget": []})
+    assert fail(days=0) == ("ok", "")
+    deliver()
+    assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"] * 2
+
+
+@pytest.mark.parametrize(
+    ("passed", "slow", "checked", "left"),
+    [(0, "", "cuabd", 5), (0, "a", "cu", 1), (0, "u", "c", None), (5, "", "cef", 0), (5, "f", "ce", 6)],
+)
+def test_a_turn_ends_in_time_and_the_next_one_continues(
+    passed: int, slow: str, checked: str, left: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def check(_: Checks, url: str, *_options: Any, **_more: Any) -> Result:
+        if url == slow:
+            raise TimeoutError
+        seen.append(url)
+        return Result("ok")
+
+    monkeypatch.setattr(Checks, "check", check)
+    link = {"targets": [*"uabcdefu", ""], "url": "u", "target": "c", "passed": passed, "wants_title": False}
+    with pytest.raises(TimeoutError) if left is None else nullcontext():
+        changes = Checks(BASE_URL).check_next(link, ())
+        assert (changes["passed"], changes.get("outcome")) == (left, None if passed else "ok")
+    assert "".join(seen) == checked
 
 
 def test_a_new_url_begins_without_the_results_of_the_old_one(alice: Client, site: Site, check: Check, sql: Sql) -> None:
@@ -152,7 +221,7 @@ def test_the_only_link_is_broken_if_its_host_does_not_respond(
         check(days=days)
     assert health(alice, link_id) | {"checked": ""} == {
         "state": "broken", "reason": "The host could not be reached.", "checked": "",
-        "title": "Gr\u00fc\u00dfe & Caf\u00e9",
+        "url": f"http://{HOSTS[0]}/page", "title": "Gr\u00fc\u00dfe & Caf\u00e9",
     }  # fmt: skip
 
 

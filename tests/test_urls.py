@@ -47,7 +47,7 @@ def test_a_link_is_listed_as_it_was_created(alice: Client, sql: Sql) -> None:
         "campaign": campaign,
         "channel": [channel],
         "imported_clicks": None,
-        "health": {"state": "unchecked", "reason": "", "title": "", "checked": None},
+        "health": {"state": "unchecked", "reason": "", "url": "", "title": "", "checked": None},
     }
 
 

@@ -1,10 +1,12 @@
 """Checks of the targets of links, as the robots.txt of their hosts allow, and the titles of their pages."""
 
 import html
+import math
 import re
 import threading
 import time
 from contextlib import closing, suppress
+from itertools import takewhile
 from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.robotparser import RobotFileParser
@@ -12,12 +14,14 @@ from urllib.robotparser import RobotFileParser
 import pycurl
 from marshmallow import ValidationError
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.urls import split_ascii
 from linkmgr.outbound.fetch import MAX_REDIRECTS, Networks, Transfer
 
 AGENT = "linkmgr-link-check"
 DEADLINE = 10  # seconds of a request
-LINK_SECONDS = 20  # after which no other request of a check begins
+LINK_SECONDS = 20  # after which no other request of a turn begins
+PER_TURN = 5  # targets of a link; the others are checked in the next turns
 SPACING = 1.0  # seconds between two requests to a host
 MAX_BYTES = 256 << 10  # of a page or robots.txt
 MAX_TITLE = 255
@@ -109,10 +113,32 @@ class Checks:
         """Return the hosts that did not respond, or none if one did."""
         return [] if self._has_response else [*self._silent]
 
-    def check(self, url: str, networks: Networks, *, wants_title: bool) -> Result:
-        """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise
-        a TimeoutError if that takes too long, also because other checks request the same host."""
+    def check_next(self, link: Row, networks: Networks) -> Row:
+        """Check the target that failed last and the next ones of a link, until one fails. Return what changes in its
+        row of `link_checks`: the title of `url`, and its result if none fails. Raise a TimeoutError if no target can be
+        checked in time, also because other checks request the same host."""
         end = time.monotonic() + LINK_SECONDS
+        targets, passed = [*dict.fromkeys(filter(None, link["targets"]))], link["passed"]
+        turn, changes = targets[passed : passed + PER_TURN], Row()
+        checked = set[str]()
+        with suppress(TimeoutError):
+            for url in dict.fromkeys([url for url in targets if url == link["target"]] + turn):
+                result = self.check(url, networks, wants_title=link["wants_title"] and url == link["url"], end=end)
+                columns = result._asdict() | {"target": result.reason and url}
+                if result.outcome == "failed":
+                    return columns | {"title": changes.get("title", ""), "passed": 0}
+                if url == link["url"]:
+                    changes = columns
+                checked.add(url)
+        passed += len([*takewhile(checked.__contains__, turn)])
+        if passed == link["passed"]:
+            raise TimeoutError
+        return changes | {"passed": passed % len(targets)}
+
+    def check(self, url: str, networks: Networks, *, wants_title: bool, end: float = math.inf) -> Result:
+        """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise
+        a TimeoutError at the end, or if that takes too long."""
+        end = min(end, time.monotonic() + LINK_SECONDS)
         for method in ("GET",) if wants_title else ("HEAD", "GET"):
             try:
                 response = self._follow(method, url, networks, end)

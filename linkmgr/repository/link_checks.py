@@ -56,10 +56,13 @@ def add_links(last: int) -> None:
 
 
 def due() -> list[Row]:
-    """Return the links whose check has been due longest. Those in the bin have no `url`."""
+    """Return the links whose check has been due longest. Those in the bin have no `url`. `target` is the one that
+    failed the last check."""
     return rows(
         """
-        SELECT c.link_id, c.user_id, due::text AS lease, url, l.title = '' AND c.title = '' AS wants_title,
+        SELECT c.link_id, c.user_id, due::text AS lease, url, l.title = '' AND c.title = '' AS wants_title, target,
+               passed,
+               targets_of(url, expired_url, locations, devices, languages, deeplink, variants, rules) AS targets,
                coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
           FROM (SELECT * FROM link_checks WHERE due <= now() ORDER BY due LIMIT %(limit)s) c
           LEFT JOIN links l ON l.id = link_id
@@ -73,7 +76,8 @@ def last_ok(hosts: list[str]) -> list[Row]:
     """Return the link that responded last, of the MAX_DUE that were checked last, unless it is on one of the hosts."""
     return rows(
         """
-        SELECT c.link_id, c.user_id, due::text AS lease, url, false AS wants_title,
+        SELECT c.link_id, c.user_id, due::text AS lease, url, false AS wants_title, target, passed,
+               targets_of(url, expired_url, locations, devices, languages, deeplink, variants, rules) AS targets,
                coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
           FROM (SELECT * FROM link_checks ORDER BY due DESC LIMIT %(limit)s) c
           JOIN links l ON l.id = link_id
@@ -107,24 +111,29 @@ def postpone(seconds: dict[int, float]) -> None:
 
 
 def store(results: list[Row], days: int) -> None:
-    """Store results, unless the URL has changed since the check began. A target is broken after two failures at least a
-    day apart. The owner gets an event then, and another one when it responds again."""
+    """Store results, unless the targets have changed since the check began. A link is broken after two failures of the
+    same target at least a day apart. The owner gets an event then, and another one when it responds again. A null keeps
+    what an earlier turn of the check has stored."""
     run_unsynced(
         """
         WITH results AS MATERIALIZED (
-            SELECT c.link_id, lease, outcome, r.reason, r.title, c.state AS before,
-                   CASE outcome WHEN 'failed' THEN coalesce(c.failed, now()) END AS failed,
-                   CASE WHEN outcome <> 'failed' THEN outcome
-                        WHEN c.failed <= now() - interval '1 day' THEN 'broken'
+            SELECT c.link_id, lease, outcome, r.reason, r.target, r.title, r.passed, c.state AS before,
+                   CASE outcome WHEN 'failed' THEN coalesce(CASE c.target WHEN r.target THEN c.failed END, now())
+                        END AS failed,
+                   CASE WHEN outcome IS DISTINCT FROM 'failed' THEN coalesce(outcome, c.state)
+                        WHEN c.target = r.target AND c.failed <= now() - interval '1 day' THEN 'broken'
+                        WHEN c.target <> r.target AND c.state = 'broken' THEN 'ok'
                         ELSE c.state END AS state
               FROM json_to_recordset(%(results)s) AS r (link_id bigint, lease timestamptz, outcome text, reason text,
-                                                        title text)
+                                                        target text, title text, passed integer)
               JOIN link_checks c USING (link_id)),
         stored AS (
             UPDATE link_checks c
-               SET checked = now(), state = r.state, failed = r.failed, reason = r.reason,
+               SET checked = now(), state = r.state, failed = r.failed, passed = r.passed,
+                   reason = coalesce(r.reason, c.reason), target = coalesce(r.target, c.target),
                    title = coalesce(nullif(r.title, ''), c.title),
-                   due = CASE WHEN outcome = 'failed' AND r.state <> 'broken' THEN r.failed + interval '1 day'
+                   due = CASE WHEN r.passed > 0 THEN now()
+                              WHEN outcome = 'failed' AND r.state <> 'broken' THEN r.failed + interval '1 day'
                               ELSE now() + make_interval(days => %(days)s) END
               FROM results r
              WHERE c.link_id = r.link_id AND c.due = lease

@@ -12,7 +12,7 @@ from linkmgr.settings import settings
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
            "since", "until")  # fmt: skip
-UNCHECKED: Row = {"state": "unchecked", "reason": "", "title": "", "checked": None}
+UNCHECKED: Row = {"state": "unchecked", "reason": "", "url": "", "title": "", "checked": None}
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 

@@ -266,17 +266,24 @@ class Link(Resource):
         Shown(
             {
                 "type": "object",
-                "required": ["state", "reason", "title", "checked"],
+                "required": ["state", "reason", "url", "title", "checked"],
                 "properties": {
                     "state": {"type": "string", "enum": [*HEALTH]},
                     "reason": {"type": "string", "description": "Why the last check failed, or why there is none."},
+                    "url": {"type": "string", "description": "The target that has this `reason`."},
                     "title": {"type": "string", "description": "The title of the page, for links without `title`."},
                     "checked": Timestamp.json | {"type": ["string", "null"]},
                 },
             }
         ),
-        "The last check of the target.",
-        {"state": "broken", "reason": "The status is 404.", "title": "", "checked": "2026-11-21 09:30:00"},
+        "The last check of the targets.",
+        {
+            "state": "broken",
+            "reason": "The response has the status 404.",
+            "url": "https://example.com/sale",
+            "title": "",
+            "checked": "2026-11-21 09:30:00",
+        },
     )
 
 

@@ -107,10 +107,10 @@ class Checker(Background):
 
     def _result(self, checks: Checks, link: Row, networks: Networks) -> Row | None:
         try:
-            result = checks.check(link["url"], networks, wants_title=link["wants_title"])
+            changes = checks.check_next(link, networks)
         except TimeoutError:
             return None
         except Exception as error:
             self._app.logger.error("the check of link %s failed and will be retried", link["link_id"], exc_info=error)
             return None
-        return {"link_id": link["link_id"], "lease": link["lease"], **result._asdict()}
+        return {"link_id": link["link_id"], "lease": link["lease"], **changes}
