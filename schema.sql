@@ -1369,6 +1369,54 @@ CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
+-- Write the columns that are `sent` to links, and return these. If the link `moves`, it gets the domain that stands at the
+-- place of its id. They are added to `channels`, or leave all if there are none, and leave the channel `left_channel`. A
+-- changed link is not `url_only`: a new link with the same URL must not return it.
+CREATE FUNCTION change_links(owner bigint, ids bigint[], domain_ids bigint[], sent jsonb, has_more boolean, moves boolean,
+                             channels bigint[], left_channel bigint) RETURNS SETOF links LANGUAGE plpgsql ROWS 1
+    SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY
+    WITH updated AS (
+        UPDATE links l
+           SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
+                metatitle, description, password_hash, expires, locations, devices, languages, parameters,
+                metadescription, metaimage, deeplink, variants, rules, public, starts, max_clicks, expired_url,
+                forward_query) = (
+               SELECT l.url_only AND NOT has_more AND new.url = l.url
+                          AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
+                          AND NOT EXISTS (SELECT unnest(channels) EXCEPT
+                                          SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = l.id),
+                      new.url, new.alias, l.custom OR new.alias <> l.alias,
+                      CASE WHEN moves THEN accepted.domain_id ELSE l.domain_id END,
+                      new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
+                      CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT sent ? 'title')
+                           THEN new.metatitle ELSE new.title END,
+                      new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
+                      new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
+                      new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
+                      new.forward_query
+                 FROM jsonb_populate_record(l, sent) AS new)
+          FROM unnest(ids, domain_ids) AS accepted (id, domain_id)
+         WHERE l.user_id = owner AND l.id = accepted.id
+        RETURNING l.*),
+    channels_added AS (
+        INSERT INTO channel_items (user_id, channel_id, link_id)
+        SELECT owner, channel_id, updated.id FROM updated, unnest(channels) AS added (channel_id)
+        ON CONFLICT DO NOTHING
+        RETURNING link_id),
+    channels_removed AS (
+        DELETE FROM channel_items
+         WHERE user_id = owner AND link_id IN (SELECT id FROM updated) AND (channels = '{}' OR channel_id = left_channel)
+        RETURNING link_id),
+    events_added AS (
+        INSERT INTO outbox (user_id, type, object_id)
+        SELECT owner, 'link.updated', link_id
+          FROM (SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed) changed
+         WHERE has_webhooks(owner))
+    SELECT * FROM updated;
+END $$;
+
 CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
 -- Note the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,

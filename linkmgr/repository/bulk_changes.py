@@ -97,46 +97,11 @@ def _update(ids: list[int], params: Row) -> Row:
              WHERE refusal IS NULL
                AND NOT (%(atomic)s::boolean
                         AND (SELECT count(*) FROM compared WHERE refusal IS NULL) < cardinality(%(ids)s))),
-        updated AS (
-            UPDATE links l
-               SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
-                    metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, variants, rules, public,
-                    starts, max_clicks, expired_url, forward_query) = (
-                   SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
-                              AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
-                              AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
-                                              SELECT channel_id FROM channel_items
-                                               WHERE user_id = %(user_id)s AND link_id = l.id),
-                          new.url, new.alias, l.custom OR new.alias <> l.alias,
-                          CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
-                          new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
-                          CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT %(sent)s::jsonb ? 'title')
-                               THEN new.metatitle ELSE new.title END,
-                          new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
-                          new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                          new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
-                          new.forward_query
-                     FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
-              FROM accepted
-             WHERE l.user_id = %(user_id)s AND l.id = accepted.id
-            RETURNING l.id, l.alias, l.domain_id),
-        channels_added AS (
-            INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            ON CONFLICT DO NOTHING
-            RETURNING link_id),
-        channels_removed AS (
-            DELETE FROM channel_items
-             WHERE user_id = %(user_id)s AND link_id IN (SELECT id FROM updated)
-               AND (%(channel)s::bigint[] = '{}' OR channel_id = %(unassign_channel)s)
-            RETURNING link_id),
-        channels_changed AS (
-            SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed),
-        events_added AS (
-            INSERT INTO outbox (user_id, type, object_id)
-            SELECT %(user_id)s::bigint, 'link.updated', link_id FROM channels_changed
-             WHERE has_webhooks(%(user_id)s))
+        updated AS MATERIALIZED (
+            SELECT changed.*
+              FROM (SELECT array_agg(id) AS ids, array_agg(domain_id) AS domain_ids FROM accepted) lists,
+                   change_links(%(user_id)s, ids, domain_ids, %(sent)s, %(changed)s, %(domain)s IS NOT NULL,
+                                %(channel)s, %(unassign_channel)s) AS changed)
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
                (SELECT json_agg(json_build_array(u.id, (SELECT domain FROM domains WHERE id = u.domain_id), u.alias))
                   FROM updated u) AS updated

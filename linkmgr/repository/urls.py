@@ -158,8 +158,8 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
     """Write the members that were sent, and return the record as url_records.read does.
 
     `changed` is False if members without a default value were not sent, apart from `url`, `campaign` and `channel`.
-    A changed link is not `url_only`: a new link with the same URL must not return it. A stored target must not be on
-    the new domain of the link. It, or its host, may have been blocked since it was stored, or become a branded domain.
+    A stored target must not be on the new domain of the link. It, or its host, may have been blocked since it was
+    stored, or become a branded domain.
     """
     updated = run_repaired(
         """
@@ -180,55 +180,18 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                        targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
                                                   rules),
                                        nullif(%(sent)s::jsonb ->> 'metaimage', metaimage),
-                                       d.host) AS wrong),
-        updated AS (
-            UPDATE links l
-               SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
-                    metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                    metadescription, metaimage, deeplink, variants, rules, public,
-                    starts, max_clicks, expired_url, forward_query) = (
-                   SELECT l.url_only AND NOT %(changed)s::boolean AND new.url = l.url
-                              AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
-                              AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
-                                              SELECT channel_id FROM channel_items
-                                               WHERE user_id = %(user_id)s AND link_id = l.id),
-                          new.url, new.alias, l.custom OR new.alias <> l.alias,
-                          CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
-                          new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
-                          CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT %(sent)s::jsonb ? 'title')
-                               THEN new.metatitle ELSE new.title END,
-                          new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
-                          new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                          new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
-                          new.forward_query
-                     FROM jsonb_populate_record(l, %(sent)s::jsonb) AS new)
-              FROM checked AS accepted
-             WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
-            RETURNING l.*),
-        channels_added AS (
-            INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            ON CONFLICT DO NOTHING
-            RETURNING link_id),
-        channels_removed AS (
-            DELETE FROM channel_items
-             WHERE user_id = %(user_id)s AND link_id IN (SELECT id FROM updated) AND %(channel)s::bigint[] = '{}'
-            RETURNING link_id),
-        channels_changed AS (
-            SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed),
-        events_added AS (
-            INSERT INTO outbox (user_id, type, object_id)
-            SELECT %(user_id)s::bigint, 'link.updated', link_id FROM channels_changed
-             WHERE has_webhooks(%(user_id)s))
-        -- The count comes first: references are read after the channels were changed.
+                                       d.host) AS wrong)
         SELECT refusal, updated.*, clicks, visitors, top_labels, health,
-               CASE WHEN (SELECT count(*) FROM channels_changed) > 0
+               CASE WHEN %(channel)s::bigint[] <> '{}'
                       OR num_nonnulls(updated.domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
                       OR EXISTS (SELECT FROM channel_items i
                                   WHERE i.user_id = %(user_id)s AND i.link_id = %(link_id)s)
                     THEN link_references(%(user_id)s, %(link_id)s) END AS related
           FROM checked
-          LEFT JOIN updated ON true
+          LEFT JOIN LATERAL change_links(
+                    %(user_id)s, CASE WHEN refusal IS NULL THEN ARRAY[%(link_id)s::bigint] END,
+                    ARRAY[checked.domain_id], %(sent)s, %(changed)s, %(domain)s IS NOT NULL, %(channel)s, 0)
+                 AS updated ON true
           LEFT JOIN totals t ON t.tracked_id = updated.id
           LEFT JOIN link_health h ON h.link_id = updated.id AND updated.url = (SELECT url FROM links l  -- as it was
                                                                                 WHERE l.id = updated.id)
