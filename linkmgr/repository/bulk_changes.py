@@ -141,21 +141,13 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
 # --- links that are selected in the console
 
 
-def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
-    """Move links to a campaign, or with 0 out of their campaigns, and return their number."""
-    return _number(update_links(user_id, ids, atomic=False, changed=False, campaign=campaign))
-
-
-def add_to_channel(user_id: int, ids: list[int], channel: int) -> int:
-    return _number(update_links(user_id, ids, atomic=False, changed=False, channel=[channel]))
-
-
-def remove_from_channel(user_id: int, ids: list[int], channel: int) -> int:
-    return _number(update_links(user_id, ids, atomic=False, changed=False, unassign_channel=channel))
-
-
 def set_members(user_id: int, ids: list[int], **members: Any) -> int:
-    return _number(update_links(user_id, ids, atomic=False, **members))
+    """Write the members to links, and return their number."""
+    results = update_links(user_id, ids, atomic=False, **members)
+    for result in results:
+        if result.get("code", "missing") != "missing":
+            raise AppError(result["code"])
+    return sum("id" in result for result in results)
 
 
 def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> int:
@@ -194,10 +186,3 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
     if changed["number"] < changed["sent"]:
         raise invalid(f"The parameters of a link must make a query string of at most {MAX_URL} characters")
     return int(changed["number"])
-
-
-def _number(results: list[Row]) -> int:
-    for result in results:
-        if result.get("code", "missing") != "missing":
-            raise AppError(result["code"])
-    return sum("id" in result for result in results)

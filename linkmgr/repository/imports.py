@@ -187,15 +187,6 @@ _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor
 )  # fmt: skip
 
 
-def made_of(user_id: int, import_id: int) -> Row:
-    saved = run(
-        "SELECT made_of FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s",
-        user_id=user_id,
-        import_id=import_id,
-    )
-    return saved["made_of"] if saved else {}
-
-
 def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> bool:
     """Store what a batch has changed. Return False if the import has ended, or if another process has stored the batch
     with this number. `is_failing`: the service did not respond, and the batch is repeated."""

@@ -45,6 +45,10 @@ def _set(member: str) -> Callable[[int, list[int], Any], int]:
     )
 
 
+def _leave(user_id: int, ids: list[int], channel: int) -> int:
+    return bulk_changes.set_members(user_id, ids, changed=False, unassign_channel=channel)
+
+
 def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
     return bulk_changes.set_parameters(user_id, ids, parameters_of(utm.read(user_id, template_id)))
 
@@ -52,11 +56,9 @@ def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
 # By value of the button.
 CHANGES = {
     "delete": Change("Delete", "deleted", lambda user_id, ids, _: binned.put_all(user_id, ids)),
-    "campaign": Change("Move", "moved", bulk_changes.set_campaign, "campaign", " to the campaign {}"),
-    "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel", " to the channel {}"),
-    "unassign": Change(
-        "Remove", "removed from the channel", bulk_changes.remove_from_channel, "channel", " from the channel {}"
-    ),
+    "campaign": Change("Move", "moved", _set("campaign"), "campaign", " to the campaign {}"),
+    "channel": Change("Add", "added to the channel", _set("channel"), "channel", " to the channel {}"),
+    "unassign": Change("Remove", "removed from the channel", _leave, "channel", " from the channel {}"),
     "status": Change("Make", "changed", _set("status"), "status", " {}"),
     "expiry": Change("Expire", "changed", _set("expiry"), "expiry", " at {}"),
     "utm": Change("Change", "changed", _set_utm, "template", " to the chosen UTM template"),

@@ -65,7 +65,8 @@ def import_page(row_id: int) -> str:
         return render_template("console/import_draft.html", row=row, preview=preview, rules=bodies.RULES)
     has_errors = row["failed"] + row["skipped"] > 0
     failed = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if has_errors else []
-    numbers = repository.made_of(g.user_id, row_id) if row["source"] == reading.SOURCE else {}
+    details = repository.details(g.user_id, row_id) if row["source"] == reading.SOURCE else None
+    numbers = details["made_of"] if details else {}
     made = [charts.count(numbers[file], noun) for file, noun in _NOUNS.items() if file in numbers]
     return render_template("console/import.html", row=row, failed=failed, made=", ".join(made))
 
