@@ -7,7 +7,7 @@ from linkmgr import api, cli, metrics, openapi, pages, settings
 from linkmgr.db import jobs, lookups, replica, restricted, statements
 from linkmgr.imports import blocklist, job
 from linkmgr.pages import branded, short
-from linkmgr.repository import blocked, cleanup, link_lists, purge
+from linkmgr.repository import blocked, link_lists, purge, tables
 from linkmgr.request.request import IdConverter, Service
 from linkmgr.web import (
     auth,
@@ -41,7 +41,7 @@ def create_app(**overrides: str) -> Flask:
         restricted.init_app(app)
         blocked.init_app(app)
         jobs.init_app(
-            cleanup.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired, blocklist.update]
+            tables.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired, blocklist.update]
         )
         job.init_app()
         compression.init_app(app)  # before other hooks, which run in the reverse order

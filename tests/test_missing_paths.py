@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.repository import missing, purge
+from linkmgr.repository import domains, purge
 from linkmgr.visits.missing import MissingPaths
 from tests.conftest import Client
 from tests.support import factories
@@ -60,7 +60,7 @@ def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Cli
 def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
     app: Flask, alice: Client, domain: int, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing, "MAX_PATHS", 3)
+    monkeypatch.setattr(domains, "MAX_MISSING", 3)
     for paths in ("ab", "bcde", "ez"):
         for path in paths:
             ask(app, f"/{path}")
@@ -85,7 +85,7 @@ def test_a_flooded_domain_leaves_the_paths_of_others_their_share(
 
 
 def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:
-    for days in (0, 29, missing.DAYS + 2):
+    for days in (0, 29, domains.KEPT_DAYS + 2):
         factories.missing_path(sql, alice.id, domain, days=days)
     assert found(alice, domain) == {"/sumer": 2}
     with app.app_context():

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.visits import counting, variants
+from linkmgr.visits import choice, counting
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import Make, add
@@ -23,7 +23,7 @@ def test_of_100_000_visitors_each_variant_gets_its_share_within_one_percent(app:
     with app.app_context():
         visitors = (f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(100_000))
         digests = (counting.visitor_of(17, address, FIREFOX, 0) for address in visitors)
-        counts = Counter(variants.chosen(of(**WEIGHTS), digest)["name"] for digest in digests)
+        counts = Counter(choice.chosen_variant(of(**WEIGHTS), digest)["name"] for digest in digests)
     assert all(abs(counts[name] / 1000 - weight) < 1 for name, weight in WEIGHTS.items()), counts
 
 

@@ -4,7 +4,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.query import NAMED_PAGING, PAGING, named_paging, page_limit, page_number
 from linkmgr.outbound import domain_check, fetch
 from linkmgr.qr import logos
-from linkmgr.repository import domains, missing
+from linkmgr.repository import domains
 from linkmgr.resources import shapes
 from linkmgr.resources.domains import Domain, change_domain, create_domain
 from linkmgr.web.auth import user_id
@@ -22,7 +22,7 @@ _MISSING = shapes.object_of(
 SECTION = Section(
     "domains",
     "Branded domains",
-    prose(__file__, check=domain_check, fetch=fetch, missing=missing),
+    prose(__file__, check=domain_check, fetch=fetch, domains=domains),
     lambda: shapes.records_of(Domain) | {"MissingPath": _MISSING},
 )
 
@@ -47,17 +47,17 @@ def read(domain_id: int) -> Response:
     "domains.listMissing",
     shapes.listing("missing", "MissingPath"),
     query={name: PAGING[name] for name in ("limit", "page")},
-    values={"missing": missing},
+    values={"domains": domains},
 )
 def missing_paths(domain_id: int) -> Json:
     """List the paths that visitors did not find.
 
-    These are the paths of the last {missing.DAYS} days, those with the most visits first. `days` has the visits of each
-    day in UTC. Beyond {missing.MAX_PATHS:,} paths, or very many in a few seconds, further ones are counted as
-    `{missing.OTHER}`.
+    These are the paths of the last {domains.KEPT_DAYS} days, those with the most visits first. `days` has the visits
+    of each day in UTC. Beyond {domains.MAX_MISSING:,} paths, or very many in a few seconds, further ones are counted as
+    `{domains.OTHER_PATHS}`.
     """
     domains.read(user_id(), domain_id)
-    return listing("missing", missing.index(user_id(), domain_id, limit=page_limit(), number=page_number()))
+    return listing("missing", domains.missing(user_id(), domain_id, limit=page_limit(), number=page_number()))
 
 
 @bp.post("/domain/add")

@@ -7,7 +7,7 @@ import json
 
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
-from linkmgr.repository import rate_windows
+from linkmgr.repository import callers
 from linkmgr.request import request as web_request
 from linkmgr.request.caller import Rows
 from linkmgr.settings import settings
@@ -32,11 +32,11 @@ def _spend(rows: int) -> None:
     limit = limiter.parse_rate(settings().bulk_rows)
     window = limit.get_expiry()
     bucket = f"rows:{user_id()}"
-    counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
+    counter = callers.spend(bucket, rows, limit=limit.amount, window=window)
     if counter:
         web_request.current().rows = Rows(limit, limit.amount - counter["count"], counter["seconds"])
         return
-    current = rate_windows.counts([bucket], window=window)
+    current = callers.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
     web_request.current().rows = Rows(limit, max(0, limit.amount - used), seconds)
     raise AppError("rows_limited", limit=limit.amount, per=limiter.period(limit), seconds=seconds)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import NO_TIMEOUT, Row, database, run, run_unsynced
-from linkmgr.repository import binned, cleanup, import_rows, imports, missing, outbox, plans
+from linkmgr.repository import binned, domains, import_rows, imports, outbox, plans, tables
 from linkmgr.repository.visits import ADD, DETAILED_DAYS, PRELUDE, parameters
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
@@ -20,7 +20,7 @@ MAX_SUMMED = 500  # raw days of a transaction, for which new visits wait
 _TRIES = 5
 # New visits wait while a partition is dropped.
 _SHORT_TIMEOUTS = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "
-_BY_INDEX = cleanup.BY_INDEX + NO_TIMEOUT
+_BY_INDEX = tables.BY_INDEX + NO_TIMEOUT
 _PATIENT = f"{NO_TIMEOUT}SET LOCAL lock_timeout = 0; "
 
 
@@ -41,7 +41,7 @@ def purge() -> Purged:
     dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
     visits = 0
     for tracked in _tracked_batches():
-        while tracked["orphans"] and not cleanup.tracked.run({"ids": tracked["orphans"]}):
+        while tracked["orphans"] and not tables.tracked.run({"ids": tracked["orphans"]}):
             pass
         deleted = sum(_delete_expired(tracked | month) for month in months if not month["whole"])
         if deleted or dropped:
@@ -245,7 +245,7 @@ def _deletion(table: str, column: str, age: str, condition: str = "true") -> Cal
     """Return a function that deletes some rows whose column is older than an age, and returns their number. Requests do
     not wait for it: it skips the rows that they have locked."""
     expired = f"{column} < now() - interval '{age}' AND {condition}"
-    return partial(_number, cleanup.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
+    return partial(_number, tables.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
 
 
 def _clear_quarters(limit: int) -> int:
@@ -279,7 +279,7 @@ _EXPIRING = (
     _deletion("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     _clear_quarters,
     _deletion(
-        "account_rollups", "timezone('UTC', at)", f"{missing.DAYS + 1} days", "starts_with(dimension, 'missing ')"
+        "account_rollups", "timezone('UTC', at)", f"{domains.KEPT_DAYS + 1} days", "starts_with(dimension, 'missing ')"
     ),
     _deletion("imports", "created", "1 day", "state = 'draft'"),
     _deletion("reports", "created", "90 days", "kind = 'report'"),

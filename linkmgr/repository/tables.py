@@ -1,11 +1,13 @@
-"""Shared by the rows of all resources: batches, names that are unique over all users, versions, and locks."""
+"""Shared by the rows of all resources: batches, names that are unique over all users, versions, locks, and what jobs
+delete."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from psycopg2 import IntegrityError
 
-from linkmgr.db.statements import Row, rows, run
+from linkmgr.db.jobs import Handler
+from linkmgr.db.statements import UNSYNCED, Row, database, rows, run
 
 BATCH = 500  # rows of an export in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
@@ -127,3 +129,102 @@ def try_lock(user_id: int, name: str) -> bool:
     )
     assert result is not None
     return bool(result["locked"])
+
+
+# --- the jobs that the triggers `enqueue_cleanup` enqueue after a delete. They delete dependent rows and clear
+# references, in batches. Each statement handles at most `limit` rows, finds them by an index and returns `done`: True
+# if no row remains. Updates skip locked rows, which a later batch handles.
+
+MAX_STATISTICS = 5000
+MAX_ROWS = 500
+
+# For the last rows of a link the planner would choose a sequential scan, because it estimates the average number of
+# rows of a link.
+BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+
+# One month per batch: a ctid is unique only within a partition, and the bounds of `at` exclude the other partitions.
+_VISITS = """
+    WITH month AS MATERIALIZED (
+        SELECT date_trunc('month', at) AS since FROM visits WHERE tracked_id = ANY (%(ids)s::bigint[]) LIMIT 1),
+    deleted AS (
+        DELETE FROM visits
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM visits
+                                  WHERE tracked_id = ANY (%(ids)s::bigint[])
+                                    AND at >= (SELECT since FROM month)
+                                    AND at < (SELECT since + interval '1 month' FROM month)
+                                  LIMIT %(limit)s))
+           AND tracked_id = ANY (%(ids)s::bigint[])
+           AND at >= (SELECT since FROM month) AND at < (SELECT since + interval '1 month' FROM month)
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM month) AS done
+"""
+
+
+def deletion(table: str, condition: str, selected: str = "") -> str:
+    return f"""
+        WITH deleted AS (
+            DELETE FROM {table}
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {condition} {selected} LIMIT %(limit)s))
+               AND {condition}
+            RETURNING 1)
+        SELECT count(*) AS number, count(*) = 0 AS done FROM deleted
+    """  # noqa: S608 - the same for several tables
+
+
+def _clear(column: str, values: str) -> str:
+    return f"""
+        WITH cleared AS (
+            UPDATE links SET {values}
+             WHERE id = ANY (ARRAY(SELECT id FROM links
+                                    WHERE user_id = %(user_id)s AND {column} = ANY (%(ids)s::bigint[])
+                                    LIMIT %(limit)s FOR NO KEY UPDATE SKIP LOCKED)))
+        SELECT NOT EXISTS (SELECT FROM links
+                            WHERE user_id = %(user_id)s AND {column} = ANY (%(ids)s::bigint[])) AS done
+    """  # noqa: S608 - the same for several tables
+
+
+_TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
+_OF_TRACKED = (
+    _VISITS,
+    *(deletion(table, _TRACKED) for table in ("visitors", "conversions", "tracked_rollups", "totals")),
+    deletion("link_checks", "link_id = ANY (%(ids)s::bigint[])"),
+)
+_COUNTER = deletion(
+    "usage_parts", "user_id = %(user_id)s AND counted = ANY (SELECT 'link ' || unnest(%(ids)s::bigint[]))"
+)
+_OWNED = [
+    deletion(table, "user_id = %(user_id)s")
+    for table in (*TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
+]
+
+
+def _batch(*statements: str, limit: int) -> Handler:
+    def handle(argument: Any) -> bool:
+        for statement in statements:
+            [batch] = database().execute(statement, argument | {"limit": limit}, idempotent=False, prelude=BY_INDEX)
+            if not batch["done"]:
+                return False
+        return True
+
+    return Handler(handle)
+
+
+tracked = _batch(*_OF_TRACKED, limit=MAX_STATISTICS)
+_links = _batch(*_OF_TRACKED, _COUNTER, limit=MAX_STATISTICS)
+
+HANDLERS = {
+    "links_deleted": _links,
+    "binned_links_deleted": _links,
+    "qrs_deleted": tracked,
+    "campaigns_deleted": _batch(_clear("campaign_id", "campaign_id = NULL"), limit=MAX_ROWS),
+    "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),
+    "overlays_deleted": _batch(
+        _clear("overlay_id", "overlay_id = NULL, type = 'direct'"),
+        deletion("overlay_answers", "overlay_id = ANY (%(ids)s::bigint[])"),
+        limit=MAX_ROWS,
+    ),
+    "imports_deleted": _batch(deletion("import_rows", "import_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
+    "channels_deleted": _batch(deletion("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS),
+    "webhooks_deleted": _batch(deletion("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
+    "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),
+}

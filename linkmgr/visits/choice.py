@@ -1,10 +1,11 @@
 """The target of a link for a visitor."""
 
+from itertools import accumulate
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.dimensions import UNKNOWN
-from linkmgr.visits import counting, rules, scans, targets, variants
+from linkmgr.visits import counting, rules, scans, targets
 from linkmgr.visits.visitor import Visitor
 
 
@@ -24,7 +25,7 @@ def choose(link: Row, visitor: Visitor) -> Choice:
         return Choice(match)
     if link["variants"]:
         digest = counting.visitor_of(link["id"], visitor.address, visitor.agent, visitor.time.timestamp())
-        variant = variants.chosen(link["variants"], digest)
+        variant = chosen_variant(link["variants"], digest)
         return Choice(variant["url"], variant=variant["name"])
     return Choice(link["url"])
 
@@ -40,3 +41,10 @@ def app_store(link: Row, agent: str) -> str | None:
     if not link["deeplink"] or link["type"] in ("frame", "overlay"):
         return None
     return targets.app_store_url(link["deeplink"], agent)
+
+
+def chosen_variant(variants: list[Row], visitor: str) -> Row:
+    """Return the variant of a visitor, by the first half of the digest, which is a random number of 64 bits."""
+    sums = list(accumulate(variant["weight"] for variant in variants))
+    position = int(visitor[:16], 16) * sums[-1] >> 64
+    return next(variant for variant, upper in zip(variants, sums, strict=True) if position < upper)

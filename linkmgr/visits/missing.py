@@ -8,7 +8,7 @@ import orjson
 from flask import Flask
 
 from linkmgr.db.background import Background
-from linkmgr.repository import missing
+from linkmgr.repository import domains
 from linkmgr.settings import this_app
 from linkmgr.visits import counting
 
@@ -31,7 +31,7 @@ class MissingPaths(Background):
         with self._lock:
             paths = self._counts.setdefault(domain_id, Counter())
             if path not in paths and len(paths) >= max(1, _MAX_COUNTED // len(self._counts)):
-                path = missing.OTHER
+                path = domains.OTHER_PATHS
             paths[path] += 1
 
     def work(self) -> None:
@@ -43,7 +43,7 @@ class MissingPaths(Background):
             for path, visits in paths.items()
         ]
         if rows:
-            missing.add(orjson.dumps(rows).decode())
+            domains.add_missing(orjson.dumps(rows).decode())
 
     end = work
 

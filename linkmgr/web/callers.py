@@ -20,7 +20,6 @@ from linkmgr import keys
 from linkmgr.db.background import Background
 from linkmgr.db.statements import Row
 from linkmgr.repository import callers as stored_callers
-from linkmgr.repository import rate_windows
 from linkmgr.request import request as web_request
 from linkmgr.request.caller import Caller, Key, Limit, Window
 from linkmgr.settings import settings, this_app
@@ -97,7 +96,7 @@ class Reservations(Background):
                 del self.buckets[bucket]
         for bucket, kept in expired.items():
             if unused := len(_drain(kept.numbers)):
-                rate_windows.give_back(bucket, unused, until=kept.until)
+                stored_callers.give_back(bucket, unused, until=kept.until)
 
     def end(self) -> None:
         self.work(now=float("inf"))

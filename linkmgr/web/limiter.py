@@ -21,7 +21,7 @@ from redis.retry import Retry
 
 from linkmgr import metrics
 from linkmgr.errors import RETRY_SECONDS, AppError
-from linkmgr.repository import rate_windows
+from linkmgr.repository import callers
 from linkmgr.request.caller import Limit, Window
 from linkmgr.request.request import current
 from linkmgr.settings import settings, this_app
@@ -62,7 +62,7 @@ class Windows(Storage):
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         bucket, _ = _parse(key)
-        return int(rate_windows.count(bucket, by=amount, window=expiry)["count"])
+        return int(callers.count(bucket, by=amount, window=expiry)["count"])
 
     def get(self, key: str) -> int:
         return _stored(key).requests
@@ -134,7 +134,7 @@ def _parse(key: str) -> tuple[str, int]:
 
 def _stored(key: str) -> Window:
     bucket, seconds = _parse(key)
-    counters = rate_windows.counts([bucket], window=seconds)
+    counters = callers.counts([bucket], window=seconds)
     counter = counters[0] if counters else {"count": 0, "seconds": 0}
     return Window(counter["count"], later(counter["seconds"]))
 

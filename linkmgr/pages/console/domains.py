@@ -10,7 +10,7 @@ from linkmgr.outbound import domain_check
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.groups import CountedForm
 from linkmgr.repository import account as accounts
-from linkmgr.repository import console_queries, missing
+from linkmgr.repository import console_queries, domains
 from linkmgr.resources.account import Account
 from linkmgr.resources.domains import DOMAINS, check_domain
 from linkmgr.settings import settings
@@ -37,7 +37,7 @@ class DomainForm(CountedForm):
     def read(self, user_id: int, row_id: int) -> Row:
         row = super().read(user_id, row_id)
         states = console_queries.uses(user_id, [row_id], path="domain")
-        paths = missing.index(user_id, row_id, limit=_MISSING, number=1)
+        paths = domains.missing(user_id, row_id, limit=_MISSING, number=1)
         for missed in paths.rows:
             missed["alias"] = missed["path"][1:] if re.fullmatch(f"/{PATTERN}", missed["path"]) else None
         return row | states[0] | {"host": row["domain"].partition("://")[2], "missing": paths}
