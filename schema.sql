@@ -1291,12 +1291,13 @@ CREATE TABLE webhooks (
     name                text        NOT NULL,
     url                 text        NOT NULL DEFAULT '',  -- without one it only keeps events for GET /api/events
     events              text[]      NOT NULL,
-    campaign_id         bigint,
-    channel_id          bigint,
-    domain_id           bigint,
+    campaign            bigint,  -- of the links whose events it gets, as the next two
+    channel             bigint,
+    domain              bigint,
     active              boolean     NOT NULL DEFAULT true,
     reason              text        NOT NULL DEFAULT '',  -- for which the service turned it off
     secret_ciphertext   text        NOT NULL,
+    secret_version      text        GENERATED ALWAYS AS (md5(secret_ciphertext)) STORED,
     previous_ciphertext text,  -- signs too until `previous_until`
     previous_until      timestamptz,
     failures            integer     NOT NULL DEFAULT 0,  -- since the last success
@@ -1792,7 +1793,7 @@ BEGIN
         ('utm_templates', 'utm', '', false, '{}'),
         ('imports', NULL, '', true, '{part}'),
         ('webhooks', NULL, NULL, true,
-         '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}'),
+         '{secret_ciphertext,secret_version,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}'),
         ('api_keys', NULL, NULL, false, '{last_used,last_address}'),
         ('plans', NULL, NULL, false, '{api}'),
         ('users', NULL, NULL, true, '{detailed_since}')
@@ -1825,9 +1826,9 @@ CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, splash
     FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.splash_id, NEW.overlay_id, NEW.pixel_ids) > 0)
     EXECUTE FUNCTION require_references(campaign_id, campaigns, splash_id, splash_pages, overlay_id, overlays,
                                         pixel_ids, pixels);
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, channel_id, domain_id ON webhooks
-    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.channel_id, NEW.domain_id) > 0)
-    EXECUTE FUNCTION require_references(campaign_id, campaigns, channel_id, channels, domain_id, domains);
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, channel, domain ON webhooks
+    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.channel, NEW.domain) > 0)
+    EXECUTE FUNCTION require_references(campaign, campaigns, channel, channels, domain, domains);
 CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF domains ON api_keys
     FOR EACH ROW WHEN (NEW.domains IS NOT NULL) EXECUTE FUNCTION require_references(domains, domains);
 CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers

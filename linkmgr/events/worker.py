@@ -15,7 +15,7 @@ from linkmgr.db.statements import Row
 from linkmgr.events import records
 from linkmgr.fields.times import iso
 from linkmgr.outbound.sender import Message, Response, Sender
-from linkmgr.repository import deliveries, outbox
+from linkmgr.repository import outbox, webhooks
 
 # Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks specification.
 SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
@@ -43,13 +43,13 @@ class Dispatcher:
                     return
             results = self._sender.wait(_WAIT_SECONDS)
             if results:
-                deliveries.store_results([_result(delivery, response) for delivery, response in results])
+                webhooks.store_results([_result(delivery, response) for delivery, response in results])
 
     def _claim(self) -> bool:
         running = self._sender.deliveries
         if len(running) >= MAX_TRANSFERS:
             return False
-        claimed = deliveries.claim(
+        claimed = webhooks.claim(
             limit=MAX_TRANSFERS - len(running),
             # The more transfers run, the fewer are given to one user: a quarter of the free ones, at least one.
             per_user=min(MAX_PER_USER, max(1, (MAX_TRANSFERS - len(running)) // 4)),
@@ -60,7 +60,7 @@ class Dispatcher:
             try:
                 message = _message(delivery)
             except (InvalidToken, ValueError):  # encrypted with a secret key that this service no longer has
-                deliveries.store_results([_result(delivery, Response(None, _UNREADABLE, 0))])
+                webhooks.store_results([_result(delivery, Response(None, _UNREADABLE, 0))])
             else:
                 self._sender.start(delivery, message)
         return bool(claimed)

@@ -61,8 +61,7 @@ def pending(limit: int) -> list[Row]:
 def subscriptions(user_ids: list[int]) -> list[Row]:
     return rows(
         """
-        SELECT id, user_id, url <> '' AS has_url, events, campaign_id AS campaign, channel_id AS channel,
-               domain_id AS domain
+        SELECT id, user_id, url <> '' AS has_url, events, campaign, channel, domain
           FROM webhooks
          WHERE user_id = ANY (%(user_ids)s::bigint[]) AND active
         """,
