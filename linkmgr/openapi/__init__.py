@@ -60,12 +60,11 @@ def document() -> AnyResponse:
 @lru_cache(1)
 def _parts(app: Flask) -> dict[str, Markup]:
     """Return the contents of the first page as "", and of the page of each section, by the end of its path."""
-    from linkmgr.openapi.contents import contents  # noqa: PLC0415
     from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
-    from linkmgr.openapi.document import INTRODUCTION  # noqa: PLC0415
+    from linkmgr.openapi.document import INTRODUCTION, contents_of  # noqa: PLC0415
 
     document = json.loads(_document(app))
-    sections = list(Reader(document, contents(app)).sections())
+    sections = list(Reader(document, contents_of(app)).sections())
     errors = {"name": "Error codes", "anchor": "errors", "errors": [error(code) for code in CATALOGUE]}
     values = {"base_url": document["servers"][0]["url"], "introduction": prose(INTRODUCTION)}
     opened = {"": None} | {section["anchor"]: section for section in (*sections, errors)}

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.fields.member import JsonSchema
-from linkmgr.openapi.contents import Contents
+from linkmgr.openapi.document import Contents
 from linkmgr.openapi.responses import SHARED, by_status, codes_of
 from linkmgr.web.operation import Route, Section
 

@@ -10,8 +10,6 @@ from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.problems import CODES
 from linkmgr.fields.query import Parameter
 from linkmgr.openapi import enumerations, responses
-from linkmgr.openapi.contents import Contents
-from linkmgr.openapi.contents import contents as contents_of
 from linkmgr.openapi.responses import is_cacheable, is_conditional
 from linkmgr.openapi.schemas import body_of, with_nested
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
@@ -20,7 +18,7 @@ from linkmgr.request.pool import MANY_ROWS
 from linkmgr.resources.shapes import ID, RECORDS, object_of, ref, text, with_actor
 from linkmgr.settings import RELEASE
 from linkmgr.web import idempotency, members, writes
-from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose
+from linkmgr.web.operation import PUBLIC, Operation, Route, Section, prose, routes
 from linkmgr.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 
 _PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
@@ -40,6 +38,20 @@ _UUID = text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_L
 _UNCHANGED = "The ETag that you have read. If the record has changed since, nothing is changed."
 _ETAG = text('"4711-5d41402abc4b2a76"')
 _MAX_NUMBER = 2**53  # that every JSON parser reads exactly
+_DOCUMENT = Section(
+    "document",
+    "This document",
+    "The description of the API in the form of OpenAPI, which generators of clients read.",
+)
+Contents = list[tuple[Section, list[Route]]]
+
+
+def contents_of(app: Flask) -> Contents:
+    sections, all_routes = (*(module.SECTION for module in api.MODULES), _DOCUMENT), routes(app)
+    return [
+        (section, [route for route in all_routes if route.operation.id.partition(".")[0] == section.word])
+        for section in sections
+    ]
 
 
 def _in_query(name: str, parameter: Parameter, value: str | None = None) -> JsonSchema:

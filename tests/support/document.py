@@ -9,8 +9,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app
-from linkmgr.openapi import contents as document_contents
-from linkmgr.openapi.document import build
+from linkmgr.openapi.document import Contents, build, contents_of
 from linkmgr.web.operation import Route
 
 FILES = ("application/zip", "application/x-ndjson", "text/csv")
@@ -35,10 +34,10 @@ def document() -> dict[str, Any]:
 
 
 @cache
-def contents() -> document_contents.Contents:
+def contents() -> Contents:
     """Return the sections of the document with their operations."""
     with app().app_context():
-        return document_contents.contents(app())
+        return contents_of(app())
 
 
 @cache

@@ -10,20 +10,7 @@ from typing import Any, NamedTuple
 from werkzeug.datastructures import MultiDict
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import (
-    Array,
-    Boolean,
-    Choice,
-    Color,
-    Email,
-    Id,
-    Integer,
-    Password,
-    Target,
-    Text,
-    Timestamp,
-    Url,
-)
+from linkmgr.fields import base
 from linkmgr.fields.colors import to_hex
 from linkmgr.fields.links import DeepLink, IdOrString, Ids, LinkType, Start
 from linkmgr.pages import signed_in
@@ -53,25 +40,25 @@ def control(field: Any) -> Control:
     attributes: dict[str, Any] = {}
     options: dict[str, str] = field.metadata["options"] or {}
     match field:
-        case Boolean():
+        case base.Boolean():
             widget = "checkbox"
-        case Integer():
+        case base.Integer():
             widget, attributes = "number", {"min": field.minimum, "max": field.maximum}
-        case Timestamp() | Start():
+        case base.Timestamp() | Start():
             widget = "datetime-local"
-        case Color(allow_empty=False):
+        case base.Color(allow_empty=False):
             widget = "color"
-        case Choice():
+        case base.Choice():
             widget, options = "select", {name: options.get(name, name.capitalize()) for name in field.choices}
-        case Email():
+        case base.Email():
             widget, attributes = "email", {"maxlength": field.max_length, "autocomplete": "off"}
-        case Password():
+        case base.Password():
             widget, attributes = "password", {"maxlength": 1024, "autocomplete": "new-password"}
-        case Url() | Target() | DomainUrl():
+        case base.Url() | base.Target() | DomainUrl():
             attributes = {"maxlength": 2048, **_URL}
-        case Text(multiline=True):
+        case base.Text(multiline=True):
             widget, attributes = "textarea", {"maxlength": field.max_length, "rows": 3}
-        case Text():
+        case base.Text():
             attributes = {"maxlength": field.max_length, **_ONE_WORD}
     if getattr(field, "required", False):
         attributes["required"] = True
@@ -111,13 +98,13 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
     text = lines(form.get(name, str(default)))
     value: Any = text
     match field:
-        case Boolean():
+        case base.Boolean():
             value = name in form
         case _ if default and not form and not isinstance(default, str | int):
             value = default
         case Networks():
             value = text.replace(",", " ").split()
-        case Array() | Ids():
+        case base.Array() | Ids():
             value = sorted(map(to_number, {*form.getlist(name)}), key=str)
         case DeepLink():
             urls = {store: with_scheme(form.get(f"{name}.{store}", "")) for store in ("apple", "google")}
@@ -126,11 +113,11 @@ def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
         case Feature():
             count = {"count": form.get(f"{name}.count", "").strip() or "0"} if field.has_count else {}
             value = {"enabled": "1" if form.get(f"{name}.enabled") else "0"} | count
-        case Url() | Target() | DomainUrl():
+        case base.Url() | base.Target() | DomainUrl():
             value = with_scheme(text)
-        case Timestamp() | Start():
+        case base.Timestamp() | Start():
             value = signed_in.from_control(text)
-        case Integer() | Id():
+        case base.Integer() | base.Id():
             value = to_number(text)
         case _ if hasattr(field, "parts"):
             value = _objects(form, name, field.parts)
@@ -142,15 +129,15 @@ def as_typed(field: Any, value: Any) -> Any:
     match field:
         case Networks():
             pass
-        case Array() | Ids():
+        case base.Array() | Ids():
             value = sorted(value, key=str)
         case DeepLink():
             value = {name: part for name, part in value.items() if part}
-        case Color() if value:
+        case base.Color() if value:
             value = to_hex(value)
         case IdOrString() | LinkType():
             value = str(value or "")
-        case Integer():
+        case base.Integer():
             value = value or 0
     return "" if value is None else value
 
