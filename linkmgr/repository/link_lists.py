@@ -6,13 +6,13 @@ from linkmgr.db.paging import Page, Paging, page
 from linkmgr.db.statements import Row, replica_row, rows, run_unsynced
 from linkmgr.errors import required
 from linkmgr.fields.short_urls import short_url
+from linkmgr.fields.times import from_json
 from linkmgr.fields.urls import is_own_host
 from linkmgr.settings import settings
 
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
            "since", "until")  # fmt: skip
-UNCHECKED: Row = {"state": "unchecked", "reason": "", "url": "", "title": "", "checked": None}
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
@@ -21,8 +21,14 @@ def listed_rows(links: Page) -> Page:
     for link in links.rows:
         domain = link["domain"] = link["host"] or base_url
         link["shorturl"] = short_url(domain, link["alias"])
-        link["health"] = link["health"] or UNCHECKED
+        link["health"] = to_health(link["health"])
     return links
+
+
+def to_health(columns: list[str] | None) -> Row:
+    """Return the member of the columns in `link_health`, which are None for a link that no check has seen."""
+    state, reason, url, title, checked = columns or ("unchecked", "", "", "", None)
+    return {"state": state, "reason": reason, "url": url, "title": title, "checked": from_json(checked)}
 
 
 def number_of(user_id: int) -> int:

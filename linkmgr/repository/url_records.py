@@ -10,7 +10,7 @@ from linkmgr.fields.short_urls import ShortUrl, short_url
 from linkmgr.fields.times import from_json
 from linkmgr.repository import visits
 from linkmgr.repository.blocked import blocked
-from linkmgr.repository.link_lists import UNCHECKED
+from linkmgr.repository.link_lists import to_health
 from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
@@ -118,7 +118,7 @@ def _to_members(link: Row) -> Row:
         "date": from_json(link["created"]),
         "updated": from_json(link["updated"]),
         "imported_clicks": link["imported_clicks"],
-        "health": link.get("health") or UNCHECKED,
+        "health": to_health(link.get("health")),
         "url": link["url"],
         "custom": link["alias"] if link["custom"] else "",
         "haspassword": link["password_hash"] is not None,
