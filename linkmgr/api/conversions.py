@@ -1,7 +1,7 @@
 from typing import Any, ClassVar
 
 from flask import Blueprint
-from marshmallow import fields
+from marshmallow import ValidationError, fields
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
@@ -34,12 +34,11 @@ SECTION = Section(
 
 
 class Amount(fields.Field[float]):
-    default_error_messages = {"invalid": f"must be a number from 0 to {MAX_VALUE}"}
     json: ClassVar[JsonSchema] = {"type": "number", "minimum": 0, "maximum": MAX_VALUE}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_VALUE:
-            raise self.make_error("invalid")
+            raise ValidationError(f"must be a number from 0 to {MAX_VALUE}")
         return float(value)
 
 

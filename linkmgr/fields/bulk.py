@@ -17,10 +17,7 @@ def _array(items: JsonSchema) -> JsonSchema:
 
 
 class Elements(fields.Field[list[Any]]):
-    default_error_messages = {
-        "required": "is required",
-        "invalid": f"must be an array of 1 to {MAX_ELEMENTS} objects",
-    }
+    default_error_messages = {"required": "is required"}
 
     def __init__(self, element: type[Schema], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -29,7 +26,7 @@ class Elements(fields.Field[list[Any]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not (isinstance(value, list) and 1 <= len(value) <= MAX_ELEMENTS):
-            raise self.make_error("invalid")
+            raise ValidationError(f"must be an array of 1 to {MAX_ELEMENTS} objects")
         return value
 
 
@@ -51,7 +48,7 @@ class ManyIds(fields.Field[list[int]]):
 
 
 class Body(fields.Field[dict[str, Any]]):
-    default_error_messages = {"required": "is required", "invalid": "must be an object"}
+    default_error_messages = {"required": "is required"}
 
     def __init__(self, element: type[Schema], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -60,7 +57,7 @@ class Body(fields.Field[dict[str, Any]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise self.make_error("invalid")
+            raise ValidationError("must be an object")
         try:
             return load(self.element, value)
         except AppError as error:

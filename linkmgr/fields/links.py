@@ -41,25 +41,23 @@ def parse_id(value: Any) -> int | None:
 class IdOrString(fields.Field[int]):
     """An id, also as a numeric string. 0 and "" mean none."""
 
-    default_error_messages = {"invalid": "must be an id such as 17"}
     json: ClassVar[JsonSchema] = _ID | {"description": "An id, also as a string. 0 means none."}
     json_shown: ClassVar[JsonSchema] = {"type": "integer", "minimum": 1}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         row_id = 0 if value == "" else parse_id(value)
         if row_id is None:
-            raise self.make_error("invalid")
+            raise ValidationError("must be an id such as 17")
         return row_id
 
 
 class Ids(fields.Field[list[int]]):
-    default_error_messages = {"invalid": "must be an array of ids such as [17, 18]"}
     json: ClassVar[JsonSchema] = {"type": "array", "items": _ID}
     json_shown: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
-            raise self.make_error("invalid")
+            raise ValidationError("must be an array of ids such as [17, 18]")
         ids = [parse_id(item) for item in value]
         if None in ids:
             warn(f"{attr}: an element that is not an id was ignored.")
@@ -69,12 +67,10 @@ class Ids(fields.Field[list[int]]):
 class IdOrIds(Ids):
     """One id or an array of ids. 0, "" and an array without valid ids mean that none was sent, but [] means none."""
 
-    default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
-
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         ids = value if isinstance(value, list) else [] if value == "" else [parse_id(value)]
         if None in ids:
-            raise self.make_error("invalid")
+            raise ValidationError("must be an id such as 17, or an array of ids such as [17, 18]")
         valid = [row_id for row_id in super()._deserialize(ids, attr, data, **kwargs) if row_id]
         return valid if valid or value == [] else missing
 
@@ -82,7 +78,6 @@ class IdOrIds(Ids):
 class LinkType(fields.Field[dict[str, Any]]):
     """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that store it."""
 
-    default_error_messages = {"invalid": "must be direct, frame, splash, the id of a splash page, or overlay-<id>"}
     json: ClassVar[JsonSchema] = {
         "type": "string",
         "pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$",
@@ -103,7 +98,7 @@ class LinkType(fields.Field[dict[str, Any]]):
             overlay_id = parse_id(value.removeprefix("overlay-"))
             if overlay_id is not None:
                 return columns | {"type": "overlay", "overlay_id": overlay_id}
-        raise self.make_error("invalid")
+        raise ValidationError("must be direct, frame, splash, the id of a splash page, or overlay-<id>")
 
 
 # --- targets
@@ -132,8 +127,6 @@ def _normalize_label(value: Any) -> str:
 class Targets(fields.Field[dict[str, str]]):
     """An array of {<selector>, link}, as an object that maps lower-case labels to URLs."""
 
-    default_error_messages = {"invalid": "must be an array of objects with {selector} and link"}
-
     def __init__(self, selector: str, problem: Callable[[str], str | None], about: str, example: str) -> None:
         """`problem` returns the reason why a label matches no visitor, or None."""
         super().__init__()
@@ -144,7 +137,7 @@ class Targets(fields.Field[dict[str, str]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, list):
-            raise self.make_error("invalid", selector=self.selector)
+            raise ValidationError(f"must be an array of objects with {self.selector} and link")
         targets = {}
         for item in value:
             match item:
@@ -161,10 +154,6 @@ class Targets(fields.Field[dict[str, str]]):
 class Parameters(fields.Field[list[list[str]]]):
     """An array of {name, value}, as an array of [name, value]."""
 
-    default_error_messages = {
-        "invalid": "must be an array of objects with name and value",
-        "long": f"must make a query string of at most {MAX_URL} characters",
-    }
     parts = ("name", "value")
     _VALUE: ClassVar[JsonSchema] = {
         "type": "string",
@@ -176,7 +165,7 @@ class Parameters(fields.Field[list[list[str]]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[list[str]]:
         if not isinstance(value, list):
-            raise self.make_error("invalid")
+            raise ValidationError("must be an array of objects with name and value")
         pairs = []
         for item in value:
             match item:
@@ -187,7 +176,7 @@ class Parameters(fields.Field[list[list[str]]]):
                 case _:
                     warn(f"{attr}: an element without name and value was ignored.")
         if len(urlencode([(name, text) for name, text in pairs])) > MAX_URL:
-            raise self.make_error("long")
+            raise ValidationError(f"must make a query string of at most {MAX_URL} characters")
         return pairs
 
 
@@ -197,11 +186,6 @@ class DeepLink(fields.Field[dict[str, Any]]):
     An empty array is an empty object, because PHP encodes one like that.
     """
 
-    default_error_messages = {
-        "invalid": "must be an object with auto, apple and google",
-        "auto": "must be an object whose auto is true or false",
-        "store": "must be an object whose {store} is a URL",
-    }
     json: ClassVar[JsonSchema] = {
         "type": "object",
         "properties": {
@@ -217,10 +201,10 @@ class DeepLink(fields.Field[dict[str, Any]]):
         if value == []:
             return {}
         if not isinstance(value, dict):
-            raise self.make_error("invalid")
+            raise ValidationError("must be an object with auto, apple and google")
         auto = value.get("auto")
         if not (auto is None or isinstance(auto, bool)):
-            raise self.make_error("auto")
+            raise ValidationError("must be an object whose auto is true or false")
         warn_unknown(Schema, ("auto", "apple", "google"), value, f"{attr}.")
         stores = {store: link for store in ("apple", "google") if (link := self._store(value, store))}
         return stores | ({"auto": auto} if auto is True or (auto is False and stores) else {})
@@ -228,7 +212,7 @@ class DeepLink(fields.Field[dict[str, Any]]):
     def _store(self, value: dict[str, Any], store: str) -> str | None:
         url = value.get(store)
         if not (url is None or isinstance(url, str)):
-            raise self.make_error("store", store=store)
+            raise ValidationError(f"must be an object whose {store} is a URL")
         return _normalize_link(url) if url else None
 
 

@@ -32,19 +32,14 @@ class Variant(New):
 
 
 class Variants(Objects):
-    default_error_messages = {
-        "few": f"must have {MIN_VARIANTS} to {MAX_VARIANTS} variants, or none",
-        "name": f"must have different names, in either case, and none that is {UNKNOWN} or {OTHER}",
-    }
-
     def __init__(self) -> None:
         super().__init__(Variant, MAX_VARIANTS)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[dict[str, Any]]:
         variants = super()._deserialize(value, attr, data, **kwargs)
         if variants and len(variants) < MIN_VARIANTS:
-            raise self.make_error("few")
+            raise ValidationError(f"must have {MIN_VARIANTS} to {MAX_VARIANTS} variants, or none")
         names = {UNKNOWN.lower(), OTHER.lower(), *(variant["name"].lower() for variant in variants)}
         if len(names) < len(variants) + 2:
-            raise self.make_error("name")
+            raise ValidationError(f"must have different names, in either case, and none that is {UNKNOWN} or {OTHER}")
         return variants

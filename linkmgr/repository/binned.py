@@ -43,9 +43,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 
 def newest(user_id: int, limit: int) -> list[int]:
     links = rows(
-        """
-        SELECT id FROM binned_links WHERE user_id = %(user_id)s ORDER BY binned DESC, id DESC LIMIT %(limit)s
-        """,
+        "SELECT id FROM binned_links WHERE user_id = %(user_id)s ORDER BY binned DESC, id DESC LIMIT %(limit)s",
         user_id=user_id,
         limit=limit,
     )

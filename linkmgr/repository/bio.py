@@ -50,9 +50,7 @@ def batch(user_id: int, after: int) -> list[Row]:
 
 def read(user_id: int, bio_id: int) -> Row:
     stored = row(
-        """
-        SELECT *, created AS date, version::text FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        """,
+        "SELECT *, created AS date, version::text FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s",
         user_id=user_id,
         bio_id=bio_id,
     )

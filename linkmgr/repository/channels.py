@@ -22,9 +22,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, channel_id: int) -> Row:
     stored = row(
-        """
-        SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s
-        """,
+        "SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
         user_id=user_id,
         channel_id=channel_id,
     )

@@ -22,9 +22,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, overlay_id: int) -> Row:
     stored = row(
-        """
-        SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s
-        """,
+        "SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s",
         user_id=user_id,
         overlay_id=overlay_id,
     )

@@ -21,9 +21,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, pixel_id: int) -> Row:
     stored = row(
-        """
-        SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s
-        """,
+        "SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s",
         user_id=user_id,
         pixel_id=pixel_id,
     )

@@ -22,9 +22,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, utm_id: int) -> Row:
     stored = row(
-        """
-        SELECT *, created AS date, version::text FROM utm_templates WHERE user_id = %(user_id)s AND id = %(utm_id)s
-        """,
+        "SELECT *, created AS date, version::text FROM utm_templates WHERE user_id = %(user_id)s AND id = %(utm_id)s",
         user_id=user_id,
         utm_id=utm_id,
     )

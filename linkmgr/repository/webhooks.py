@@ -23,9 +23,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, webhook_id: int) -> Row:
     stored = row(
-        """
-        SELECT *, created AS date, version::text FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-        """,
+        "SELECT *, created AS date, version::text FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s",
         user_id=user_id,
         webhook_id=webhook_id,
     )

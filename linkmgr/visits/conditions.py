@@ -64,9 +64,6 @@ def weekday(value: str) -> str:
 class AnyOf(fields.Field[list[str]]):
     """Values of which one must be a name of the visitor, in any case. `try` states the first of the `names`."""
 
-    default_error_messages = {
-        "invalid": f"must be an array of 1 to {MAX_VALUES} texts of 1 to {MAX_NAME} characters on one line"
-    }
     json: ClassVar[JsonSchema] = {
         "type": "array",
         "items": {"type": "string", "minLength": 1, "maxLength": MAX_NAME},
@@ -80,7 +77,9 @@ class AnyOf(fields.Field[list[str]]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
         if not (isinstance(value, list) and 1 <= len(value) <= MAX_VALUES and all(map(_is_value, value))):
-            raise self.make_error("invalid")
+            raise ValidationError(
+                f"must be an array of 1 to {MAX_VALUES} texts of 1 to {MAX_NAME} characters on one line"
+            )
         return list(dict.fromkeys(self.parse(item.strip()) for item in value))
 
     def holds(self, values: list[str], visitor: Visitor, zone: ZoneInfo) -> bool:
@@ -117,10 +116,6 @@ class Between(fields.Field[Row]):
     """Two ends, of which one may be absent. `value` returns what of the visitor is between them, and `parse` an end as
     it is stored, or raises ValueError."""
 
-    default_error_messages = {
-        "invalid": "must be an object with from or {last}, which are {about}",
-        "order": "must have a from that is not after {last}",
-    }
     is_circle = False
 
     def __init__(
@@ -143,9 +138,9 @@ class Between(fields.Field[Row]):
                 raise ValueError
             ends = {name: self.parse(ends[name], name != "from") for name in ("from", self.last) if name in ends}
         except (ValueError, TypeError):
-            raise self.make_error("invalid", last=self.last, about=self.about) from None
+            raise ValidationError(f"must be an object with from or {self.last}, which are {self.about}") from None
         if len(ends) > 1 and ends["from"] > ends[self.last] and not self.is_circle:
-            raise self.make_error("order", last=self.last)
+            raise ValidationError(f"must have a from that is not after {self.last}")
         return ends
 
     def holds(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> bool:

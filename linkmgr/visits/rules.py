@@ -164,11 +164,11 @@ def first_match(rules: list[Row], visitor: Visitor) -> int | None:
 class When(fields.Field[Row]):
     nested = (Conditions,)
     json: ClassVar[JsonSchema] = ref(Conditions)
-    default_error_messages = {"required": "is required", "invalid": "must be an object of conditions"}
+    default_error_messages = {"required": "is required"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Row:
         if not isinstance(value, dict):
-            raise self.make_error("invalid")
+            raise ValidationError("must be an object of conditions")
         named = ", ".join(CONDITIONS)
         for name in value.keys() - _CONDITIONS.fields.keys():
             raise ValidationError({name[:MAX_NAME]: [f"must be a condition: {named}"]})
@@ -189,16 +189,12 @@ _RULE = Rule()
 class Rules(fields.Field[list[Row]]):
     nested = (Rule,)
     json: ClassVar[JsonSchema] = {"type": "array", "items": ref(Rule), "maxItems": MAX_RULES}
-    default_error_messages = {
-        "invalid": "must be an array of objects with when and url",
-        "many": f"must have at most {MAX_RULES} rules",
-    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Row]:
         if not (isinstance(value, list) and all(isinstance(rule, dict) for rule in value)):
-            raise self.make_error("invalid")
+            raise ValidationError("must be an array of objects with when and url")
         if len(value) > MAX_RULES:
-            raise self.make_error("many")
+            raise ValidationError(f"must have at most {MAX_RULES} rules")
         for rule in value:
             warn_unknown(Rule, _RULE.fields, rule, f"{attr}.")
         try:
