@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, run, undoable
+from linkmgr.db.statements import Row, run_one, undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields.aliases import new_alias
 from linkmgr.fields.short_urls import short_url
@@ -125,7 +125,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
     the links with their rows. `checked` has their first problem. An alias that is sent twice belongs to the first
     link that can be stored. Rows are inserted in an order that all requests share, so that two requests with the same
     links do not deadlock. The LIMITs make PostgreSQL look up single rows instead of reading whole tables."""
-    stored = run(
+    return run_one(
         """
         WITH plan AS MATERIALIZED (
             SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
@@ -236,5 +236,3 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         spares=[new_alias() for _ in range(_SPARES)],
         atomic=atomic,
     )
-    assert stored is not None
-    return stored

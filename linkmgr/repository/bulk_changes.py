@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from linkmgr.db.statements import Row, run
+from linkmgr.db.statements import Row, run_one
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.problems import invalid
 from linkmgr.fields.short_urls import short_url
@@ -36,7 +36,7 @@ def _to_results(ids: list[int], updated: Row) -> list[Row]:
 def _update(ids: list[int], params: Row) -> Row:
     """See `urls.update`. The rows are locked in the order of their ids, so that two requests do not wait for each
     other. An alias that several links would have on the same domain belongs to the oldest of them."""
-    updated = run(
+    return run_one(
         """
         WITH plan AS MATERIALIZED (
             SELECT lacking_features(id) AS lacking,
@@ -109,12 +109,10 @@ def _update(ids: list[int], params: Row) -> Row:
         **params,
         ids=ids,
     )
-    assert updated
-    return updated
 
 
 def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
-    deleted = run(
+    deleted = run_one(
         """
         WITH locked AS MATERIALIZED (
             SELECT id FROM links
@@ -132,7 +130,6 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
         ids=list(dict.fromkeys(ids)),
         atomic=atomic,
     )
-    assert deleted
     missing = failure(not_found("link"))
     results = {link_id: {"id": link_id} for link_id in deleted["deleted"]}
     return [results.get(link_id, {} if link_id in deleted["existing"] else missing) for link_id in ids]
@@ -153,7 +150,7 @@ def set_members(user_id: int, ids: list[int], **members: Any) -> int:
 def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> int:
     """Set some parameters of links, which keep their others, and return the number of links. Raise an error if a link
     would have more than a body may have: each text counts as in a query string, with the character behind it."""
-    changed = run(
+    changed = run_one(
         """
         WITH locked AS MATERIALIZED (
             SELECT id, %(pairs)s::jsonb || coalesce(
@@ -182,7 +179,6 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
         names=[name for name, _ in pairs],
         most=MAX_URL,
     )
-    assert changed
     if changed["number"] < changed["sent"]:
         raise invalid(f"The parameters of a link must make a query string of at most {MAX_URL} characters")
     return int(changed["number"])

@@ -6,7 +6,7 @@ rate, so that a new rate begins a new window.
 
 from typing import Any
 
-from linkmgr.db.statements import Row, rows, run, run_repeatable, run_unsynced
+from linkmgr.db.statements import Row, rows, run_one, run_repeatable, run_unsynced
 from linkmgr.errors import required
 from linkmgr.settings import settings
 
@@ -117,9 +117,7 @@ _COUNT = """
 def count(bucket: str, *, window: int, by: int = 1) -> Row:
     """Return the `count` and the `seconds` until its window ends. `by=0` adds nothing but still locks the row, so that
     concurrent requests are counted one after another."""
-    counter = run(_COUNT, bucket=bucket, by=by, window=window, limit=None)
-    assert counter is not None
-    return counter
+    return run_one(_COUNT, bucket=bucket, by=by, window=window, limit=None)
 
 
 def counts(buckets: list[str], *, window: int) -> list[Row]:

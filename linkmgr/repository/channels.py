@@ -123,7 +123,7 @@ def _to_item(item: Row) -> Row:
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
     """Repeated assignment has no effect. FOR KEY SHARE waits for a concurrent delete of either, so that no reference to
     a deleted row is stored."""
-    result = run(
+    result = run_one(
         """
         WITH channel AS (
             SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s FOR KEY SHARE),
@@ -151,7 +151,7 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
 
 
 def unassign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
-    result = run(
+    result = run_one(
         """
         WITH channel AS (
             SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s),
@@ -175,8 +175,7 @@ def unassign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:
     _require_both(result, type)
 
 
-def _require_both(result: Row | None, type: str) -> None:  # noqa: A002 - the API's name
-    assert result is not None
+def _require_both(result: Row, type: str) -> None:  # noqa: A002 - the API's name
     if not result["channel"]:
         raise not_found("channel")
     if not result["item"]:

@@ -2,7 +2,7 @@
 
 import orjson
 
-from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.db.statements import Row, row, rows, run, run_one
 
 CHUNK_BYTES = 1 << 20  # of the file
 MAX_ERRORS = 10_000  # of an import that are kept
@@ -117,7 +117,7 @@ def references(
 
 def clear(user_id: int, import_id: int) -> bool:
     """Delete some rows of an import, except those that failed. Return True if there are no more."""
-    result = run(
+    result = run_one(
         """
         WITH deleted AS (
             DELETE FROM import_rows
@@ -132,7 +132,7 @@ def clear(user_id: int, import_id: int) -> bool:
         import_id=import_id,
         limit=_CLEANED,
     )
-    return result is None or result["deleted"] < _CLEANED
+    return bool(result["deleted"] < _CLEANED)
 
 
 # --- rows that failed
@@ -164,7 +164,7 @@ def drop_old_errors(user_id: int, import_id: int) -> None:
 def delete_expired(limit: int) -> int:
     """Delete some failed rows of imports that ended ERROR_DAYS ago, and return their number. The LIMIT inside makes
     PostgreSQL look them up by import: others have many more."""
-    deleted = run(
+    deleted = run_one(
         """
         WITH deleted AS (
             DELETE FROM import_rows
@@ -181,7 +181,7 @@ def delete_expired(limit: int) -> int:
         days=ERROR_DAYS,
         limit=limit,
     )
-    return int(deleted["number"]) if deleted else 0
+    return int(deleted["number"])
 
 
 def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, rows, run, run_repeatable
+from linkmgr.db.statements import Row, rows, run, run_one, run_repeatable
 from linkmgr.repository.overlay import MAX_ANSWERS
 from linkmgr.repository.tables import TABLES
 
@@ -14,8 +14,7 @@ DEFAULT_COLOR = "#64748b"  # of channels that an import makes
 
 def last_id() -> int:
     """Return an id above those of all links that exist, and below those that are made from now on."""
-    added = run("SELECT nextval('tracked_ids') AS id")
-    assert added
+    added = run_one("SELECT nextval('tracked_ids') AS id")
     return int(added["id"])
 
 

@@ -67,7 +67,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
     """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests count each other's
     imports, because the row of the user is locked."""
     run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
-    begun = run(
+    begun = run_one(
         """
         WITH unfinished AS MATERIALIZED (
             SELECT count(*) < %(max_unfinished)s AS has_room
@@ -93,7 +93,6 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
         max_unfinished=MAX_UNFINISHED,
         max_kept=MAX_KEPT,
     )
-    assert begun
     if not begun["has_room"]:
         raise AppError("imports_full", number=MAX_UNFINISHED)
     if not begun["is_begun"]:
@@ -119,7 +118,7 @@ def delete_drafts(user_id: int) -> None:
 
 
 def cancel_expired(limit: int) -> int:
-    cancelled = run(
+    cancelled = run_one(
         """
         WITH cancelled AS (
             UPDATE imports SET state = 'cancelled', finished = now(), token = NULL, cursor = NULL
@@ -134,7 +133,7 @@ def cancel_expired(limit: int) -> int:
         """,
         limit=limit,
     )
-    return int(cancelled["number"]) if cancelled else 0
+    return int(cancelled["number"])
 
 
 def cancel(user_id: int, import_id: int) -> bool:

@@ -2,7 +2,7 @@
 
 import orjson
 
-from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run, run_unsynced
+from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run, run_one, run_unsynced
 
 MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
 TRAIL = 0  # instead of a user: events of audits, which are kept for the page "Activity" without a webhook
@@ -197,7 +197,7 @@ def drop_excess() -> None:
 def announce_expired(limit: int) -> bool:
     """Note an event for each of the next `limit` links that have expired, if its owner has webhooks. Return True if
     there may be more. Links are announced 10 seconds late, so that none is missed that is committed in the meantime."""
-    batch = run(
+    batch = run_one(
         """
         WITH clock AS MATERIALIZED (
             SELECT announced, announced_id FROM service
@@ -225,7 +225,7 @@ def announce_expired(limit: int) -> bool:
         """,
         limit=limit,
     )
-    return bool(batch and batch["is_full"])
+    return bool(batch["is_full"])
 
 
 def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[str]) -> tuple[list[Row], int | None]:

@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from linkmgr.db.statements import NO_TIMEOUT, UNSYNCED, Row, database, row, rows, run
+from linkmgr.db.statements import NO_TIMEOUT, UNSYNCED, Row, database, row, rows, run, run_one
 from linkmgr.errors import AppError, existing, not_found
 from linkmgr.fields.problems import invalid
 
@@ -77,7 +77,7 @@ def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None =
 
 
 def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
-    added = run(
+    added = run_one(
         """
         INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
         VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, nullif(%(rate)s, 0), %(limits)s)
@@ -88,7 +88,6 @@ def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
         free=free,
         limits=json.dumps(limits),
     )
-    assert added is not None
     return int(added["id"])
 
 

@@ -7,7 +7,7 @@ import orjson
 import psycopg2
 
 from linkmgr.db.paging import NamedPaging, Page, named_page
-from linkmgr.db.statements import Row, replica_row, row, rows, run
+from linkmgr.db.statements import Row, replica_row, row, rows, run, run_one
 from linkmgr.errors import AppError, existing, required
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
@@ -212,7 +212,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
         | {"code": new_code(), "image": numbers.get(code.get("logo", b""))}
         for code in codes
     ]
-    stored = run(
+    return run_one(
         """
         WITH checked AS MATERIALIZED (
             SELECT q.*, ordinality AS n,
@@ -244,5 +244,3 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
         images=[psycopg2.Binary(image) for image in images],
         atomic=atomic,
     )
-    assert stored
-    return stored

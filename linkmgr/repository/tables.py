@@ -7,7 +7,7 @@ from typing import Any
 from psycopg2 import IntegrityError
 
 from linkmgr.db.jobs import Handler
-from linkmgr.db.statements import UNSYNCED, Row, database, rows, run
+from linkmgr.db.statements import UNSYNCED, Row, database, rows, run, run_one
 
 BATCH = 500  # rows of an export in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
@@ -122,12 +122,11 @@ def lock_version(user_id: int, table: str, row_id: int) -> str | None:
 
 
 def try_lock(user_id: int, name: str) -> bool:
-    result = run(
+    result = run_one(
         "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, %(user_id)s::bigint)) AS locked",
         user_id=user_id,
         name=name,
     )
-    assert result is not None
     return bool(result["locked"])
 
 
