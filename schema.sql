@@ -998,11 +998,9 @@ CREATE AGGREGATE sum_labels(jsonb) (sfunc = add_labels, stype = jsonb);
 
 -- Lock the users of visits. Call this in a statement of its own before visits are added: their statement then sees which
 -- days others have summed.
-CREATE FUNCTION lock_users(visits json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION lock_users(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM FROM users
-      WHERE id IN (SELECT user_id FROM json_to_recordset(visits) AS visit (user_id bigint))
-      ORDER BY id FOR NO KEY UPDATE;
+    PERFORM FROM users WHERE id = ANY (ids) ORDER BY id FOR NO KEY UPDATE;
 END $$;
 
 -- Sums of all visits of a user by UTC day, a row for each label but 'Unknown': an account has any number of labels.
