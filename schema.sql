@@ -1036,12 +1036,9 @@ CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABL
     SELECT (date_part('epoch', at)::bigint / 900 % 96)::int
 $$;
 
--- The parts of a period: UTC days, but quarters of an hour of those in `split`, in which a day of another zone begins.
-CREATE FUNCTION parts_of(since timestamptz, until timestamptz, split timestamptz[])
-    RETURNS TABLE (unit text, first timestamptz, stop timestamptz, without timestamptz[]) LANGUAGE sql STABLE AS $$
-    SELECT 'day', since, until, split
-     UNION ALL
-    SELECT 'quarter', greatest(since, day), least(until, day + interval '24 hours'), '{}' FROM unnest(split) AS day
+-- The user whose visits are counted, or all users.
+CREATE FUNCTION owners(user_id bigint, everyone boolean) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
+    SELECT user_id WHERE NOT everyone UNION ALL SELECT id FROM users WHERE everyone
 $$;
 
 -- Return the visits of raw days for tracked_counts(), at their times: each with its labels, and with the dimension '' if its
@@ -1068,7 +1065,8 @@ BEGIN
      WHERE label <> 'Unknown' AND (name <> '' OR day = ANY (split));
 END $$;
 
--- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown'. OFFSET 0 keeps a subquery apart:
+-- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown': those of UTC days, but of quarters of an
+-- hour of the days in `split`, in which a day of another zone begins. OFFSET 0 keeps a subquery apart:
 -- PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may read the rows of all and join
 -- them afterwards. NOT MATERIALIZED, and a part of its own for sums without labels. The labels of a row, which are large,
 -- are read in a select list: a join would hash them.
@@ -1077,12 +1075,14 @@ CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestampt
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
     WITH stored AS NOT MATERIALIZED (
         SELECT r.*
-          FROM parts_of(since, until, split) p, unnest(ids) AS tracked (id),
-               LATERAL (SELECT *
-                          FROM tracked_rollups r
-                         WHERE r.tracked_id = tracked.id AND bot = ANY (bots)
-                           AND r.unit = ANY (CASE p.unit WHEN 'day' THEN '{day,raw}' ELSE '{quarter}' END::text[])
-                           AND r.at >= p.first AND r.at < p.stop AND r.at <> ALL (p.without)
+          FROM (SELECT '{day,raw}'::text[] AS units, since AS first, until AS stop, split AS without
+                 UNION ALL
+                SELECT '{quarter}', greatest(since, day), least(until, day + interval '24 hours'), '{}'
+                  FROM unnest(split) AS day) parts,
+               unnest(ids) AS id,
+               LATERAL (SELECT * FROM tracked_rollups
+                         WHERE tracked_id = id AND unit = ANY (units) AND bot = ANY (bots)
+                           AND at >= first AND at < stop AND at <> ALL (without)
                         OFFSET 0) r)
     SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
      UNION ALL
@@ -1155,12 +1155,14 @@ CREATE FUNCTION first_tracked_visit(ids bigint[], bots boolean[]) RETURNS timest
 $$;
 
 -- Return the time of the first visit of an account, or of the oldest of some links and QR codes.
-CREATE FUNCTION first_visit(owner bigint, ids bigint[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+CREATE FUNCTION first_visit(owner bigint, ids bigint[], bots boolean[] DEFAULT '{f}') RETURNS timestamptz
+LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN ids IS NULL
-                THEN (SELECT at + coalesce(array_lower(quarters, 1), 0) * interval '15 minutes' FROM account_rollups
-                       WHERE user_id = owner AND dimension = '' AND NOT bot
-                       ORDER BY at LIMIT 1)
-                ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), '{f}') END
+                THEN (SELECT min(at + coalesce(array_lower(quarters, 1), 0) * interval '15 minutes')
+                        FROM (SELECT at, quarters FROM account_rollups  -- of people and of bots
+                               WHERE user_id = owner AND dimension = '' AND bot = ANY (bots)
+                               ORDER BY at LIMIT 2) first)
+                ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), bots) END
 $$;
 
 -- Most links have no domain, campaign and channel, so those are not looked up for each.

@@ -1,13 +1,14 @@
 """Statistics over time: clicks from the rollups, and clicks and visitors from the visits themselves.
 
-Those that count clicks return the same columns: a row per bucket and labels, for the labels with the most clicks,
-and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered
-from 1. `edges` are their starts, `cuts` those that divide UTC days, and `split` these days (linkmgr/fields/periods.py).
-`tracked_ids` is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR
-codes, also deleted ones. With `everyone`, the rows of all users are counted. Totals are without the buckets before the
-number `first`, which are those of the time before. A link or QR code without a label in a dimension of rows has the
-label '-'. The rollups do not store the label 'Unknown', which is what the other labels of a bucket leave of all its
-clicks. The sums are `by_label` unless a dimension is only in a filter, or its labels are `joined`.
+Those that count clicks return the same columns: a row per bucket and labels, for the labels with the most clicks, and
+one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered from
+1. `edges` are their starts, `cuts` those that divide UTC days, and `split` these days (linkmgr/fields/periods.py).
+`tracked_ids` is an array of ids as text, as linkmgr/repository/stats_scope.py returns it after it has checked their
+owner, or None for all links and QR codes, also deleted ones. With `everyone`, the rows of all users are counted. Totals
+are without the buckets before the number `first`, which are those of the time before. A link or QR code without a label
+in a dimension of rows has the label '-'. The rollups do not store the label 'Unknown', which is what the other labels
+of a bucket leave of all its clicks. The sums are `by_label` unless a dimension is only in a filter, or its labels are
+`joined`.
 """
 
 from typing import Any
@@ -22,21 +23,16 @@ def unlabeled(owner: Owner, **query: Any) -> list[Row]:
     sets up each part of a statement, executed or not."""
     return replica_rows(
         """
-        WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
-             UNION ALL
-            SELECT id FROM users WHERE %(everyone)s),
-        tracked AS MATERIALIZED (
-            SELECT ARRAY(SELECT id FROM tracked_rows
-                          WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
-             WHERE %(tracked_ids)s::text IS NOT NULL),
-        counts AS MATERIALIZED (
+        WITH counts AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, sum(visits)::bigint AS clicks
               FROM (SELECT at, visits
-                      FROM owners, account_counts(id, '{""}', %(since)s, %(until)s, %(cuts)s, %(bots)s)
+                      FROM owners(%(user_id)s, %(everyone)s) AS owner,
+                           account_counts(owner, '{""}', %(since)s, %(until)s, %(cuts)s, %(bots)s)
+                     WHERE %(tracked_ids)s::text IS NULL
                      UNION ALL
                     SELECT at, visits
-                      FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, %(bots)s)) rollups
+                      FROM tracked_counts(%(tracked_ids)s::bigint[], '{""}', %(since)s, %(until)s, %(split)s,
+                                          %(bots)s)) rollups
              GROUP BY 1)
         SELECT bucket, '' AS a, '' AS b, clicks, NULL::bigint AS visitors, 0 AS labels FROM counts
          UNION ALL
@@ -51,23 +47,17 @@ def unlabeled(owner: Owner, **query: Any) -> list[Row]:
 def of_rollups(owner: Owner, **query: Any) -> list[Row]:
     return replica_rows(
         """
-        WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
-             UNION ALL
-            SELECT id FROM users WHERE %(everyone)s),
-        tracked AS MATERIALIZED (
-            SELECT ARRAY(SELECT id FROM tracked_rows
-                          WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
-             WHERE %(tracked_ids)s::text IS NOT NULL),
-        stored AS MATERIALIZED (
+        WITH stored AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, is_total, label, sum(visits)::bigint AS clicks
               FROM (SELECT at, dimension = '' AS is_total, label, visits
-                      FROM owners, account_counts(id, %(dimensions)s, %(since)s, %(until)s, %(cuts)s, %(bots)s)
+                      FROM owners(%(user_id)s, %(everyone)s) AS owner,
+                           account_counts(owner, %(dimensions)s, %(since)s, %(until)s, %(cuts)s, %(bots)s)
+                     WHERE %(tracked_ids)s::text IS NULL
                      UNION ALL
                     SELECT at, dimension = '' AND NOT %(by_tracked)s,
                            CASE WHEN %(by_tracked)s THEN tracked_id::text ELSE label END, visits
-                      FROM tracked,
-                           tracked_counts(ids, CASE WHEN %(by_tracked)s THEN '{""}' ELSE %(dimensions)s::text[] END,
+                      FROM tracked_counts(%(tracked_ids)s::bigint[],
+                                          CASE WHEN %(by_tracked)s THEN '{""}' ELSE %(dimensions)s::text[] END,
                                           %(since)s, %(until)s, %(split)s, %(bots)s)) rollups
              GROUP BY 1, 2, 3),
         counted AS MATERIALIZED (
@@ -120,17 +110,13 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
     """
     return rows(
         """
-        WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
-             UNION ALL
-            SELECT id FROM users WHERE %(everyone)s),
-        owned AS (
+        WITH owned AS (
             SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
              UNION ALL
             SELECT label::bigint
-              FROM owners,
+              FROM owners(%(user_id)s, %(everyone)s) AS owner,
                    LATERAL (SELECT DISTINCT label
-                              FROM account_counts(owners.id, '{target}',
+                              FROM account_counts(owner, '{target}',
                                                   date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{}',
                                                   %(bots)s)
                              WHERE %(tracked_ids)s::text IS NULL) visited),
@@ -186,18 +172,15 @@ def of_conversions(owner: Owner, **query: Any) -> list[Row]:
     """Count the conversions and their value, by at most two of: the variant, and dimensions of rows."""
     return rows(
         """
-        WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
-             UNION ALL
-            SELECT id FROM users WHERE %(everyone)s),
-        counted AS MATERIALIZED (
+        WITH counted AS MATERIALIZED (
             SELECT tracked_id, variant, width_bucket(at, %(edges)s::timestamptz[]) AS bucket, count(*) AS conversions,
                    sum(value)::float8 AS value
               FROM (SELECT stored.*
-                      FROM owners,
+                      FROM owners(%(user_id)s, %(everyone)s) AS owner,
                            LATERAL (SELECT * FROM conversions
-                                     WHERE user_id = owners.id
+                                     WHERE user_id = owner
                                        AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz) stored
+                     WHERE %(tracked_ids)s::text IS NULL
                      UNION ALL
                     SELECT stored.*
                       FROM unnest(%(tracked_ids)s::bigint[]) AS tracked (id),
@@ -236,15 +219,11 @@ def live(owner: Owner, **query: Any) -> list[Row]:
         """
         WITH bounds AS (
             SELECT date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1) AS since),
-        owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
-             UNION ALL
-            SELECT id FROM users WHERE %(everyone)s),
         visited AS (
             SELECT DISTINCT label::bigint AS id
-              FROM bounds, owners,
+              FROM bounds, owners(%(user_id)s, %(everyone)s) AS owner,
                    LATERAL (SELECT label FROM account_rollups
-                             WHERE user_id = owners.id AND dimension = 'target'
+                             WHERE user_id = owner AND dimension = 'target'
                                AND at >= date_trunc('day', since, 'UTC')
                                AND at + (array_upper(quarters, 1) + 1) * interval '15 minutes' > since) recent),
         counts AS (

@@ -96,31 +96,19 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
     )
 
 
-def _first_visit(owner: Owner, tracked_ids: str | None) -> Row:
+def _first_visit(owner: Owner, tracked_ids: str | None) -> datetime | None:
     first = row(
         """
-        WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
-             UNION ALL
-            SELECT id FROM users WHERE %(everyone)s)
-        SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
-          FROM (SELECT starts.*
-                  FROM owners,
-                       LATERAL (SELECT at, quarters FROM account_rollups  -- of people and of bots
-                                 WHERE user_id = owners.id AND dimension = ''
-                                 ORDER BY at LIMIT 2) first,
-                       LATERAL (VALUES ('day', at), ('quarter', at + array_lower(quarters, 1) * interval '15 minutes')
-                               ) AS starts (unit, at)
+        SELECT min(at) AS at
+          FROM (SELECT first_visit(owner, NULL, '{f,t}') AS at FROM owners(%(user_id)s, %(everyone)s) AS owner
+                 WHERE %(tracked_ids)s::text IS NULL
                  UNION ALL
-                SELECT unit, at
-                  FROM first_tracked_visit(%(tracked_ids)s::bigint[], '{f,t}') AS at,
-                       (VALUES ('day'), ('quarter')) AS units (unit)) firsts
+                SELECT first_tracked_visit(%(tracked_ids)s::bigint[], '{f,t}')) firsts
         """,
         **owner._asdict(),
         tracked_ids=tracked_ids,
     )
-    assert first is not None
-    return first
+    return _parsed(first["at"]) if first and first["at"] else None
 
 
 def _read_ids(user_id: int, *, ids: list[int] | None) -> Row | None:
@@ -176,10 +164,7 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
 
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
-    first = _first_visit(owner, scope.tracked_ids)
-    days = [datetime.now(zone).date()]
-    if first["quarter"] and (quarter := _parsed(first["quarter"])).date() >= scope.days_before:
-        days.append(quarter.astimezone(zone).date())
-    if first["day"] and (day := _parsed(first["day"]).date()) < scope.days_before:
-        days.append(day)
-    return min(days)
+    first, today = _first_visit(owner, scope.tracked_ids), datetime.now(zone).date()
+    if not first:
+        return today
+    return min(today, first.date() if first.date() < scope.days_before else first.astimezone(zone).date())
