@@ -1,5 +1,6 @@
 """The OpenAPI document, and the check that it describes a response."""
 
+import json
 from functools import cache
 from typing import Any
 
@@ -79,9 +80,15 @@ def _strict_schemas(*, selected: bool = False) -> dict[str, Any]:
 def validator_of(
     schema: dict[str, Any], *, strict: bool = False, selected: bool = False
 ) -> jsonschema_rs.Draft202012Validator:
+    return _compiled(json.dumps(schema), strict, selected)
+
+
+@cache
+def _compiled(schema: str, strict: bool, selected: bool) -> jsonschema_rs.Draft202012Validator:
+    """Compile each schema once. Hundreds of operations have the same, and the components take long."""
     schemas = _strict_schemas(selected=selected) if strict else document()["components"]["schemas"]
-    components = {"components": {"schemas": schemas}}
-    return jsonschema_rs.Draft202012Validator(schema | components, validate_formats=True)
+    components = {"components": {"schemas": schemas}} if "$ref" in schema else {}
+    return jsonschema_rs.Draft202012Validator(json.loads(schema) | components, validate_formats=True)
 
 
 @cache
