@@ -17,20 +17,16 @@ def test_the_service_passes() -> None:
             assert run.returncode == 0, run.stdout
 
 
-# Faults that are planted together, and runs: what the report says, and the operations and checks that find it.
-PLANTED = {
-    '"nul", "key"': (
-        ("ST101 Server error", "--include-operation-id", "links.list", "--checks", "not_a_server_error"),
-        ("ST401 ", "--include-tag", "Channels", "--checks", "ignored_auth"),
-    ),
-    '"owner"': (("ST402 Object-level authorization bypass", "--include-tag", "Pixels"),),
-}
+# The title of each planted fault in the report, and the operations and checks that find it.
+PLANTED = (
+    ("ST101 Server error", "--include-operation-id", "links.list", "--checks", "not_a_server_error"),
+    ("ST402 Object-level authorization bypass", "--include-tag", "Pixels"),
+)
 
 
-@pytest.mark.parametrize("faults", PLANTED)
-def test_planted_faults_are_found(faults: str) -> None:
-    with arena(f"tests.fuzz.broken:app({faults})") as started:
-        for title, *where in PLANTED[faults]:
+def test_planted_faults_are_found() -> None:
+    with arena('tests.fuzz.broken:app("nul", "owner")') as started:
+        for title, *where in PLANTED:
             run = started.fuzz(60, *where, *SEED, "--max-failures", "1", capture=True)
             assert run.returncode == 1
             assert title in run.stdout, run.stdout

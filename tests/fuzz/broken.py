@@ -6,11 +6,8 @@ from flask import Flask
 
 from linkmgr import create_app
 from linkmgr.db.statements import Row, row
-from linkmgr.errors import AppError
 from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
-from linkmgr.request.request import current
-from linkmgr.web import auth
 
 
 def _nul() -> None:
@@ -32,23 +29,7 @@ def _owner() -> None:
     own, pixels.read = pixels.read, read  # type: ignore[assignment]
 
 
-def _key() -> None:
-    """Authorize requests without a valid key as the first user."""
-
-    def check() -> None:
-        try:
-            authorize()
-        except AppError as refusal:
-            if refusal.code not in ("key_missing", "key_unknown"):
-                raise
-            first = row("SELECT min(id) AS id FROM users")
-            assert first
-            current().caller = current().caller._replace(id=first["id"])
-
-    authorize, auth.authorize = auth.authorize, check
-
-
-FAULTS = {"nul": _nul, "owner": _owner, "key": _key}
+FAULTS = {"nul": _nul, "owner": _owner}
 
 
 def app(*faults: str) -> Flask:
