@@ -8,6 +8,7 @@ from flask import Flask
 from linkmgr import keys
 from linkmgr.request import scopes
 from tests.conftest import Client
+from tests.support.document import document
 from tests.support.factories import Sql
 from tests.support.operations import CALLS, KEYED, READS, Call
 from tests.support.pages import docs
@@ -44,10 +45,9 @@ def rows_of(call: Call, world: World) -> list[int]:
     return world.ready_ids(call, "owner" if actor(call) == "administrator" else actor(call))
 
 
-def needed(app: Flask, call: Call) -> str:
+def needed(call: Call) -> str:
     """Return the scope that the document names."""
-    document = app.extensions.setdefault("tests_document", app.test_client().get("/api/openapi.json").get_json())
-    [scope] = document["paths"][call.route.path][call.method.lower()]["security"][0]["key"]
+    [scope] = document()["paths"][call.route.path][call.method.lower()]["security"][0]["key"]
     return str(scope)
 
 
@@ -63,14 +63,14 @@ def test_a_key_without_the_scope_is_refused_and_changes_nothing(
     """A key with all other scopes at once is refused, so a key with any of them is."""
     ids = {call: rows_of(call, world) for call in KEYED}
     clients: dict[tuple[str, str], Client] = {}
-    for owner, scope in {(actor(call), needed(app, call)) for call in KEYED}:
+    for owner, scope in {(actor(call), needed(call)) for call in KEYED}:
         with app.app_context():
             others = [name for name in scopes.names() if not covers(name, scope)]
         assert len(others) > 20
         clients[owner, scope] = with_scopes(world.clients[owner], others)
     before = dump()
     for call in KEYED:
-        scope = needed(app, call)
+        scope = needed(call)
         answer = ask(clients[actor(call), scope], call, ids[call])
         assert (answer.status_code, answer.get_json()["code"]) == (403, "scope_missing"), call
         assert scope in answer.get_json()["message"]
@@ -81,13 +81,11 @@ def test_a_key_without_the_scope_is_refused_and_changes_nothing(
 @pytest.mark.parametrize(
     "calls", [READS, *([call] for call in KEYED if call not in READS)], ids=lambda calls: str(calls[0])
 )
-def test_a_key_with_only_the_scope_is_allowed(
-    app: Flask, world: World, with_scopes: WithScopes, calls: list[Call]
-) -> None:
+def test_a_key_with_only_the_scope_is_allowed(world: World, with_scopes: WithScopes, calls: list[Call]) -> None:
     for call in calls:
         # Keys are within the limits of their maker, and only one without limits turns on the default key.
         is_unlimited = call.path.startswith("/api/key/") and call.method != "GET"
-        client = with_scopes(world.clients[actor(call)], ["*"] if is_unlimited else [needed(app, call)])
+        client = with_scopes(world.clients[actor(call)], ["*"] if is_unlimited else [needed(call)])
         assert ask(client, call, rows_of(call, world)).status_code == 200, call
 
 
