@@ -158,16 +158,11 @@ def _add_rows(user_id: int) -> None:
     demo_visits.add(user_id)
 
 
-def _is_new(user_id: int) -> bool:
-    """Return True if the user never had any rows. The counters of deleted rows are kept."""
-    return not account.overview(user_id)["used"]
-
-
 def seed(*, with_demo: bool) -> dict[str, str]:
     ids = {ADMIN: _user(ADMIN, admin=True)}
     if with_demo:
         ids[DEMO] = _user(DEMO, plan="Pro")
-        if _is_new(ids[DEMO]):
+        if not account.overview(ids[DEMO])["used"]:  # the user never had any rows: counters of deleted ones are kept
             # After an earlier `demo` was deleted, another user may have taken one of its aliases.
             with suppress(psycopg2.errors.UniqueViolation):
                 _add_rows(ids[DEMO])

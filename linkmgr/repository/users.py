@@ -18,7 +18,21 @@ def _to_record(user: Row) -> Row:
 
 def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
     before = MAX_BIGINT
-    while batch := _next_batch(before=before, status=status, email=email):
+    while batch := rows(
+        """
+        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext, admin, suspended
+          FROM accounts
+         WHERE id < %(before)s
+           AND (%(status)s::text IS NULL OR status = %(status)s)
+           AND (%(email)s::text IS NULL OR position(lower(%(email)s) IN lower(email)) > 0)
+         ORDER BY id DESC
+         LIMIT %(limit)s
+        """,
+        limit=BATCH_SIZE,
+        before=before,
+        status=status,
+        email=email,
+    ):
         before = batch[-1]["id"]
         yield [_to_record(user) for user in batch]
 
@@ -40,22 +54,6 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
         """,
         q=q,
         **paging,
-    )
-
-
-def _next_batch(**filters: Any) -> list[Row]:
-    return rows(
-        """
-        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext, admin, suspended
-          FROM accounts
-         WHERE id < %(before)s
-           AND (%(status)s::text IS NULL OR status = %(status)s)
-           AND (%(email)s::text IS NULL OR position(lower(%(email)s) IN lower(email)) > 0)
-         ORDER BY id DESC
-         LIMIT %(limit)s
-        """,
-        limit=BATCH_SIZE,
-        **filters,
     )
 
 
