@@ -28,9 +28,9 @@ sendfile = False  # it blocks until the client has read the file
 keepalive = 75  # seconds; longer than in nginx, so that nginx never uses a connection that gunicorn is closing
 accesslog = "-"
 control_socket_disable = True  # all masters of the same user would share it
-# gunicorn trusts headers from the same machine. Behind a local proxy every request comes from there, so no header may
-# change the path or the scheme. LINKMGR_TRUSTED_PROXIES controls X-Forwarded-For and X-Forwarded-Proto.
-forwarded_allow_ips = ""
+# By default gunicorn trusts headers from the same machine. Behind a local proxy every request comes from there, so no
+# header may change the path or the scheme. LINKMGR_TRUSTED_PROXIES controls X-Forwarded-For and X-Forwarded-Proto.
+forwarded_allow_ips = "*"  # who may send none of these headers: gunicorn need not parse each client's address
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 
