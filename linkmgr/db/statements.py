@@ -181,7 +181,7 @@ class Database:
                 cursor.execute(prelude + sql, params)
             if cursor.description is None:
                 return []
-            names = [column[0] for column in cursor.description]
+            names = [column.name for column in cursor.description]
             return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
 
     def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:

@@ -2,9 +2,9 @@
 
 import gzip
 
-from flask import Flask, Response, request
+from flask import Flask, Response
 
-from linkmgr.request import request as web_request
+from linkmgr.request.request import current
 
 _LEAST = 1024  # bytes
 _LEVEL = 5
@@ -24,9 +24,10 @@ def _compress(response: Response) -> Response:
     if response.is_streamed and not is_file:
         return response
     response.headers.add("Vary", "Accept-Encoding")
+    request = current()
     if "HTTP_ACCEPT_ENCODING" not in request.environ or not request.accept_encodings["gzip"]:
         return response
-    if request.method == "POST" and not web_request.current().is_api:
+    if request.method == "POST" and not request.is_api:
         return response  # its length would tell how much of a key in it is the same as what was typed (BREACH)
     if "Content-Encoding" in response.headers or "Content-Range" in response.headers:
         return response

@@ -4,7 +4,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 import orjson
-from flask import Response, request
+from flask import Response
 from flask.json.provider import JSONProvider
 from werkzeug.http import parse_etags
 
@@ -52,6 +52,7 @@ def versioned(version: str, **members: Any) -> Response:
     """Return a single read with its ETag, or 304 if the client has this version of the response."""
     body = orjson.dumps(ok() | with_record(members))
     etag = _etag(version, body)
+    request = web_request.current()
     condition = request.headers.get("If-None-Match")
     if condition and request.method != "POST" and parse_etags(condition).contains_weak(etag):
         response = Response(status=304)
