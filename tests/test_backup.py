@@ -86,7 +86,7 @@ def busy(register: Callable[..., Client], sql: Sql) -> Client:
 def call(base: str, key: str | None, path: str, members: dict[str, Any] | None = None) -> Any:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     data = None if members is None else json.dumps(members).encode()
-    with urllib.request.urlopen(urllib.request.Request(base + path, data, headers), timeout=20) as answer:
+    with urllib.request.urlopen(urllib.request.Request(base + path, data, headers), timeout=60) as answer:
         return json.loads(answer.read())
 
 

@@ -24,7 +24,7 @@ def api(base: str, key: str, path: str = "/api/account") -> int:
     """Return the status of an API call."""
     call = urllib.request.Request(base + path, headers={"Authorization": f"Bearer {key}"})
     try:
-        with urllib.request.urlopen(call, timeout=10) as answer:
+        with urllib.request.urlopen(call, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:

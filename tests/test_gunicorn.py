@@ -137,7 +137,7 @@ def test_a_body_is_read_completely_or_rejected(
         head = b"POST %s HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % (path, str(alice.key).encode())
         kind = b"application/json" if b"api" in path else b"application/x-www-form-urlencoded"
         head += b"Host: localhost\r\nConnection: close\r\nContent-Type: %s\r\n%s\r\n\r\n" % (kind, framing)
-        with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=60) as connection:
             connection.sendall(head + body)
             connection.shutdown(socket.SHUT_WR)
             status = int(connection.makefile("rb").readline().split()[1])

@@ -191,7 +191,7 @@ def test_every_worker_reports_the_counters_of_all(
 
     def ask(path: str, token: str) -> str:
         request = urllib.request.Request(base + path, headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return str(answer.read().decode())
 
     with ThreadPoolExecutor(8) as callers:

@@ -124,7 +124,7 @@ def visited(base: str, sql: Sql, alice: Client) -> Iterator[Callable[..., str]]:
 
 
 def arrive(browser: Browser) -> None:
-    WebDriverWait(browser.driver, 10, 0.02).until(lambda _: "shop.test" in browser.driver.current_url)
+    WebDriverWait(browser.driver, 120, 0.02).until(lambda _: "shop.test" in browser.driver.current_url)
 
 
 @pytest.mark.parametrize("type_", CASES)
@@ -141,7 +141,7 @@ def test_a_pixel_fires_before_the_redirect(
 def test_a_pixel_fires_on_a_framed_page(buyer: Browser, vendors: Vendors, visited: Callable[..., str]) -> None:
     vendors.case = CASES["fbpixel"]
     buyer.open(visited("frame", ("fbpixel", "12")))
-    WebDriverWait(buyer.driver, 10, 0.05).until(lambda _: len(vendors.asked) > 1)
+    WebDriverWait(buyer.driver, 120, 0.05).until(lambda _: len(vendors.asked) > 1)
     assert vendors.sent == CASES["fbpixel"].sent
 
 

@@ -19,7 +19,7 @@ def request(
     headers |= {"Authorization": f"Bearer {key}"} if key else {}
     data = None if body is None else json.dumps(body).encode()
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
             return bytes(answer.read())
     except HTTPError as error:
         return error.read()

@@ -24,7 +24,7 @@ BEGINNINGS = {
 
 
 def send(base: str, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=60) as connection:
         connection.sendall(request)
         answer = connection.makefile("rb").read()
     head, _, body = answer.partition(b"\r\n\r\n")
