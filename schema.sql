@@ -1377,8 +1377,7 @@ RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 -- place of its id. They are added to `channels`, or leave all if there are none, and leave the channel `left_channel`. A
 -- changed link is not `url_only`: a new link with the same URL must not return it.
 CREATE FUNCTION change_links(owner bigint, ids bigint[], domain_ids bigint[], sent jsonb, has_more boolean, moves boolean,
-                             channels bigint[], left_channel bigint) RETURNS SETOF links LANGUAGE plpgsql ROWS 1
-    SET plan_cache_mode = force_generic_plan AS $$
+                             channels bigint[], left_channel bigint) RETURNS SETOF links LANGUAGE plpgsql ROWS 1 AS $$
 BEGIN
     RETURN QUERY
     WITH updated AS (
