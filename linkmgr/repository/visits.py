@@ -61,7 +61,7 @@ ADD = """
     counted AS (
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
     visits_added AS (
-        INSERT INTO visits SELECT (visit).* FROM counted),
+        INSERT INTO visits SELECT (visit).* FROM counted RETURNING tracked_id, bot),
     -- LIMIT: each visitor is read by the key, also if the plan was made for an empty table.
     arrived AS MATERIALIZED (
         SELECT sent.*, place, v.seen AS seen_before, v.variant AS variant_before
@@ -203,7 +203,7 @@ ADD = """
     totals_updated AS (
         INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, variant_visitors)
         SELECT tracked_id, sum(clicks), sum(visitors), min(top_labels)::json, min(variant_visitors)::jsonb
-          FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END, 0, NULL, NULL FROM counted
+          FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END, 0, NULL, NULL FROM visits_added
                  UNION ALL
                 SELECT tracked_id, 0, 1, NULL, NULL FROM visitors_added
                  UNION ALL
