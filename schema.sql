@@ -1050,19 +1050,18 @@ LANGUAGE plpgsql STABLE STRICT AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT id, (visit).at, name, l.label, 1::bigint
+    SELECT id, stored.at, name, label, 1::bigint
       FROM unnest(ids) AS tracked (id),
            LATERAL (SELECT bot, at AS day FROM tracked_rollups r
                      WHERE r.tracked_id = id AND unit = 'raw' AND bot = ANY (bots)
                        AND at >= date_trunc('day', since, 'UTC') AND at < until
                     OFFSET 0) days,
-           LATERAL (SELECT v FROM visits v
-                     WHERE v.tracked_id = id AND v.bot = days.bot AND v.at >= since AND v.at < until
-                       AND v.at >= day AND v.at < day + interval '24 hours'
-                    OFFSET 0) stored (visit),
            unnest(dimensions) AS names (name),
-           LATERAL (SELECT visit_label(visit, name)) AS l (label)
-     WHERE label <> 'Unknown' AND (name <> '' OR day = ANY (split));
+           LATERAL (SELECT at, visit_label(v, name) AS label FROM visits v
+                     WHERE v.tracked_id = id AND v.bot = days.bot AND v.at >= since AND v.at < until
+                       AND v.at >= day AND v.at < day + interval '24 hours' AND (name <> '' OR day = ANY (split))
+                    OFFSET 0) stored
+     WHERE label <> 'Unknown';
 END $$;
 
 -- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown': those of UTC days, but of quarters of an
@@ -1089,7 +1088,7 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
     SELECT tracked_id, at, name, (number).key, (number).value::bigint
       FROM (SELECT tracked_id, at, name, jsonb_each_text(labels -> name) AS number
               FROM stored, unnest(array_remove(dimensions, '')) AS name
-             WHERE dimensions <> '{""}'
+             WHERE dimensions <> '{""}' AND unit <> 'raw'
             OFFSET 0) labeled
      UNION ALL
     SELECT * FROM raw_counts(ids, dimensions, since, until, split, bots) WHERE dimensions <> '{""}' OR split <> '{}'
