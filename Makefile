@@ -39,7 +39,7 @@ sdk: $(VENV)/test  ## generate packages for Python and npm from the OpenAPI docu
 	@echo "var/sdk/python and var/sdk/typescript are packages that can be published."
 
 picture: $(VENV)/test  ## draw the images of the README again
-	@PICTURES=.github $(VENV)/bin/python -m pytest tests/test_readme_picture.py
+	@$(VENV)/bin/python -m pytest tests/readme_pictures.py
 
 fuzz: $(VENV)/test  ## test the running service with schemathesis for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300

@@ -32,7 +32,11 @@ from tests.support.foreign_services import start_service  # noqa: F401 - a fixtu
 from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
 from tests.support.interstitials import show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
-from tests.support.markers import pytest_collection, pytest_collection_modifyitems  # noqa: F401 - hooks
+from tests.support.markers import (  # noqa: F401 - hooks
+    pytest_collection,
+    pytest_collection_modifyitems,
+    pytest_configure,
+)
 from tests.support.own_plan import on_plan  # noqa: F401 - a fixture
 from tests.support.pages import PASSWORD, console  # noqa: F401 - a fixture
 from tests.support.receivers import deliver, receiver  # noqa: F401 - fixtures

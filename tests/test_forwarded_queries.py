@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from linkmgr.fields.urls import MAX_URL
@@ -28,7 +28,6 @@ def forwarding(short: Make) -> Short:
     return short(forward_query=True)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_pairs, _pairs, _pairs.map(urlencode) | _raw, st.sampled_from(["", "#", "#a?b=1"]))
 def test_values_of_the_visitor_replace_those_of_equal_names(
     forwarding: Short, own: Any, parameters: Any, sent: str, fragment: str

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 from flask import Flask
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkmgr.db import statements
@@ -87,7 +87,7 @@ def record_visits(app: Flask, owner: Client, tracked_id: int, drawn: list[dict[s
 
 
 @pytest.mark.slow
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4)
 @given(data=st.data())
 def test_an_exported_account_is_restored_exactly(
     *, app: Flask, register: Callable[..., Client], admin: Client, restore: Any, sql: Sql, data: st.DataObject

@@ -50,7 +50,7 @@ def test_a_damaged_file_in_a_zip_is_refused(method: str, damage: str) -> None:
         list(reading.read(content))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100)
 @given(
     method=st.sampled_from([*METHODS.values()]),
     changes=st.dictionaries(st.integers(0, 1 << 16), st.integers(0, 255), min_size=1, max_size=4),

@@ -100,7 +100,7 @@ CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_
 WORD = CELL.map(lambda text: text.replace("\r", "").replace("\n", ""))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.lists(st.tuples(WORD, WORD, CELL), max_size=8),
     delimiter=st.sampled_from(",;\t|"),
@@ -134,7 +134,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(parts=st.lists(st.one_of(FRAGMENTS, st.binary(max_size=8)), max_size=25), packed=st.booleans())
 @example(parts=[b"Long URL,Short code\n", b'"', b"\n", b",", b'"'], packed=False)
 @example(

@@ -60,7 +60,7 @@ def test_of_200_visitors_at_once_exactly_as_many_are_led_on_as_the_limit_allows(
     serve: Callable[..., str], short: Make
 ) -> None:
     address = urlsplit(serve("--workers", "2"))
-    for run in range(20):
+    for run in range(4):
         link = short(max_clicks=110, imported_clicks=10)
 
         def ask(number: int, path: str = link.path) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 from werkzeug.test import TestResponse
@@ -274,14 +274,4 @@ def test_two_tenants_agree_with_a_plain_model(
         def __init__(self) -> None:
             super().__init__(register, sql, run_jobs, deliver)
 
-    run_state_machine_as_test(
-        Machine,
-        settings=settings(
-            max_examples=12,
-            stateful_step_count=40,
-            deadline=None,
-            derandomize=True,
-            database=None,
-            suppress_health_check=[HealthCheck.too_slow],
-        ),
-    )
+    run_state_machine_as_test(Machine, settings=settings(max_examples=8, stateful_step_count=40))

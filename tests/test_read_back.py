@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkmgr.fields.base import Choice
@@ -32,7 +32,6 @@ def _words() -> Iterator[str]:
 
 
 WORDS = list(_words())
-EXAMPLES = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 class Editor:
@@ -102,7 +101,7 @@ def send_back(editor: Editor, row_id: int) -> None:
 
 
 @over_resources
-@EXAMPLES
+@settings(max_examples=5)
 @given(data=st.data())
 def test_what_was_sent_is_what_is_read_and_can_be_sent_back(editor: Editor, stage: Stage, data: st.DataObject) -> None:
     schema = body_of(editor.word, "/add")

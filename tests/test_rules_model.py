@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from flask import Flask
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Client
@@ -154,7 +154,7 @@ def expected(link: Link, visitor: Visitor) -> set[str]:
 # --- the service
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100)
 @given(link=links, visitors=st.lists(described, min_size=1, max_size=6))
 def test_the_redirect_and_try_decide_as_the_model_does(
     *, located: Flask, sql: Sql, alice: Client, link: Link, visitors: list[Visitor]

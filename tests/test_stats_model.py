@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from flask import Flask
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkmgr.fields.dimensions import BY_NAME
@@ -239,13 +239,7 @@ def test_the_statistics_agree_with_a_list_of_visits(
         with app.app_context():
             purge.purge()
 
-    @settings(
-        max_examples=100,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-    )
+    @settings(max_examples=100)
     @given(make=queries())
     def agree(make: Callable[[list[int]], Asked]) -> None:
         asked = make(targets)

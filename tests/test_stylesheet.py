@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.conftest import ROOT
+from tests.readme_pictures import FOLDER, drawn_from
 from tests.support.pages import contrast
 
 # Text colors and their background colors.
@@ -38,3 +39,7 @@ def schemes() -> dict[str, dict[str, str]]:
 def test_text_has_enough_contrast(scheme: str, text: str, behind: str) -> None:
     colors = schemes()[scheme]
     assert contrast(colors[text], colors[behind]) >= 4.5
+
+
+def test_the_pictures_of_the_readme_are_drawn_from_the_templates_and_style_sheets_of_today() -> None:
+    assert (FOLDER / "pictures.txt").read_text() == drawn_from(), "run: make picture"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
@@ -100,7 +100,7 @@ def test_app_links_are_stored(alice: Client, sql: Sql, sent: Any, kept: Any) -> 
     assert stored(sql, alice, deeplink=sent)["deeplink"] == kept
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.sampled_from(["example.com", "a-.b", "xn--bcher-kva.example", "xn--a.b", "1.2", "A.b", "a..b"]),
     st.sampled_from(["", "/", "?", "/a?b", "/a?"]),

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 MARKERS = {"chromium": "browser", "serve": "services", "shared": "services", "redis_url": "services"}  # by fixture
 LONG = ("browser", "services", "slow")
@@ -22,6 +23,14 @@ def _compile_together() -> None:
     for name in files[first:] + files[:first]:
         with suppress(Exception):  # reported when pytest collects the file
             importlib.import_module(f"tests.{name}")
+
+
+def pytest_configure() -> None:
+    """Draw the same examples in each run, so that no change is refused for an example of another one."""
+    settings.register_profile(
+        "tests", deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    settings.load_profile("tests")
 
 
 @pytest.hookimpl(wrapper=True)
