@@ -193,6 +193,8 @@ def test_without_exports_in_the_plan_the_console_has_none_either(console: FlaskC
         ({"action": "campaign", "id": "1", "campaign": ""}, "Choose a campaign first."),
         ({"action": "channel", "id": "1", "channel": "\0"}, "Choose a channel first."),
         ({"action": "channel", "all": "1", "channel": ""}, "Choose a channel first."),
+        ({"action": "channel", "id": "1", "channel": "0"}, "Choose a channel first."),
+        ({"action": "unassign", "id": "1", "channel": "0"}, "Choose a channel first."),
         ({"action": "status", "id": "1", "status": "hidden"}, "Choose a status first."),
         ({"action": "expiry", "id": "1", "expiry": "soon"}, "Choose an expiry first."),
         ({"action": "ask", "all": "1"}, "No link matches the filters."),

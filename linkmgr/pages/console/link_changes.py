@@ -178,7 +178,8 @@ def _value(change: Change, filters: link_list.Filters) -> Any:
         value = signed_in.from_control(text)
         return None if not text or problems(Link.updates(), {change.member: value}) else value
     row_id, (_, names) = to_number(text), filters.get(change.member, ("", {text: ""}))
-    return row_id if isinstance(row_id, int) and (not row_id or str(row_id) in names) else None
+    is_choice = change.member in ("", "campaign") if row_id == 0 else str(row_id) in names
+    return row_id if isinstance(row_id, int) and is_choice else None
 
 
 def _where(change: Change, value: Any, filters: link_list.Filters) -> str:
