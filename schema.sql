@@ -84,7 +84,8 @@ CREATE INDEX ON users (id) WHERE admin;  -- triggers look them up at each sign-i
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
-       p.id AS planid, p.name AS plan, CASE WHEN NOT u.admin THEN p.rate END AS rate, p.api, p.limits
+       p.id AS planid, p.name AS plan, CASE WHEN NOT u.admin THEN p.rate END AS rate, p.api, p.limits,
+       CASE WHEN NOT u.admin THEN nullif((p.limits ->> 'clicks')::bigint, 0) END AS max_clicks  -- in a month
   FROM users u,
        LATERAL (SELECT *
                   FROM plans

@@ -3,6 +3,7 @@
 import json
 import time
 from functools import partial
+from itertools import cycle
 
 import pytest
 from flask import Flask
@@ -16,14 +17,14 @@ from tests.support.factories import Sql
 VISIT = {"country": "Peru", "referrer": "a.example", "browser": "Firefox", "os": "Linux", "kind": "click", "bot": False}
 
 
-def batch_of(alice: Client, links: list[int], number: int) -> str:
+def batch_of(users: list[int], links: list[int], number: int) -> str:
     """Two visits by different visitors of each link, some of which have variants."""
-    common = VISIT | {"user_id": alice.id, "at": time.time()}
+    common = VISIT | {"at": time.time()}
     variant = {0: {"variant": "A"}}
     return json.dumps(
         [
-            common | variant.get(link % 5, {}) | {"tracked_id": link, "visitor": visitor}
-            for link in links[:number]
+            common | variant.get(link % 5, {}) | {"tracked_id": link, "user_id": user, "visitor": visitor}
+            for user, link in zip(cycle(users), links[:number], strict=False)
             for visitor in ("00", "01")
         ]
     )
@@ -43,10 +44,16 @@ def test_a_batch_takes_as_long_for_each_link_with_many_as_with_few(
         " FROM generate_series(1, 400) n RETURNING id",
         id=alice.id,
     )
-    ids = [link["id"] for link in links]
-    few, many = (
-        rows_passed(monkeypatch, dsn, partial(store, app, batch_of(alice, ids, number)))[0] for number in (40, 400)
+    users = sql(
+        "INSERT INTO users (username, email, password_hash, key_digest, key_ciphertext)"
+        " SELECT 'batch-' || n, 'batch-' || n || '@example.com', '', int4send(n), '' FROM generate_series(1, 400) n"
+        " RETURNING id",
     )
+    owners, ids = ([row["id"] for row in rows] for rows in (users, links))
+    few, many = (
+        rows_passed(monkeypatch, dsn, partial(store, app, batch_of(owners, ids, number)))[0] for number in (40, 400)
+    )
+    sql("DELETE FROM users WHERE username LIKE 'batch-%%'")
     assert many < 11 * few
 
 
@@ -65,7 +72,7 @@ def test_a_batch_reads_visitors_and_sums_by_their_keys_while_the_plan_of_empty_t
         """,
         id=link,
     )
-    call = partial(store, app, batch_of(alice, [link] * 4, 4))  # as many visits of a day as make it detailed
+    call = partial(store, app, batch_of([alice.id], [link] * 4, 4))  # as many visits of a day as make it detailed
     plan_of_empty_tables = """
         LOCK TABLE visitors, tracked_rollups IN SHARE UPDATE EXCLUSIVE MODE;
         DELETE FROM pg_statistic WHERE starelid IN ('visitors'::regclass, 'tracked_rollups'::regclass);

@@ -85,7 +85,7 @@ def find_session(session: bytes) -> Row | None:
                    by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
                    (SELECT full_since FROM usage_parts
                      WHERE usage_parts.user_id = accounts.id AND counted = 'visits ' || to_char(now(), 'YYYY-MM')
-                       AND NOT admin AND total >= nullif((limits ->> 'clicks')::bigint, 0)) AS uncounted_since,
+                       AND total >= max_clicks) AS uncounted_since,
                    (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND counted = ANY (%(tables)s)) AS used
               FROM sessions

@@ -37,8 +37,9 @@ ADD = """
                row_number() OVER (PARTITION BY user_id, (visit).bot ORDER BY (visit).at) AS number
           FROM read_visits(%(visits)s)),
     plan AS (
-        SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
-          FROM accounts WHERE id IN (SELECT user_id FROM batch)),
+        SELECT user_id, max_clicks
+          FROM (SELECT DISTINCT user_id FROM batch) senders,
+               LATERAL (SELECT max_clicks FROM accounts WHERE id = user_id LIMIT 1) a),
     -- NULL as the limit means unlimited: least() and greatest() ignore it.
     month AS (
         INSERT INTO usage_parts AS u (user_id, counted, total, last_added, full_since)
@@ -56,7 +57,7 @@ ADD = """
                       CASE WHEN added < excluded.last_added OR excluded.full_since IS NOT NULL
                            THEN coalesce(u.full_since, now()) END
                  FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
-                         FROM plan WHERE user_id = u.user_id) remaining)
+                         FROM accounts WHERE id = u.user_id) remaining)
         RETURNING user_id, counted LIKE '%%bots %%' AS bot, last_added),
     counted AS (
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
@@ -135,8 +136,7 @@ ADD = """
                (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
                    OR (SELECT true FROM binned_links WHERE id = tracked_id) AS is_kept
           FROM (SELECT tracked_id, bot, date_trunc('day', at, 'UTC') AS day, count(*) AS added
-                  FROM batch
-                 GROUP BY 1, 2, 3) sent
+                  FROM batch GROUP BY 1, 2, 3) sent
           LEFT JOIN LATERAL (SELECT unit, visits, CASE WHEN unit = 'raw' THEN ctid END AS raw_place FROM tracked_rollups
                               WHERE tracked_id = sent.tracked_id AND unit IN ('day', 'raw') AND bot = sent.bot
                                 AND at = day
@@ -150,8 +150,7 @@ ADD = """
         SELECT user_id, dimension, date_trunc('day', quarter, 'UTC'), label, bot, sum(visits),
                sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(quarter)]))
           FROM (SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
-                  FROM labeled
-                 WHERE dimension <> 'social'
+                  FROM labeled WHERE dimension <> 'social'
                  GROUP BY 1, 2, 3, 4, 5) per_quarter
          GROUP BY 1, 2, 3, 4, 5
          ORDER BY 1, 2, 3, 4, 5
