@@ -25,9 +25,7 @@ def direct(place: tuple[Database, Path]) -> Iterator[Deployment]:
         yield target
 
 
-@pytest.mark.parametrize(
-    "fault", [injection.STOP, injection.TERMINATE, injection.WORKERS], ids=lambda fault: str(fault.title)
-)
+@pytest.mark.parametrize("fault", [injection.STOP, injection.WORKERS], ids=lambda fault: str(fault.title))
 def test_no_write_is_lost_or_duplicated_and_errors_have_retry_after(direct: Deployment, fault: injection.Fault) -> None:
     assert run(direct, fault).problems == []
 
