@@ -23,6 +23,12 @@ from tests.support.targets import wait_until
 pytestmark = pytest.mark.containers
 PROGRAMS = "podman", "runc", "debootstrap", "curl"
 PROJECT, BASE = "linkmgr-check", "localhost/linkmgr-check-base"
+# Debian's slim images, of which the image of the service is made, have none of it.
+UNNEEDED = (
+    "var/cache/apt/*",
+    "var/lib/apt/lists/*",
+    *(f"usr/share/{name}/*" for name in ("doc", "info", "locale", "man/*")),
+)
 SERVICES = {"postgresql": (1 << 30, 256), "redis": (128 << 20, 64), "service": (1 << 30, 512), "nginx": (256 << 20, 64)}
 HOST, CLIENT = "198.51.100.1", "198.51.100.10"
 
@@ -42,7 +48,7 @@ def make_base(folder: Path) -> None:
     """Make an image of Debian's base packages, and skip the tests if podman cannot run it."""
     if podman("image", "exists", BASE, check=False).returncode:
         subprocess.run(["debootstrap", "--variant=minbase", "bookworm", folder], check=True, stdout=subprocess.DEVNULL)
-        unneeded = [f"--exclude=./{path}" for path in ("var/cache/apt/*", "var/lib/apt/lists/*", "usr/share/doc/*")]
+        unneeded = [f"--exclude=./{path}" for path in UNNEEDED]
         subprocess.run(["tar", "-C", folder, *unneeded, "-cf", folder.with_suffix(".tar"), "."], check=True)
         podman("import", folder.with_suffix(".tar"), BASE)
     if (tried := podman("run", "--rm", "--memory=64m", BASE, "true", check=False)).returncode:
