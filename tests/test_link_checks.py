@@ -147,6 +147,19 @@ def test_all_targets_are_checked_and_the_same_one_must_fail_twice(
     assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"] * 2
 
 
+def test_a_target_recovers_although_the_url_cannot_be_checked(
+    alice: Client, site: Site, check: Check, deliver: Deliver
+) -> None:
+    subscribe(alice, "", "link.broken", "link.recovered")
+    site.answers["/robots.txt"] = answering(b"User-agent: *\nDisallow: /page")
+    alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page", "expiredurl": f"http://{HOSTS[0]}/a"})
+    for status, days in ((404, 0), (404, 1.1), (200, 8)):
+        site.answers["/a"] = answering(b"", status)
+        check(days=days)
+    deliver()
+    assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"]
+
+
 @pytest.mark.parametrize(
     ("passed", "slow", "checked", "left"),
     [(0, "", "cuabd", 5), (0, "a", "cu", 1), (0, "u", "c", None), (5, "", "cef", 0), (5, "f", "ce", 6)],

@@ -118,6 +118,7 @@ def store(results: list[Row], days: int) -> None:
         """
         WITH results AS MATERIALIZED (
             SELECT c.link_id, lease, outcome, r.reason, r.target, r.title, r.passed, c.state AS before,
+                   c.state = 'broken' AND (outcome = 'ok' OR c.target <> r.target) AS is_recovered,
                    CASE outcome WHEN 'failed' THEN coalesce(CASE c.target WHEN r.target THEN c.failed END, now())
                         END AS failed,
                    CASE WHEN outcome IS DISTINCT FROM 'failed' THEN coalesce(outcome, c.state)
@@ -137,11 +138,11 @@ def store(results: list[Row], days: int) -> None:
                               ELSE now() + make_interval(days => %(days)s) END
               FROM results r
              WHERE c.link_id = r.link_id AND c.due = lease
-            RETURNING c.user_id, c.link_id, before, c.state)
+            RETURNING c.user_id, c.link_id, before, c.state, is_recovered)
         INSERT INTO outbox (user_id, type, object_id)
         SELECT user_id, CASE state WHEN 'broken' THEN 'link.broken' ELSE 'link.recovered' END, link_id
           FROM stored
-         WHERE before <> state AND (state = 'broken' OR (before = 'broken' AND state = 'ok')) AND has_webhooks(user_id)
+         WHERE (is_recovered OR (before <> 'broken' AND state = 'broken')) AND has_webhooks(user_id)
          ORDER BY link_id
         """,
         results=orjson.dumps(results).decode(),
