@@ -36,7 +36,7 @@ ADD = """
         SELECT user_id, social, visit, (visit).tracked_id, (visit).at, (visit).visitor, (visit).bot,
                row_number() OVER (PARTITION BY user_id, (visit).bot ORDER BY (visit).at) AS number
           FROM read_visits(%(visits)s)),
-    plan AS (
+    plan AS MATERIALIZED (
         SELECT user_id, max_clicks
           FROM (SELECT DISTINCT user_id FROM batch) senders,
                LATERAL (SELECT max_clicks FROM accounts WHERE id = user_id LIMIT 1) a),
