@@ -1013,6 +1013,7 @@ CREATE TABLE account_rollups (
     -- For the purge: an index of `quarters` itself would change with each visit.
     detailed  boolean     GENERATED ALWAYS AS (quarters IS NOT NULL) STORED,
     dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones;
+                                     -- 'minute': those of today by recent_minute();
                                      -- 'missing <id>': those of a domain that found nothing, by path
     label     text        NOT NULL,
     quarters  integer[],  -- visits by the quarter of an hour, 0 to 95, from the first with visits to the last
@@ -1020,6 +1021,7 @@ CREATE TABLE account_rollups (
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (at) WHERE detailed;
 CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE starts_with(dimension, 'missing ');  -- for the purge
+CREATE INDEX ON account_rollups (at, label) WHERE dimension = 'minute';
 
 -- Return the sum of two such arrays. The quarters of a day that were purged stay NULL.
 CREATE FUNCTION add_quarters(stored integer[], added integer[]) RETURNS integer[] LANGUAGE plpgsql IMMUTABLE STRICT AS $$
@@ -1036,6 +1038,10 @@ CREATE AGGREGATE sum_quarters(integer[]) (sfunc = add_quarters, stype = integer[
 CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
     SELECT (date_part('epoch', at)::bigint / 900 % 96)::int
 $$;
+
+-- Return the UTC minute of a visit as a label, or NULL if the visit is too old for the view of the last minutes.
+CREATE FUNCTION recent_minute(at timestamptz) RETURNS text LANGUAGE sql STABLE
+RETURN CASE WHEN at > now() - interval '1 hour' THEN to_char(timezone('UTC', at), 'HH24:MI') END;
 
 -- The user whose visits are counted, or all users.
 CREATE FUNCTION owners(user_id bigint, everyone boolean) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$

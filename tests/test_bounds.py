@@ -17,7 +17,7 @@ PARENT = "what it belongs to"
 # The bound of each table in number or age, the file that enforces it, and text of that place.
 BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "account_rollups": (
-        "quarters 400 days; days by target and label",
+        "minutes a day; quarters 400 days; days by target and label",
         f"{REPOSITORY}/visits.py",
         "DETAILED_DAYS = 400",
     ),

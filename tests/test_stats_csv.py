@@ -5,14 +5,16 @@ import io
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from flask import Flask
 
 from linkmgr.web.operation import Route
 from tests.conftest import Client
 from tests.support.document import operations
+from tests.support.factories import Sql
 from tests.support.operations import Call
 from tests.support.reports import TODAY, date, refusal, report, rows
 from tests.support.stage import Stage
-from tests.support.visited import Store, Visited
+from tests.support.visited import Store, Visited, purge
 
 # --- administrators
 
@@ -65,6 +67,17 @@ def test_live_counts_the_last_30_minutes_by_minute(
         assert admin.get(f"/api/stats/live?user={user}").get_json()["data"]["totals"] == {"clicks": clicks}
     assert admin.get("/api/stats/live?user=987654321").status_code == 404
     assert alice.get("/api/stats/live?period=7d").status_code == 400
+
+
+def test_minutes_are_kept_for_a_day(app: Flask, store: Store, link: int, sql: Sql) -> None:
+    now = datetime.now(UTC)
+    store([Visited(link, now), Visited(link, now - timedelta(minutes=61))])
+    assert sql("UPDATE account_rollups SET at = at - interval '1 day' WHERE dimension = 'minute' RETURNING label") == [
+        {"label": f"{now:%H:%M}"}
+    ]
+    purge(app)
+    remaining = sql("SELECT FROM account_rollups WHERE dimension = 'minute'")
+    assert len(remaining) == (now.hour == 0)  # minutes of yesterday are kept until one o'clock
 
 
 # --- CSV

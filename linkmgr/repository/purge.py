@@ -278,6 +278,7 @@ _EXPIRING = (
     _deletion("events", "created", f"{outbox.TRAIL_DAYS} days"),
     _deletion("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     _clear_quarters,
+    _deletion("account_rollups", "at", "25 hours", "dimension = 'minute'"),
     _deletion(
         "account_rollups", "timezone('UTC', at)", f"{domains.KEPT_DAYS + 1} days", "starts_with(dimension, 'missing ')"
     ),
@@ -291,8 +292,7 @@ _ended = [float("-inf")]  # the time at which this process last found nothing mo
 
 
 def delete_some_expired() -> None:
-    """Delete some of all rows that expire, and create the next partitions of `visits`, unless this process did so a
-    short time ago and nothing more was expired."""
+    """Delete some expired rows and create the next partitions, unless this process has just found nothing more."""
     if monotonic() < _ended[0] + _ROUND_SECONDS:
         return
     _create_months()

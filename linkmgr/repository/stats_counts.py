@@ -217,27 +217,25 @@ def live(owner: Owner, **query: Any) -> list[Row]:
     is no such user."""
     return rows(
         """
-        WITH bounds AS (
-            SELECT date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1) AS since),
-        visited AS (
-            SELECT DISTINCT label::bigint AS id
-              FROM bounds, owners(%(user_id)s, %(everyone)s) AS owner,
-                   LATERAL (SELECT label FROM account_rollups
-                             WHERE user_id = owner AND dimension = 'target'
-                               AND at >= date_trunc('day', since, 'UTC')
-                               AND at + (array_upper(quarters, 1) + 1) * interval '15 minutes' > since) recent),
+        WITH minutes AS (
+            SELECT time, date_trunc('day', time, 'UTC') AS day, recent_minute(time) AS minute
+              FROM generate_series(date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1), now(),
+                                   interval '1 minute') AS time),
         counts AS (
-            SELECT date_trunc('minute', at) AS time, count(*) AS clicks
-              FROM bounds
-             CROSS JOIN visited
-              JOIN visits ON tracked_id = visited.id AND at >= since
-             WHERE at >= now() - make_interval(mins => %(minutes)s)  -- a constant, so that old partitions are skipped
-               AND bot = ANY (%(bots)s::boolean[])
-             GROUP BY 1)
-        SELECT time, coalesce(clicks, 0) AS clicks
-          FROM bounds, generate_series(since, now(), interval '1 minute') AS minutes (time)
+            SELECT time, visits
+              FROM minutes
+              JOIN account_rollups ON user_id = %(user_id)s AND dimension = 'minute' AND at = day AND label = minute
+             WHERE NOT %(everyone)s AND bot = ANY (%(bots)s::boolean[])
+             UNION ALL
+            SELECT time, visits
+              FROM minutes
+              JOIN account_rollups ON dimension = 'minute' AND at = day AND label = minute
+             WHERE %(everyone)s AND bot = ANY (%(bots)s::boolean[]))
+        SELECT time, coalesce(sum(visits), 0)::bigint AS clicks
+          FROM minutes
           LEFT JOIN counts USING (time)
          WHERE EXISTS (SELECT FROM users WHERE id = %(user_id)s)
+         GROUP BY time
          ORDER BY time
         """,
         **owner._asdict(),

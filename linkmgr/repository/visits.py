@@ -92,7 +92,8 @@ ADD = """
         SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
                count(*) AS visits
           FROM counted,
-               LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('social', CASE WHEN NOT bot THEN social END)
+               LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('minute', recent_minute(at)),
+                               ('social', CASE WHEN NOT bot THEN social END)
                          UNION ALL
                         SELECT * FROM visit_labels(visit)) AS labels (dimension, label)
          WHERE label <> %(unknown)s
@@ -168,7 +169,8 @@ ADD = """
                                   JOIN days USING (tracked_id, bot),
                                        LATERAL (VALUES ('quarter', quarter), (day_unit, day), ('all', '-infinity')
                                                ) AS units (unit, at)
-                                 WHERE day = date_trunc('day', quarter, 'UTC') AND dimension <> 'target' AND is_kept
+                                 WHERE day = date_trunc('day', quarter, 'UTC') AND is_kept
+                                   AND dimension NOT IN ('target', 'minute')
                                    AND (unit <> 'quarter' OR day_unit = 'day') AND (unit <> 'raw' OR dimension = '')
                                  UNION ALL
                                 SELECT id, unit, bot, start, dimension, label, visits
@@ -233,9 +235,8 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     If the file is not stored up to exactly `start`, store nothing and return False. So the statement can be repeated if
     its outcome is unknown. A file without a row in `visit_spools` is stored up to 0.
 
-    `visits` is a JSON array of objects with tracked_id, user_id, at (seconds since the epoch), visitor (hexadecimal),
-    bot, social, which may be null, and a label of each dimension. `visitor` is empty in a visit that must not be
-    recognized.
+    `visits` is a JSON array of objects with tracked_id, user_id, at (seconds since the epoch), visitor (hexadecimal, or
+    empty if it must not be recognized), bot, social, which may be null, and a label of each dimension.
 
     Concurrent statements for the same user wait at the row in `users`. All of them lock rows in the same order, which
     prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.

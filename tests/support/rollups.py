@@ -46,7 +46,8 @@ _PAIRS = {
                             UNION ALL
                            SELECT 'quarter', at + n * interval '15 minutes', quarters[n]
                              FROM generate_subscripts(quarters, 1) AS n) AS units (unit, start, number)
-            WHERE number IS NOT NULL AND (start >= now() - interval '390 days' OR unit = 'day')""",
+            WHERE dimension <> 'minute' AND number IS NOT NULL
+              AND (start >= now() - interval '390 days' OR unit = 'day')""",
     ),
     "totals": (
         "SELECT tracked_id, count(*) FROM visits WHERE NOT bot GROUP BY 1",
