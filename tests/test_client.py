@@ -24,7 +24,12 @@ METHODS = ["GET", "POST", "PUT", "DELETE"]
 # Rows are deleted last, and their owner after them. The generator leaves out the operations that return only files.
 CALLS = sorted(
     (call for call in KEYED if not (call.operation.file or call.operation.is_upload)),
-    key=lambda call: (METHODS.index(call.method), call.rows == ["user"], call.path.endswith("/delete")),
+    # A link is blocked after all changes, which would be refused for its target.
+    key=lambda call: (
+        METHODS.index("DELETE" if call.path.endswith("/decide") else call.method),
+        call.rows == ["user"],
+        call.path.endswith("/delete"),
+    ),
 )
 READS = {call.path: call for call in CALLS if call.method == "GET"}
 

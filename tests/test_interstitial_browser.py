@@ -131,6 +131,7 @@ def test_a_site_that_forbids_framing_is_one_click_away(browser: Browser, links: 
     assert onward.is_displayed()
     onward.click()
     arrive(browser, "/deny")
+    assert all("'X-Frame-Options' to 'deny'" in complaint for complaint in browser.complaints())
 
 
 # --- overlays
