@@ -74,9 +74,9 @@ def _verify_detection(database: Database, where: Path) -> Iterator[str]:
         duplicated = run(target, injection.RESPONSE).duplicated
     print(f"| repeated requests carried out again | {injection.RESPONSE.title} | {duplicated} writes duplicated |")
     with deployment.service(database, "tests.faults.planted:not_adopting()") as target:
-        row = run(target, injection.WORKER)
+        row = run(target, injection.WORKERS)
         lost_visits = row.redirects - row.counted
-    print(f"| visits of dead processes not stored | {injection.WORKER.title} | {lost_visits} visits lost |")
+    print(f"| visits of dead processes not stored | {injection.WORKERS.title} | {lost_visits} visits lost |")
     if not lost:
         yield "a lost write was not detected"
     if not duplicated:
