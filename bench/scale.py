@@ -46,9 +46,9 @@ def _scripts(base: str, rows: data.Data, links: int) -> dict[str, str]:
     return {name: case.script for name, case in requests.items() if name in (*MEASURED, *DEEP, *lists)}
 
 
-def _ratio(base: Target, other: Target) -> float:
+def _ratio(base: Target, other: Target, connections: int) -> float:
     """Measure both alternately, and return the response time of the second relative to the first."""
-    samples = [base.sample(CONNECTIONS).rate / other.sample(CONNECTIONS).rate for _ in range(ROUNDS)]
+    samples = [base.sample(connections).rate / other.sample(connections).rate for _ in range(ROUNDS)]
     return round(statistics.median(samples), 2)
 
 
@@ -57,17 +57,18 @@ def compare(few: dict[str, Target], many: dict[str, Target]) -> dict[str, float]
     print(HEAD)
     ratios = {}
     for name in (*MEASURED, *DEEP):
-        ratios[name] = _ratio(few[name], many[name])
+        ratios[name] = _ratio(few[name], many[name], CONNECTIONS)
         print(f"| {name} | {ratios[name]:.2f} |", flush=True)
     return ratios
 
 
 def compare_lists(many: dict[str, Target]) -> dict[str, float]:
-    """Return the response times of a page in the middle, by cursor, and of a search relative to the first page."""
+    """Return the response times of a page in the middle, by cursor, and of a search relative to the first page. They
+    are measured at one connection: a service refuses more searches than it has places for at once."""
     print(LISTS_HEAD)
     ratios = {}
     for name in (CURSOR, SEARCH):
-        ratios[name] = _ratio(many["list of 15"], many[name])
+        ratios[name] = _ratio(many["list of 15"], many[name], 1)
         print(f"| {name} | {ratios[name]:.2f} |", flush=True)
     return ratios
 
