@@ -21,6 +21,7 @@ from linkmgr.fields.variants import Variants
 from linkmgr.repository import urls
 from linkmgr.resources.link_bodies import LinkBody, link_to_changes, link_to_row
 from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
+from linkmgr.resources.shapes import object_of
 from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
 
@@ -42,8 +43,7 @@ class Link(Resource):
     longurl = member(Shown(_URL), "", "https://example.com/sale", shown=READ)
     title = member(
         Text(allow_empty=True),
-        "The name of the link in lists and the search. Visitors and crawlers do not see it. Without it, it is the "
-        "`metatitle`.",
+        "The name of the link in lists and the search, which visitors do not see. By default it is the `metatitle`.",
         "Summer sale",
         label="Title",
     )
@@ -264,17 +264,13 @@ class Link(Resource):
     imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204)
     health = member(
         Shown(
-            {
-                "type": "object",
-                "required": ["state", "reason", "url", "title", "checked"],
-                "properties": {
-                    "state": {"type": "string", "enum": [*HEALTH]},
-                    "reason": {"type": "string", "description": "Why the last check failed, or why there is none."},
-                    "url": {"type": "string", "description": "The target that has this `reason`."},
-                    "title": {"type": "string", "description": "The title of the page, for links without `title`."},
-                    "checked": Timestamp.json | {"type": ["string", "null"]},
-                },
-            }
+            object_of(
+                state={"type": "string", "enum": [*HEALTH]},
+                reason={"type": "string", "description": "Why the last check failed, or why there is none."},
+                url={"type": "string", "description": "The target that has this `reason`."},
+                title={"type": "string", "description": "The title of the page, for links without `title`."},
+                checked=Timestamp.json | {"type": ["string", "null"]},
+            )
         ),
         "The last check of the targets.",
         {
