@@ -1,5 +1,5 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later; the extensions of the search are optional.
--- Constraints are named after their error code. linkmgr/errors.py has the messages.
+-- Constraints are named after their error code. linkmgr/core/errors.py has the messages.
 
 CREATE TABLE service (
     version      integer     NOT NULL,  -- the service refuses to serve an older one
@@ -15,7 +15,7 @@ CREATE TABLE service (
 );
 INSERT INTO service (version) VALUES (1);
 
--- Refuse a write with the error of linkmgr/errors.py that has this code.
+-- Refuse a write with the error of linkmgr/core/errors.py that has this code.
 CREATE FUNCTION refuse(code text, detail text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = code, MESSAGE = code, DETAIL = detail;
@@ -282,7 +282,7 @@ CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
--- Return the host of a URL that linkmgr/fields/urls.py has normalized, which may be the first line of a text.
+-- Return the host of a URL that linkmgr/core/fields/urls.py has normalized, which may be the first line of a text.
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#\s]+)');
 
@@ -782,7 +782,7 @@ CREATE INDEX ON visits (tracked_id, bot, at);
 -- them, so that they take no longer than the columns. visit_label() is the label of a visit in a dimension.
 -- visit_passes(): true if a visit passes all `filters`, NULL or {dimension: {"included": [label], "excluded": [label]}},
 -- with labels in lower case.
--- read_visits(): the elements of linkmgr/repository/visits.py as visits. A program of before a dimension has no label.
+-- read_visits(): the elements of linkmgr/visits/store.py as visits. A program of before a dimension has no label.
 -- A migration that adds a dimension calls this at its end.
 CREATE FUNCTION create_visit_functions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from psycopg2.extras import execute_values
 
-from linkmgr import create_app, keys
-from linkmgr.db import migrations
-from linkmgr.db.statements import database, row
+from linkmgr import create_app
+from linkmgr.core import keys
+from linkmgr.core.database import migrations
+from linkmgr.core.database.statements import database, row
 from linkmgr.repository import users
-from linkmgr.repository import visits as stored
+from linkmgr.visits import store as stored
 
 BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bench.measure import Refused
-from linkmgr.db import embedded
+from linkmgr.core.database import embedded
 
 ROOT = Path(__file__).parent.parent
 _START_SECONDS = 60

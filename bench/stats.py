@@ -38,7 +38,7 @@ _VISITS = """
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM generate_series(1, %(batch)s)
 """
-# As linkmgr/repository/visits.py does it, but for all visits at once. Rows are stored in the order of time there too.
+# As linkmgr/visits/store.py does it, but for all visits at once. Rows are stored in the order of time there too.
 _COUNTED = """
     CREATE TEMPORARY TABLE counted AS
     SELECT * FROM (

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import psycopg2.extensions
 from flask import Flask
 
-from linkmgr.db.statements import Database
+from linkmgr.core.database.statements import Database
 
 
 class _CountingCursor(psycopg2.extensions.cursor):

@@ -15,8 +15,8 @@ from gunicorn.glogging import Logger
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
 # Per worker. Redirects and health checks have three more (deploy/queues.py). At most half of these four do what takes
-# long (linkmgr/request/pool.py). At 16 connections, 1 thread had 0.63 to 0.90 of the throughput of 4, 2 threads 0.73 to
-# 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
+# long (linkmgr/core/web/pool.py). At 16 connections, 1 thread had 0.63 to 0.90 of the throughput of 4, 2 threads
+# 0.73 to 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
 threads = 4
 # Each worker has a socket of its own, among which the kernel distributes connections. Otherwise one worker may get most
 # kept-alive connections. The launcher passes them on, so that a reload closes none.

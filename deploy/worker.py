@@ -44,9 +44,8 @@ class Worker(base.Worker):  # type: ignore[misc]
 
     def run(self) -> None:
         # Imported here, because the master would keep the old code on reload.
-        from linkmgr.fields import aliases  # noqa: PLC0415
-        from linkmgr.request import request  # noqa: PLC0415
-        from linkmgr.web import middleware  # noqa: PLC0415
+        from linkmgr.core.fields import aliases  # noqa: PLC0415
+        from linkmgr.core.web import middleware, request  # noqa: PLC0415
 
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few

@@ -3,13 +3,10 @@
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from linkmgr import api, cli, metrics, openapi, pages, settings
-from linkmgr.db import jobs, lookups, replica, restricted, statements
-from linkmgr.imports import blocklist, job
-from linkmgr.pages import branded, short
-from linkmgr.repository import blocked, link_lists, purge, tables
-from linkmgr.request.request import IdConverter, Service
-from linkmgr.web import (
+from linkmgr import api, cli, console, document, public
+from linkmgr.core import metrics, settings
+from linkmgr.core.database import jobs, lookups, replica, statements, tables
+from linkmgr.core.web import (
     auth,
     compression,
     error_handlers,
@@ -21,6 +18,14 @@ from linkmgr.web import (
     sessions,
     writes,
 )
+from linkmgr.core.web.request import IdConverter, Service
+from linkmgr.features import registry
+from linkmgr.features.imports import job
+from linkmgr.features.reports import blocklist
+from linkmgr.features.scoped_keys import restricted
+from linkmgr.public import branded, short
+from linkmgr.repository import link_lists, purge
+from linkmgr.visits import blocked
 
 __version__ = settings.RELEASE
 
@@ -51,10 +56,13 @@ def create_app(**overrides: str) -> Flask:
         auth.init_app(app)
         sessions.init_app(app)
         api.init_app(app)
-        openapi.init_app(app)
-        pages.init_app(app)
+        public.init_app(app)
+        registry.init_app(app)
+        console.init_app(app)
+        document.init_app(app)
+        branded.init_routes(app)  # needs all routes
         operation.init_app(app)  # needs all routes
-        members.init_app(app, api.records())  # needs the scopes of the operations
+        members.init_app(app, operation.records(app))  # needs the scopes of the operations
         writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes

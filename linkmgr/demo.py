@@ -5,24 +5,24 @@ from typing import Any
 
 import psycopg2
 
-from linkmgr import keys
-from linkmgr.errors import AppError
-from linkmgr.fields.bodies import load
+from linkmgr.core import keys
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.bodies import load
+from linkmgr.core.fields.resource import Stored
+from linkmgr.core.settings import settings
+from linkmgr.features.scoped_keys.schema import KEYS
+from linkmgr.features.utm.schema import UTM_TEMPLATES
 from linkmgr.repository import account, channels, overlay, plans, users
-from linkmgr.resources.bio import BIO_PAGES
-from linkmgr.resources.campaigns import CAMPAIGNS
-from linkmgr.resources.channels import CHANNELS
-from linkmgr.resources.domains import Domain, add_checked_domain
-from linkmgr.resources.keys import KEYS
-from linkmgr.resources.overlay import OVERLAYS
-from linkmgr.resources.pixels import PIXELS
-from linkmgr.resources.qr import QR_CODES
-from linkmgr.resources.resource import Stored
-from linkmgr.resources.splash import SPLASH_PAGES
-from linkmgr.resources.urls import LINKS
-from linkmgr.resources.users import register
-from linkmgr.resources.utm import UTM_TEMPLATES
-from linkmgr.settings import settings
+from linkmgr.schemas.bio import BIO_PAGES
+from linkmgr.schemas.campaigns import CAMPAIGNS
+from linkmgr.schemas.channels import CHANNELS
+from linkmgr.schemas.domains import Domain, add_checked_domain
+from linkmgr.schemas.links import LINKS
+from linkmgr.schemas.overlay import OVERLAYS
+from linkmgr.schemas.pixels import PIXELS
+from linkmgr.schemas.qr import QR_CODES
+from linkmgr.schemas.splash import SPLASH_PAGES
+from linkmgr.schemas.users import register
 from linkmgr.visits import demo as demo_visits
 
 ADMIN, DEMO = "admin", "demo"

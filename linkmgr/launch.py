@@ -24,10 +24,11 @@ from cryptography.fernet import InvalidToken
 from gunicorn.systemd import sd_notify
 
 from linkmgr import create_app, demo
-from linkmgr.db import embedded, folders, migrations
-from linkmgr.db.statements import database
-from linkmgr.repository import login, public, users
-from linkmgr.settings import Settings, port, settings
+from linkmgr.core.database import embedded, folders, migrations
+from linkmgr.core.database.statements import database
+from linkmgr.core.settings import Settings, port, settings
+from linkmgr.core.web import session_store as login
+from linkmgr.repository import public, users
 
 ROOT = Path(__file__).parent.parent
 _POLL_SECONDS = 0.2

@@ -8,13 +8,13 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemBytecodeCache
 
-from linkmgr.db import jobs
-from linkmgr.events import worker as events
-from linkmgr.request import pool
-from linkmgr.request.request import Service
-from linkmgr.settings import settings
+from linkmgr.core.database import jobs
+from linkmgr.core.settings import settings
+from linkmgr.core.web import pool
+from linkmgr.core.web.request import Service
+from linkmgr.features.health.checks import Checker
+from linkmgr.features.webhooks import worker as events
 from linkmgr.visits import queue
-from linkmgr.web.link_checks import Checker
 
 
 def load(app: Any) -> None:
@@ -22,7 +22,7 @@ def load(app: Any) -> None:
     if not isinstance(app, Service):
         return
     for module in ("docs_view", "document"):
-        import_module(f"linkmgr.openapi.{module}")
+        import_module(f"linkmgr.document.{module}")
     templates = app.jinja_env
     with suppress(OSError, EOFError), app.app_context():
         # Compiling takes most of a second. The folder contains code, so nobody else may write to it.

@@ -17,12 +17,13 @@ from flask import Flask
 from flask.testing import FlaskClient, FlaskCliRunner
 from werkzeug.test import TestResponse
 
-from linkmgr import create_app, keys
-from linkmgr.db import embedded, lookups, migrations, statements
-from linkmgr.errors import CATALOGUE
+from linkmgr import create_app
+from linkmgr.core import keys
+from linkmgr.core.database import embedded, lookups, migrations, statements
+from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.settings import RELEASE
+from linkmgr.core.web import callers, passwords
 from linkmgr.repository import users
-from linkmgr.settings import RELEASE
-from linkmgr.web import callers, passwords
 from tests.support import document, routes
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
@@ -32,11 +33,7 @@ from tests.support.foreign_services import start_service  # noqa: F401 - a fixtu
 from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
 from tests.support.interstitials import show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
-from tests.support.markers import (  # noqa: F401 - hooks
-    pytest_collection,
-    pytest_collection_modifyitems,
-    pytest_configure,
-)
+from tests.support.markers import pytest_collection, pytest_collection_modifyitems, pytest_configure  # noqa: F401 - hooks
 from tests.support.own_plan import on_plan  # noqa: F401 - a fixture
 from tests.support.pages import PASSWORD, console  # noqa: F401 - a fixture
 from tests.support.receivers import deliver, receiver  # noqa: F401 - fixtures

@@ -13,8 +13,8 @@ import pytest
 from flask import Flask
 from flask.logging import default_handler
 
-from linkmgr.db.statements import Database
-from linkmgr.request.request import logged_address
+from linkmgr.core.database.statements import Database
+from linkmgr.core.web.request import logged_address
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql
 from tests.support.raw_http import TOKEN, send

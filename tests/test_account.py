@@ -3,9 +3,9 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.db import statements
-from linkmgr.repository import login
-from linkmgr.web import passwords
+from linkmgr.core.database import statements
+from linkmgr.core.web import passwords
+from linkmgr.core.web import session_store as login
 from tests.conftest import BASE_URL, Client
 from tests.support.pages import PASSWORD
 

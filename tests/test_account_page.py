@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.db.statements import Row
+from linkmgr.core.database.statements import Row
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD, by_link, login_path, send, signed_in, words

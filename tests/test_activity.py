@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from flask import Flask
 
-from linkmgr.pages.administration import activity
+from linkmgr.console import admin_activity as activity
 from tests.conftest import Client
 from tests.support import explain
 from tests.support.factories import Sql

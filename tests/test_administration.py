@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED, UNLIMITED
-from linkmgr.settings import settings
+from linkmgr.core.settings import settings
+from linkmgr.schemas.plans import COUNTED, NUMBERS, SWITCHED, UNLIMITED
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

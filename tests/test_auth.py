@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr import keys
-from linkmgr.db import statements
-from linkmgr.web import operation
+from linkmgr.core import keys
+from linkmgr.core.database import statements
+from linkmgr.core.web import operation
 from tests.conftest import Client
 from tests.support.keyring import Make
 
@@ -93,7 +93,7 @@ def test_a_protocol_upgrade_header_is_ignored(app_with: Callable[..., Flask], al
 
 
 def test_no_blueprint_of_the_api_has_hooks_or_error_handlers(app_with: Callable[..., Flask]) -> None:
-    """Flask does not look for them (linkmgr/request/request.py)."""
+    """Flask does not look for them (linkmgr/core/web/request.py)."""
     app = app_with()
     names = {route.rule.endpoint.rpartition(".")[0] for route in operation.routes(app)}
     kept = (app.before_request_funcs, app.after_request_funcs, app.teardown_request_funcs, app.url_value_preprocessors)

@@ -18,7 +18,7 @@ import pytest
 from flask import Flask
 
 from linkmgr import demo
-from linkmgr.db import binaries
+from linkmgr.core.database import binaries
 from tests.conftest import MANY, ROOT, Client
 from tests.support.factories import Sql
 from tests.support.schemas import execute

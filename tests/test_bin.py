@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.pages.console import binned as bin_page
+from linkmgr.console import binned as bin_page
 from linkmgr.repository import purge
 from tests.conftest import BASE_URL, Client
 from tests.support import factories, pages

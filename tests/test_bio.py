@@ -114,5 +114,5 @@ def test_a_generated_alias_that_is_taken_is_generated_again(
 ) -> None:
     assert taken_by(alice, "wanted").status_code == 200
     made = iter(["wanted", "wanted", "another"])
-    monkeypatch.setattr("linkmgr.repository.urls.new_alias", lambda: next(made))
+    monkeypatch.setattr("linkmgr.repository.links.new_alias", lambda: next(made))
     assert alice.post("/api/bio/add", {"name": "Dana"}).get_json()["alias"] == "another"

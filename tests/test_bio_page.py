@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.resources.bio import THEMES
+from linkmgr.schemas.bio import THEMES
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.browser import Browser
 from tests.support.pages import POLICY, contrast

@@ -12,11 +12,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.db.lookups import Lookups
-from linkmgr.imports import links
-from linkmgr.repository import public, reports
-from linkmgr.repository.blocked import blocked
-from linkmgr.resources.reports import decide_reports
+from linkmgr.core.database.lookups import Lookups
+from linkmgr.features.imports import links
+from linkmgr.features.reports import repository as reports
+from linkmgr.features.reports.schema import decide_reports
+from linkmgr.repository import public
+from linkmgr.visits.blocked import blocked
 from tests.conftest import Client
 from tests.support.archives import export
 from tests.support.bodies import LEAST

@@ -5,20 +5,20 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.resources.stored import STORED
+from linkmgr.schemas.stored import STORED
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql
 from tests.support.targets import wait_until
 
-SCHEMA, REPOSITORY = "schema.sql", "linkmgr/repository"
-RATE = ("a row for each request or row of a bulk request", "linkmgr/settings.py", "bulk_rows: str")
+SCHEMA = "schema.sql"
+RATE = ("a row for each request or row of a bulk request", "linkmgr/core/settings.py", "bulk_rows: str")
 PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
 PARENT = "what it belongs to"
 # The bound of each table in number or age, the file that enforces it, and text of that place.
 BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "account_rollups": (
         "minutes a day; quarters 400 days; days by target and label",
-        f"{REPOSITORY}/visits.py",
+        "linkmgr/visits/store.py",
         "DETAILED_DAYS = 400",
     ),
     "aliases": (
@@ -27,7 +27,11 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
         "CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)",
     ),
     "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
-    "binned_links": ("the number of the plan, 30 days", f"{REPOSITORY}/binned.py", "total - (limits ->> 'links')"),
+    "binned_links": (
+        "the number of the plan, 30 days",
+        "linkmgr/repository/link_bin.py",
+        "total - (limits ->> 'links')",
+    ),
     "channel_items": (f"{PARENT}, at most once a channel", SCHEMA, "UNIQUE NULLS NOT DISTINCT (channel_id"),
     "conversions": (
         "a row for each visitor",
@@ -36,85 +40,101 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     ),
     "deliveries": (
         "1000 bytes of its event each",
-        f"{REPOSITORY}/outbox.py",
+        "linkmgr/features/webhooks/outbox.py",
         "%(delivery_bytes)s * cardinality(webhooks)",
     ),
     "domains": PLAN,
     "events": (
         "100,000, 256 MiB and 30 days, of the audit trail 365 days",
-        f"{REPOSITORY}/outbox.py",
+        "linkmgr/features/webhooks/outbox.py",
         "oldest.bytes <= newest.bytes - %(max_bytes)s",
     ),
-    "idempotency_keys": ("20,000, 32 MiB and 24 hours", f"{REPOSITORY}/idempotency.py", "bytes > %(max_bytes)s"),
+    "idempotency_keys": (
+        "20,000, 32 MiB and 24 hours",
+        "linkmgr/core/web/idempotency_store.py",
+        "bytes > %(max_bytes)s",
+    ),
     "import_rows": (
         "waiting: 1 GiB an import and its file; failed: 10,000 an import, 16 MiB and 30 days",
-        "linkmgr/imports/job.py",
+        "linkmgr/features/imports/job.py",
         "import_rows.MAX_ERROR_BYTES - details",
     ),
-    "imports": ("3 unfinished, 1000 that have ended", f"{REPOSITORY}/imports.py", "MAX_KEPT = 1000"),
+    "imports": ("3 unfinished, 1000 that have ended", "linkmgr/features/imports/repository.py", "MAX_KEPT = 1000"),
     "jobs": ("one for 1000 deleted rows", SCHEMA, "row_number() OVER (PARTITION BY user_id) / 1000 AS batch"),
     "link_checks": (f"{PARENT}: a link", SCHEMA, "link_id bigint      PRIMARY KEY"),
     "links": PLAN,
     "logos": ("each counts as 4 KiB at least", SCHEMA, "HAVING sum(greatest(octet_length(image), 4 << 10)) > 32 << 20"),
-    "outbox": ("100,000", f"{REPOSITORY}/outbox.py", "kept=MAX_WAITING"),
-    "overlay_answers": ("100,000 an overlay", f"{REPOSITORY}/overlay.py", "MAX_ANSWERS = 100_000"),
+    "outbox": ("100,000", "linkmgr/features/webhooks/outbox.py", "kept=MAX_WAITING"),
+    "overlay_answers": ("100,000 an overlay", "linkmgr/repository/overlay.py", "MAX_ANSWERS = 100_000"),
     "overlays": PLAN,
     "pixels": PLAN,
-    "plans": ("administrators only", "linkmgr/pages/administration/plans.py", "bp"),
+    "plans": ("administrators only", "linkmgr/console/admin_plans.py", "bp"),
     "qrs": RATE,
     "rate_windows": (
         "an hour after the window",
-        f"{REPOSITORY}/purge.py",
+        "linkmgr/repository/purge.py",
         '_deletion("rate_windows", "until", "1 hour")',
     ),
     "reports": (
         "20 a link, 10,000 open, 90 days; blocks of administrators; a list of 100,000",
-        f"{REPOSITORY}/reports.py",
+        "linkmgr/features/reports/repository.py",
         "MAX_OF_LINK, MAX_OPEN = 20, 10_000",
     ),
     "service": ("1 row", SCHEMA, "INSERT INTO service"),
-    "sessions": ("100 and 30 days", f"{REPOSITORY}/login.py", "MAX_SESSIONS = 100"),
+    "sessions": ("100 and 30 days", "linkmgr/core/web/session_store.py", "MAX_SESSIONS = 100"),
     "splash_pages": PLAN,
     "utm_templates": ("100", SCHEMA, "limit_rows(100, 'utm_full')"),
     "totals": (f"{PARENT}: a link or QR code", SCHEMA, "tracked_id bigint PRIMARY KEY,\n    clicks"),
-    "tracked_rollups": ("quarters 400 days; 1000 labels", f"{REPOSITORY}/visits.py", "MAX_LABELS = 1000"),
+    "tracked_rollups": ("quarters 400 days; 1000 labels", "linkmgr/visits/store.py", "MAX_LABELS = 1000"),
     "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "own    integer := pg_backend_pid() % 32"),
-    "users": ("administrators only", "linkmgr/pages/administration/users.py", "bp"),
-    "visit_spools": ("a file of a process", f"{REPOSITORY}/visits.py", "DELETE FROM visit_spools"),
-    "visitors": ("a row for each visitor with visits", f"{REPOSITORY}/purge.py", "def _delete_visitors"),
-    "visits": ("the plan's clicks a month and retention", f"{REPOSITORY}/purge.py", "def _delete_expired"),
+    "users": ("administrators only", "linkmgr/console/admin_users.py", "bp"),
+    "visit_spools": ("a file of a process", "linkmgr/visits/store.py", "DELETE FROM visit_spools"),
+    "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _delete_visitors"),
+    "visits": ("the plan's clicks a month and retention", "linkmgr/repository/purge.py", "def _delete_expired"),
     "webhooks": ("20", SCHEMA, "limit_rows(20, 'webhooks_full')"),
 }
-BODY = ("64 KiB each, as the body of a request", "linkmgr/request/request.py", "MAX_BODY = 64 * 1024")
-LABELS = ("100 characters a label", "linkmgr/fields/dimensions.py", "MAX_LABEL = 100")
+BODY = ("64 KiB each, as the body of a request", "linkmgr/core/web/request.py", "MAX_BODY = 64 * 1024")
+LABELS = ("100 characters a label", "linkmgr/visits/dimensions.py", "MAX_LABEL = 100")
 FIXED = ("numbers, times, digests and names that the service gives", SCHEMA, "")
 ADMINISTRATORS = ("administrators only", SCHEMA, "")
 # The same in bytes.
 BYTES = {kind.words.table: BODY for kind in STORED} | {
     "account_rollups": LABELS,
-    "aliases": ("100 characters each", "linkmgr/fields/aliases.py", "MAX_ALIAS = 100"),
+    "aliases": ("100 characters each", "linkmgr/core/fields/aliases.py", "MAX_ALIAS = 100"),
     "api_keys": BODY,
     "bios": ("64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (octet_length(links"),
     "binned_links": ("as links", SCHEMA, "CREATE TABLE binned_links (\n    LIKE links,"),
     "channel_items": FIXED,
-    "conversions": ("20 names of 50 characters a link", f"{REPOSITORY}/conversions.py", "MAX_NAMES = 50, 20"),
-    "deliveries": ("1000 characters of the response each", "linkmgr/outbound/sender.py", "MAX_KEPT = 1000"),
-    "events": ("256 MiB", f"{REPOSITORY}/outbox.py", "MAX_BYTES = 256 << 20"),
-    "idempotency_keys": ("32 MiB", f"{REPOSITORY}/idempotency.py", "MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20"),
-    "import_rows": ("3 GiB waiting, 16 MiB failed", f"{REPOSITORY}/import_rows.py", "MAX_ERROR_BYTES = 16 << 20"),
-    "imports": ("a body each; 1 MiB while a service is read", f"{REPOSITORY}/imports.py", "cursor = CASE WHEN"),
+    "conversions": (
+        "20 names of 50 characters a link",
+        "linkmgr/features/conversions/repository.py",
+        "MAX_NAMES = 50, 20",
+    ),
+    "deliveries": ("1000 characters of the response each", "linkmgr/features/webhooks/sender.py", "MAX_KEPT = 1000"),
+    "events": ("256 MiB", "linkmgr/features/webhooks/outbox.py", "MAX_BYTES = 256 << 20"),
+    "idempotency_keys": ("32 MiB", "linkmgr/core/web/idempotency_store.py", "MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20"),
+    "import_rows": (
+        "3 GiB waiting, 16 MiB failed",
+        "linkmgr/features/imports/failed_rows.py",
+        "MAX_ERROR_BYTES = 16 << 20",
+    ),
+    "imports": (
+        "a body each; 1 MiB while a service is read",
+        "linkmgr/features/imports/repository.py",
+        "cursor = CASE WHEN",
+    ),
     "jobs": FIXED,
-    "link_checks": ("255 characters of a title", "linkmgr/outbound/link_checks.py", "MAX_TITLE = 255"),
-    "links": ("64 KiB each, 40 MiB a minute in bulk", "linkmgr/api/row_budget.py", "ROW_BYTES = 8 << 10"),
+    "link_checks": ("255 characters of a title", "linkmgr/features/health/requests.py", "MAX_TITLE = 255"),
+    "links": ("64 KiB each, 40 MiB a minute in bulk", "linkmgr/features/bulk/row_budget.py", "ROW_BYTES = 8 << 10"),
     "logos": ("32 MiB", SCHEMA, "> 32 << 20"),
     "outbox": ("names and URLs of a deleted row", SCHEMA, "'{id,alias,url,title,name,slug,code,type,host,tag"),
-    "overlay_answers": ("16 KiB each", f"{REPOSITORY}/overlay.py", "MAX_ANSWER = 16 << 10"),
+    "overlay_answers": ("16 KiB each", "linkmgr/repository/overlay.py", "MAX_ANSWER = 16 << 10"),
     "plans": ADMINISTRATORS,
-    "qrs": ("40 MiB a minute in bulk", "linkmgr/api/row_budget.py", "ROW_BYTES = 8 << 10"),
+    "qrs": ("40 MiB a minute in bulk", "linkmgr/features/bulk/row_budget.py", "ROW_BYTES = 8 << 10"),
     "rate_windows": FIXED,
     "reports": ("500 characters", SCHEMA, "CHECK (length(text) <= 500)"),
     "service": FIXED,
-    "sessions": ("60 characters of a name", "linkmgr/pages/login.py", "_MAX_NAME = 60"),
+    "sessions": ("60 characters of a name", "linkmgr/console/login.py", "_MAX_NAME = 60"),
     "totals": LABELS,
     "tracked_rollups": LABELS,
     "usage_parts": FIXED,

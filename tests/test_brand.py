@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from linkmgr.repository import login
-from linkmgr.settings import InvalidSetting
+from linkmgr.core.settings import InvalidSetting
+from linkmgr.core.web import session_store as login
 from tests.conftest import Client
 from tests.support.brands import BRANDED, fetch, has_brand
 from tests.support.pages import PASSWORD, contrast
@@ -45,7 +45,7 @@ def test_a_branded_domain_shows_nothing_of_ours(
     def fail(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("linkmgr.pages.scan.public.qr_code", fail)
+    monkeypatch.setattr("linkmgr.public.scan.public.qr_code", fail)
     assert not re.search(r"linkmgr|Acme|icon\.svg|Imprint|branded\.invalid", fetch(ours, public_pages[3], BRANDED).text)
 
 

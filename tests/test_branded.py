@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.db import statements
+from linkmgr.core.database import statements
 from tests.conftest import BASE_URL, Client, check
 from tests.support import factories
 from tests.support.factories import Sql

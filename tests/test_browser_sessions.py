@@ -6,8 +6,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.db.statements import Row
-from linkmgr.repository import login
+from linkmgr.core.database.statements import Row
+from linkmgr.core.web import session_store as login
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD, is_signed_in, login_path

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.pages.campaign import LINKS_PER_PAGE
+from linkmgr.public.campaign import LINKS_PER_PAGE
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser

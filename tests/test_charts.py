@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from linkmgr.pages import charts
-from linkmgr.pages.charts import Bucket
+from linkmgr.console import charts
+from linkmgr.console.charts import Bucket
 
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
 STEPS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}

@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from linkmgr.request import request
+from linkmgr.core.web import request
 from tests.support import geoip
 from tests.support.factories import Sql
 from tests.support.targets import Target

@@ -8,8 +8,8 @@ from pathlib import Path
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr import pages
-from linkmgr.pages.console.home import MAX_LINES
+from linkmgr import console as pages
+from linkmgr.console.home import MAX_LINES
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -7,7 +7,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from linkmgr.pages.console.link_changes import BATCH, MAX_BATCHES
+from linkmgr.console.link_changes import BATCH, MAX_BATCHES
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser

@@ -4,7 +4,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.visits import stats
+from linkmgr.features.statistics import results as stats
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -10,10 +10,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 
-from linkmgr.fields.base import Target, Url
-from linkmgr.pages.console import controls
-from linkmgr.repository import reports
-from linkmgr.resources.domains import DomainUrl
+from linkmgr.console import controls
+from linkmgr.core.fields.base import Target, Url
+from linkmgr.features.reports import repository as reports
+from linkmgr.schemas.domains import DomainUrl
 from tests.conftest import Client
 from tests.support.bodies import everything
 from tests.support.factories import Sql

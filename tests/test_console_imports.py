@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.imports.files import sql_file
+from linkmgr.features.imports.files import sql_file
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support.factories import Sql

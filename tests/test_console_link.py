@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from flask.testing import FlaskClient
 
-from linkmgr.pages import charts
-from linkmgr.pages.console import periods
+from linkmgr.console import charts, periods
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -6,8 +6,8 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from linkmgr.fields.base import Choice
-from linkmgr.pages.console.forms import Form
+from linkmgr.console.forms import Form
+from linkmgr.core.fields.base import Choice
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from linkmgr.fields import qr as qr_data
+from linkmgr.core.fields import qr as qr_data
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.resources.stored import STORED
+from linkmgr.schemas.stored import STORED
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.pages.console import link_changes
+from linkmgr.console import link_changes
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -10,7 +10,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.repository import console_queries, link_lists
+from linkmgr.console import queries as console_queries
+from linkmgr.repository import link_lists
 from tests.conftest import Client
 from tests.support import explain, factories
 from tests.support.factories import Sql

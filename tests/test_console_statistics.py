@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.pages.console import home
+from linkmgr.console import home
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support import factories

@@ -7,9 +7,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.pages.console.stored_forms import StoredForm
-from linkmgr.resources.qr import QR_CODES
-from linkmgr.resources.webhooks import WEBHOOKS
+from linkmgr.console.stored_forms import StoredForm
+from linkmgr.features.webhooks.schema import WEBHOOKS
+from linkmgr.schemas.qr import QR_CODES
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.bodies import LEAST

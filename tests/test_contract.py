@@ -11,9 +11,9 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.api.channels import Assignment
-from linkmgr.api.export import EXPORTS
-from linkmgr.fields import bodies
-from linkmgr.web.operation import routes
+from linkmgr.core.fields import bodies
+from linkmgr.core.web.operation import routes
+from linkmgr.features.exports.handlers import EXPORTS
 from tests.conftest import BASE_URL, ROOT
 from tests.support.document import document, operations, property_validators, validator
 from tests.support.factories import RESOURCES
@@ -155,7 +155,8 @@ def test_a_path_lists_its_methods(stage: Stage) -> None:
 
 
 def test_every_path_but_those_of_exports_is_text_in_the_module_of_its_word(app: Flask) -> None:
-    sources = "".join(path.read_text() for path in (ROOT / "linkmgr/api").glob("*.py"))
+    files = [*(ROOT / "linkmgr/api").glob("*.py"), *(ROOT / "linkmgr/features").rglob("handlers.py")]
+    sources = "".join(path.read_text() for path in files)
     written = set(re.findall(r'^@bp\.(get|post|put|delete)\("([^"]+)"\)', sources, re.MULTILINE))
     served = {(route.method.lower(), route.rule.rule.removeprefix("/api")) for route in routes(app)}
     derived = {path for method, path in served - written if method == "get"}

@@ -6,8 +6,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.features.conversions.results import interval
 from linkmgr.repository import purge
-from linkmgr.visits.conversions import interval
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.pages import words

@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.db.statements import Database
-from linkmgr.web import operation
+from linkmgr.core.database.statements import Database
+from linkmgr.core.web import operation
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.document import app as routes

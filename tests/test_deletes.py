@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import jobs
+from linkmgr.core.database import jobs
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.batches import BATCH, MANY, STATISTICS, VISITS

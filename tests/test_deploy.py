@@ -12,7 +12,7 @@ import pytest
 import yaml
 from flask import Flask
 
-from linkmgr.settings import VARIABLES
+from linkmgr.core.settings import VARIABLES
 from tests.conftest import ROOT
 from tests.support.receivers import Receiver
 

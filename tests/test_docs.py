@@ -16,8 +16,8 @@ import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.errors import CATALOGUE
-from linkmgr.settings import RELEASE
+from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.settings import RELEASE
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.browser import Browser
 from tests.support.document import contents, document

@@ -11,7 +11,7 @@ import pycurl
 import pytest
 from flask import Flask
 
-from linkmgr.outbound import fetch
+from linkmgr.core.outbound import fetch
 from tests.conftest import Client
 from tests.support.factories import PLAIN
 from tests.support.foreign import Publish, answering, publish, resolve

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from linkmgr.db import binaries, embedded, folders
+from linkmgr.core.database import binaries, embedded, folders
 from tests.conftest import ROOT
 from tests.support.clusters import alive, ask, postmaster
 from tests.support.targets import wait_until
@@ -25,7 +25,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 OWNER = """
 import sys
 from pathlib import Path
-from linkmgr.db import embedded
+from linkmgr.core.database import embedded
 with embedded.server(Path(sys.argv[1])) as dsn:
     print(dsn, flush=True)
     sys.stdin.read()

@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.pages import attempts
-from linkmgr.repository import login
+from linkmgr.core.web import attempts
+from linkmgr.core.web import session_store as login
 from tests.conftest import BASE_URL, Client
 from tests.support.pages import PASSWORD, signed_in
 
@@ -139,7 +139,7 @@ def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
     assert f"report request id {answer.headers['X-Request-Id']}." in answer.text
     assert "secret of the machine" not in answer.text
     assert "some-token" not in caplog.text
-    monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
+    monkeypatch.setattr("linkmgr.core.web.error_pages.render_template", broken)
     for accept in (CHROMIUM, "application/json"):
         failed = asked(app, "/login/some-token", Accept=accept, **{"X-Request-Id": "mine"})
         body = failed.get_json()

@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from linkmgr.repository import outbox
+from linkmgr.features.webhooks import outbox
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, subscribe

@@ -11,7 +11,7 @@ from flask import request_started
 from psycopg2.errors import QueryCanceled
 from werkzeug.test import TestResponse
 
-from linkmgr.pages.short import FastRedirects
+from linkmgr.public.short import FastRedirects
 from linkmgr.repository import public
 from tests.conftest import BASE_URL
 from tests.support.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short

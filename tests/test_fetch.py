@@ -6,8 +6,8 @@ from pathlib import Path
 import pycurl
 import pytest
 
-from linkmgr.errors import AppError
-from linkmgr.outbound import fetch
+from linkmgr.core.errors import AppError
+from linkmgr.core.outbound import fetch
 from tests.support.certificates import certificate
 from tests.support.foreign import Answer, Publish, answering, publish, resolve, server
 from tests.support.servers import free_port

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.core.fields.urls import MAX_URL
 from tests.conftest import Client
 from tests.support.factories import Sql, row
 from tests.support.shortlinks import BRANDED, Make, Short, add

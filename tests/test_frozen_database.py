@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from linkmgr.db.embedded import Server
+from linkmgr.core.database.embedded import Server
 from tests.faults.deployment import TARGET, Database, Deployment, answer, call, folder, postgres, service
 from tests.support import machines
 from tests.support.targets import FIREFOX, wait_until

@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 
 from bench import trips
-from linkmgr.db import statements
-from linkmgr.web import callers
+from linkmgr.core.database import statements
+from linkmgr.core.web import callers
 from tests.conftest import Client
 from tests.support.factories import Sql, qr
 from tests.support.operations import KEYED, Call

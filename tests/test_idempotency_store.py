@@ -7,9 +7,10 @@ from unittest.mock import Mock
 import pytest
 from flask import Flask
 
-from linkmgr.db import paging, statements, transaction
-from linkmgr.repository import idempotency, purge
-from linkmgr.web import idempotency as web_idempotency
+from linkmgr.core.database import paging, statements, transaction
+from linkmgr.core.web import idempotency as web_idempotency
+from linkmgr.core.web import idempotency_store as idempotency
+from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support.batches import BATCH
 from tests.support.factories import Sql

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.pages import avatar
+from linkmgr.console import avatar
 from linkmgr.qr import image as qr_image
 from linkmgr.repository import qr
 from tests.conftest import Client

@@ -15,12 +15,13 @@ from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmgr.db import statements
-from linkmgr.fields.qr import CODE_LENGTH
-from linkmgr.imports import job
-from linkmgr.imports.account.export import RESOURCES
-from linkmgr.imports.files import text
-from linkmgr.repository import plans, visits
+from linkmgr.core.database import statements
+from linkmgr.core.fields.qr import CODE_LENGTH
+from linkmgr.features.imports import job
+from linkmgr.features.imports.account.export import RESOURCES
+from linkmgr.features.imports.files import text
+from linkmgr.repository import plans
+from linkmgr.visits import store as visits
 from tests.conftest import Client
 from tests.support.archives import archive, export, normalized, zipped
 from tests.support.bodies import body_of, sent

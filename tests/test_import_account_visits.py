@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.fields.countries import NAMES
-from linkmgr.fields.languages import NAMES as LANGUAGES
-from linkmgr.imports import job
+from linkmgr.core.fields.countries import NAMES
+from linkmgr.core.fields.languages import NAMES as LANGUAGES
+from linkmgr.features.imports import job
 from linkmgr.visits import bots
 from tests.conftest import Client
 from tests.support.archives import export, normalized, zipped

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.db import session
-from linkmgr.imports import job
-from linkmgr.outbound import fetch
+from linkmgr.core.database import session
+from linkmgr.core.outbound import fetch
+from linkmgr.features.imports import job
 from tests.conftest import Client
 from tests.support.archives import archive
 from tests.support.foreign import answering, publish, server

@@ -2,10 +2,10 @@
 
 import pytest
 
-from linkmgr.db.transaction import Transaction
-from linkmgr.imports import job
-from linkmgr.repository import import_rows
-from linkmgr.web import passwords
+from linkmgr.core.database.transaction import Transaction
+from linkmgr.core.web import passwords
+from linkmgr.features.imports import failed_rows as import_rows
+from linkmgr.features.imports import job
 from tests.conftest import Client
 from tests.support.archives import archive, export
 from tests.support.factories import Sql

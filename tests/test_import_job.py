@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.db import session
-from linkmgr.imports import job, links
-from linkmgr.repository import import_rows, imports
-from linkmgr.web import passwords
+from linkmgr.core.database import session
+from linkmgr.core.web import passwords
+from linkmgr.features.imports import failed_rows as import_rows
+from linkmgr.features.imports import job, links
+from linkmgr.features.imports import repository as imports
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.imported import AGENT, DUMP, Import, aliases, counts, details, import_of, sale, send, shlink, yourls

@@ -8,10 +8,11 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import jobs
-from linkmgr.imports import files, job
-from linkmgr.imports.rows import ReadError
-from linkmgr.repository import import_rows, imports
+from linkmgr.core.database import jobs
+from linkmgr.features.imports import failed_rows as import_rows
+from linkmgr.features.imports import files, job
+from linkmgr.features.imports import repository as imports
+from linkmgr.features.imports.rows import ReadError
 from tests.conftest import Client
 from tests.support.archives import archive
 from tests.support.factories import Sql

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from linkmgr.imports import files
-from linkmgr.imports.rows import RawVisit
+from linkmgr.features.imports import files
+from linkmgr.features.imports.rows import RawVisit
 from tests.support.reading import END, SALE, only, problem, read, titles
 
 FILES = Path(__file__).parent / "import_files"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmgr.imports.account import reading
-from linkmgr.imports.rows import ReadError
+from linkmgr.features.imports.account import reading
+from linkmgr.features.imports.rows import ReadError
 
 LINES = b"".join(b'{"id": %d, "url": "https://example.com/%d"}\n' % (number, number**5) for number in range(200))
 METHODS = {

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from linkmgr.imports import files
-from linkmgr.imports.cells import value
-from linkmgr.imports.files import text
-from linkmgr.imports.rows import ReadError
+from linkmgr.features.imports import files
+from linkmgr.features.imports.cells import value
+from linkmgr.features.imports.files import text
+from linkmgr.features.imports.rows import ReadError
 from tests.support.reading import ELEMENT, HEADER, SHLINK, outcome, read, titles
 
 # --- gzip

@@ -6,8 +6,8 @@ import orjson
 import psycopg2
 import pytest
 
-from linkmgr.imports.rows import ImportRow
-from linkmgr.web import csv
+from linkmgr.core.web import csv
+from linkmgr.features.imports.rows import ImportRow
 from tests.conftest import Client
 from tests.support.imported import Import, counts, details, shlink
 from tests.support.reading import END, SALE, only, read

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from linkmgr.imports import services
-from linkmgr.imports.rows import RawVisit
+from linkmgr.features.imports import services
+from linkmgr.features.imports.rows import RawVisit
 from tests.support.foreign import Answer, answering
 from tests.support.foreign_services import (
     BITLY,

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from linkmgr.imports import files
+from linkmgr.features.imports import files
 from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, outcome, problem, read, titles
 
 FILES = Path(__file__).parent / "import_files"

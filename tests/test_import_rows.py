@@ -11,9 +11,11 @@ from flask import Flask
 from psycopg2.errors import QueryCanceled
 from psycopg2.extensions import connection
 
-from linkmgr.db.statements import run
-from linkmgr.imports import batches, job
-from linkmgr.repository import bulk, import_rows, plans
+from linkmgr.core.database.statements import run
+from linkmgr.features.bulk import repository as bulk
+from linkmgr.features.imports import batches, job
+from linkmgr.features.imports import failed_rows as import_rows
+from linkmgr.repository import plans
 from linkmgr.repository import purge as purge_queries
 from tests.conftest import BASE_URL, Client
 from tests.support.archives import archive

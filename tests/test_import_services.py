@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import settings
-from linkmgr.errors import AppError
-from linkmgr.imports import bodies, job
-from linkmgr.outbound import fetch, service_api
+from linkmgr.core import settings
+from linkmgr.core.errors import AppError
+from linkmgr.core.outbound import fetch
+from linkmgr.features.imports import bodies, job, service_api
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign import server

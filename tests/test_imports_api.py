@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr.web import uploads
+from linkmgr.core.web import uploads
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.imported import HEADER, Import, aliases, counts, details, import_of, sale, send, shlink

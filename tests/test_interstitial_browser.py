@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.resources.overlay import POSITIONS, TYPES
+from linkmgr.schemas.overlay import POSITIONS, TYPES
 from tests.conftest import Client
 from tests.support import foreign
 from tests.support.browser import DESKTOP, PHONE, Browser

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from werkzeug.test import TestResponse
 
-from linkmgr.pages import pixel_tags
-from linkmgr.resources.pixels import TYPES
+from linkmgr.public import pixel_tags
+from linkmgr.schemas.pixels import TYPES
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.interstitials import TARGET, Show, overlay, policy, refresh

@@ -8,8 +8,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import jobs
-from linkmgr.db.statements import Row
+from linkmgr.core.database import jobs
+from linkmgr.core.database.statements import Row
 from tests.support.factories import Sql
 from tests.support.races import at_once
 from tests.support.servers import children

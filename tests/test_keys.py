@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr import keys
+from linkmgr.core import keys
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

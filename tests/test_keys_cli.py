@@ -4,7 +4,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr import keys
+from linkmgr.core import keys
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from psycopg2.extensions import connection as Connection
 from werkzeug.test import TestResponse
 
-from linkmgr import keys
+from linkmgr.core import keys
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.events import records
+from linkmgr.features.webhooks import events as records
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.keyring import URL, Make, branded, code

@@ -7,9 +7,10 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.api import keys as keys_api
-from linkmgr.db import restricted, statements, transaction
-from linkmgr.resources.stored import STORED
+from linkmgr.core.database import statements, transaction
+from linkmgr.features.scoped_keys import handlers as keys_api
+from linkmgr.features.scoped_keys import restricted
+from linkmgr.schemas.stored import STORED
 from tests.conftest import BASE_URL, Client
 from tests.support import factories, lists
 from tests.support.bodies import LEAST

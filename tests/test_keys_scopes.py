@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr import keys
-from linkmgr.request import scopes
+from linkmgr.core import keys
+from linkmgr.core.web import scopes
 from tests.conftest import Client
 from tests.support.document import document
 from tests.support.factories import Sql

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from psycopg2.extensions import connection as Connection
 
-from linkmgr.repository import link_checks
+from linkmgr.features.health import repository as link_checks
 from tests.conftest import Client
 from tests.support.checked_sites import HTML, PAGE, health
 from tests.support.explain import rows_read

@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.outbound.link_checks import Checks, Result
-from linkmgr.resources.urls import HEALTH
-from linkmgr.web import link_checks as worker
+from linkmgr.features.health import checks as worker
+from linkmgr.features.health.requests import Checks, Result
+from linkmgr.schemas.links import HEALTH
 from tests.conftest import BASE_URL, Client
 from tests.support.checked_sites import HTML, PAGE, Site, health
 from tests.support.factories import Sql
@@ -35,7 +35,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 def check(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Check:
     """Add all links, and check those that are due. `days` pass before."""
     monkeypatch.setattr(worker, "DELAY", -1)
-    monkeypatch.setattr("linkmgr.outbound.link_checks.SPACING", 0)
+    monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0)
     checker = worker.Checker(app)
 
     def run(*, days: float = 0) -> None:
@@ -258,9 +258,9 @@ def slow(request: BaseHTTPRequestHandler) -> None:
 def test_these_responses_are_failures(
     site: Site, answer: Callable[..., None], outcome: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linkmgr.outbound.link_checks.SPACING", 0)
+    monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0)
     if answer is slow:
-        monkeypatch.setattr("linkmgr.outbound.link_checks.DEADLINE", 1)
+        monkeypatch.setattr("linkmgr.features.health.requests.DEADLINE", 1)
     site.answers["/target"] = answer
     result = Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=False)
     assert result.outcome == outcome
@@ -301,7 +301,7 @@ def test_a_robots_txt_decides(site: Site, status: int, rules: bytes, is_allowed:
 def test_a_host_gets_one_request_at_a_time_and_no_user_occupies_a_batch(
     alice: Client, site: Site, check: Check, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linkmgr.outbound.link_checks.SPACING", 0.2)
+    monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0.2)
     monkeypatch.setattr(worker, "PER_HOST", 2)
     monkeypatch.setattr(worker, "PER_USER", 3)
     site.answers["/elsewhere"] = answering(b"", 302, Location=f"http://{HOSTS[0]}/page")
@@ -320,7 +320,7 @@ def test_a_host_gets_one_request_at_a_time_and_no_user_occupies_a_batch(
 def test_a_check_that_would_take_too_long_is_tried_an_hour_later(
     alice: Client, site: Site, check: Check, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linkmgr.outbound.link_checks.LINK_SECONDS", -1)
+    monkeypatch.setattr("linkmgr.features.health.requests.LINK_SECONDS", -1)
     link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
     check()
     [row] = sql("SELECT due > now() + interval '50 minutes' AS later, checked FROM link_checks")

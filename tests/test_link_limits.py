@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.repository import binned
+from linkmgr.repository import link_bin as binned
 from tests.conftest import Client
 from tests.support.factories import Sql, row
 from tests.support.pages import get

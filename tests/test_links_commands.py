@@ -14,7 +14,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr.imports import job
+from linkmgr.features.imports import job
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.factories import Sql
 from tests.support.imported import sale, shlink, yourls
@@ -135,7 +135,7 @@ def test_an_export_that_fails_leaves_the_file_as_it_was(
     def interrupt(*_: object) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("linkmgr.web.csv.lines", interrupt)
+    monkeypatch.setattr("linkmgr.core.web.csv.lines", interrupt)
     assert run("export", "--user", "alice", "--output", file).exit_code != 0
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("links.csv", "before")]
 

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.fields.query import NAMED_PAGING
+from linkmgr.core.fields.query import NAMED_PAGING
 from tests.conftest import Client
 from tests.support import factories, pages
 from tests.support.explain import rows_read

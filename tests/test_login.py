@@ -11,10 +11,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.db.statements import Row
-from linkmgr.pages import attempts
-from linkmgr.pages import login as login_pages
-from linkmgr.web import passwords
+from linkmgr.console import login as login_pages
+from linkmgr.core.database.statements import Row
+from linkmgr.core.web import attempts, passwords
 from tests.conftest import Client
 from tests.support.pages import PASSWORD, is_signed_in, login_path
 

@@ -9,10 +9,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.db import statements
-from linkmgr.db.statements import Row
-from linkmgr.pages import attempts
-from linkmgr.web import passwords
+from linkmgr.core.database import statements
+from linkmgr.core.database.statements import Row
+from linkmgr.core.web import attempts, passwords
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD, by_link, send

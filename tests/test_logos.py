@@ -13,7 +13,7 @@ from flask import Flask
 from PIL import Image
 from werkzeug.test import TestResponse
 
-from linkmgr.outbound import fetch
+from linkmgr.core.outbound import fetch
 from linkmgr.qr import logos
 from tests.conftest import BASE_URL, Client
 from tests.support import foreign

@@ -7,8 +7,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import statements
-from linkmgr.db.statements import Database
+from linkmgr.core.database import statements
+from linkmgr.core.database.statements import Database
 from tests.conftest import Client
 from tests.support.races import at_once
 

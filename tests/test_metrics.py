@@ -14,10 +14,10 @@ from flask import Flask
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import TestResponse
 
-from linkmgr.db import jobs
-from linkmgr.events.worker import Dispatcher
-from linkmgr.metrics import Metrics
-from linkmgr.settings import RELEASE
+from linkmgr.core.database import jobs
+from linkmgr.core.metrics import Metrics
+from linkmgr.core.settings import RELEASE
+from linkmgr.features.webhooks.worker import Dispatcher
 from linkmgr.visits.spool import Spool
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql, link

@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.features.missing_paths.paths import MissingPaths
 from linkmgr.repository import domains, purge
-from linkmgr.visits.missing import MissingPaths
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -73,7 +73,7 @@ def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
 def test_a_flooded_domain_leaves_the_paths_of_others_their_share(
     app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("linkmgr.visits.missing._MAX_COUNTED", 4)
+    monkeypatch.setattr("linkmgr.features.missing_paths.paths._MAX_COUNTED", 4)
     other = alice.add("/api/domain/add", {"domain": "https://go2.example.org"})
     for path in "abcdea":
         ask(app, f"/{path}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 from werkzeug.test import TestResponse
 
-from linkmgr.resources.pixels import TYPES
+from linkmgr.schemas.pixels import TYPES
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from linkmgr.web.suggestions import MAX_PATH
+from linkmgr.core.web.suggestions import MAX_PATH
 from tests.conftest import Client
 from tests.support.document import operations
 

@@ -1,4 +1,4 @@
-"""A dimension of statistics needs one line in schema.sql, one in linkmgr/fields/dimensions.py, and two in
+"""A dimension of statistics needs one line in schema.sql, one in linkmgr/visits/dimensions.py, and two in
 linkmgr/visits/counting.py that fill it."""
 
 from pathlib import Path
@@ -9,7 +9,7 @@ EDITS = {
     "schema.sql": [
         ("    language   text  ", "    scheme     text        NOT NULL DEFAULT 'Unknown',\n    language   text  "),
     ],
-    "linkmgr/fields/dimensions.py": [
+    "linkmgr/visits/dimensions.py": [
         ("\n)\nBY_NAME", '\n    Dimension("scheme", "Schemes", "https", "http,-https"),\n)\nBY_NAME'),
     ],
     "linkmgr/visits/counting.py": [

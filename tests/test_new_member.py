@@ -1,4 +1,4 @@
-"""A member of a resource needs one line in schema.sql, one in linkmgr/resources, and its name in the statements of
+"""A member of a resource needs one line in schema.sql, one in linkmgr/schemas, and its name in the statements of
 linkmgr/repository that create and update."""
 
 from pathlib import Path
@@ -12,7 +12,7 @@ EDITS = {
             "CREATE TABLE pixels (\n    LIKE resources INCLUDING ALL,\n    note text NOT NULL DEFAULT '',\n",
         )
     ],
-    "linkmgr/resources/pixels.py": [
+    "linkmgr/schemas/pixels.py": [
         (
             "    date = created()",
             '    note = member(Text(allow_empty=True), "A remark.", "Shop", label="Remark")\n    date = created()',

@@ -16,8 +16,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.errors import CATALOGUE
-from linkmgr.web import middleware
+from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.web import middleware
 from tests.conftest import BASE_URL, MANY, ROOT, Client, check, structured_list
 from tests.support import acme, nginx
 from tests.support.factories import Sql

@@ -11,9 +11,9 @@ from flask import Flask
 from marshmallow import Schema
 from openapi_spec_validator import validate
 
-from linkmgr.errors import CATALOGUE
-from linkmgr.fields import qr
-from linkmgr.openapi.schemas import with_nested
+from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.fields import qr
+from linkmgr.document.schemas import with_nested
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.document import document, operations, property_validators, validator, validator_of
 from tests.support.operations import examples
@@ -115,7 +115,7 @@ def test_a_part_has_the_operations_of_some_sections_and_is_valid(anonymous: Clie
 
 
 def test_it_does_not_delay_the_start() -> None:
-    script = "import sys, app; sys.exit('linkmgr.openapi.document' in sys.modules)"
+    script = "import sys, app; sys.exit('linkmgr.document.document' in sys.modules)"
     environment = {"LINKMGR_SECRET_KEY": "unused" * 6, "LINKMGR_DATABASE_URL": "postgresql://unused"}
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True)
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.db import jobs
-from linkmgr.imports import job, requests
-from linkmgr.web import outbound_budget
+from linkmgr.core.database import jobs
+from linkmgr.core.web import outbound_budget
+from linkmgr.features.imports import job, requests
 from tests.conftest import Client
 from tests.support.archives import archive
 from tests.support.codes import TEXT

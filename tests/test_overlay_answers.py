@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.pages.overlay_answers import ANSWERS, THANKS
+from linkmgr.public.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import overlay as overlays
 from tests.conftest import Client
 from tests.support.factories import Sql

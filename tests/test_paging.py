@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from linkmgr.fields.query import PAGING
+from linkmgr.core.fields.query import PAGING
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.explain import index_conditions

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from linkmgr.fields.periods import compared, parse_range
-from linkmgr.pages.console.periods import Period
+from linkmgr.console.periods import Period
+from linkmgr.features.statistics.periods import compared, parse_range
 
 ZONE = ZoneInfo("Europe/Berlin")
 WEDNESDAY = "2026-11-18T11:26"

@@ -11,7 +11,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from linkmgr.pages import pixel_tags
+from linkmgr.public import pixel_tags
 from tests.conftest import Client
 from tests.support import foreign, interstitials
 from tests.support.browser import Browser

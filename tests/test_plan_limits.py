@@ -8,7 +8,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import statements
+from linkmgr.core.database import statements
 from linkmgr.repository import plans
 from tests.conftest import Client
 from tests.support import factories

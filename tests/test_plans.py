@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from linkmgr.db import statements
-from linkmgr.resources.plans import COUNTED, NUMBERS, SWITCHED
+from linkmgr.core.database import statements
+from linkmgr.schemas.plans import COUNTED, NUMBERS, SWITCHED
 from tests.conftest import Client
 
 Sql = Callable[..., list[statements.Row]]

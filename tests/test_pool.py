@@ -1,4 +1,4 @@
-"""Requests that take long have places of their own, by user, and never wait for one (linkmgr/request/pool.py)."""
+"""Requests that take long have places of their own, by user, and never wait for one (linkmgr/core/web/pool.py)."""
 
 import re
 import time
@@ -8,10 +8,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.pages import attempts
+from linkmgr.core.web import attempts, passwords, pool
 from linkmgr.qr import image as qr_image
-from linkmgr.request import pool
-from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.operations import KEYED

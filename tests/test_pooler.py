@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from psycopg2.errors import QueryCanceled
 
-from linkmgr.db import jobs, migrations, session, statements
-from linkmgr.db.statements import VERSION
+from linkmgr.core.database import jobs, migrations, session, statements
+from linkmgr.core.database.statements import VERSION
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support import factories, machines

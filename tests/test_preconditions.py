@@ -6,8 +6,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import tables
-from linkmgr.web.operation import routes
+from linkmgr.core.database import tables
+from linkmgr.core.web.operation import routes
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql, pixel

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.repository import reports
+from linkmgr.features.reports import repository as reports
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import BRANDED, TARGET, Make, Short

@@ -7,7 +7,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import purge, visits
+from linkmgr.repository import purge
+from linkmgr.visits import store as visits
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

@@ -4,7 +4,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.fields.qr import CODE_LENGTH, TYPES
+from linkmgr.core.fields.qr import CODE_LENGTH, TYPES
 from tests.conftest import BASE_URL, Client
 from tests.support.codes import DATA, TEXT
 from tests.support.factories import Sql

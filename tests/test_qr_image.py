@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image, ImageColor
 
-from linkmgr.fields.qr import payload
+from linkmgr.core.fields.qr import payload
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.image import render
-from linkmgr.resources.qr import BLACK, WHITE
+from linkmgr.schemas.qr import BLACK, WHITE
 from tests.conftest import BASE_URL, Client
 from tests.support.codes import DATA, add_code, clear_cache, code_of, decoded, fetched, pixels, row_of
 from tests.support.factories import Sql

@@ -12,8 +12,8 @@ import pytest
 from flask import Flask
 from redis import Redis
 
-from linkmgr.db import statements
-from linkmgr.web import callers
+from linkmgr.core.database import statements
+from linkmgr.core.web import callers
 from tests.conftest import Client, structured_list
 from tests.support.pages import signed_in
 from tests.support.targets import wait_until

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmgr.fields.base import Choice
+from linkmgr.core.fields.base import Choice
 from tests.support import factories
 from tests.support.bodies import LEAST, Members, body_of, sent
 from tests.support.document import operations

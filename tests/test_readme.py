@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from linkmgr.cli import GROUPS
-from linkmgr.outbound import fetch
-from linkmgr.settings import PREFIX, VARIABLES, Settings
+from linkmgr.core.outbound import fetch
+from linkmgr.core.settings import PREFIX, VARIABLES, Settings
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -69,7 +69,7 @@ def test_every_path_that_is_mentioned_exists(document: Path) -> None:
 
 
 def test_every_name_of_a_file_that_is_mentioned_exists() -> None:
-    """For example `STORED` of `linkmgr/resources/stored.py`. A file may be called by the end of its path."""
+    """For example `STORED` of `linkmgr/schemas/stored.py`. A file may be called by the end of its path."""
     text, missing = (ROOT / ".github/CONTRIBUTING.md").read_text(), []
     for names, file in re.findall(r"((?:`\w+`,?(?: and)?\s+)+)(?:of|in)\s+`([\w/]+\.(?:py|html))`", text):
         paths = [ROOT / file, *(ROOT / "linkmgr").rglob(file)]

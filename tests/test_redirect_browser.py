@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from linkmgr.web import passwords
+from linkmgr.core.web import passwords
 from tests.support import foreign
 from tests.support.browser import PHONE, Browser
 from tests.support.shortlinks import Make

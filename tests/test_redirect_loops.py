@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.errors import CATALOGUE
-from linkmgr.web import passwords
+from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.web import passwords
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

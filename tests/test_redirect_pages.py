@@ -8,8 +8,7 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from linkmgr.pages import attempts
-from linkmgr.web import passwords
+from linkmgr.core.web import attempts, passwords
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from linkmgr.fields import base
+from linkmgr.core.fields import base
 from tests.conftest import BASE_URL
 from tests.support.bodies import LEAST
 from tests.support.refusals import Refusal, least, schemas

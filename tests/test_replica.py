@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from flask import Flask
 
-from linkmgr.db import replica, statements
+from linkmgr.core.database import replica, statements
 from tests.conftest import Client
 from tests.support import machines
 from tests.support.clusters import ask

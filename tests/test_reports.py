@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from flask import Flask
 
-from linkmgr.imports import blocklist
+from linkmgr.features.reports import blocklist
 from tests.conftest import Client
 from tests.support.browser import Browser
 from tests.support.factories import Sql

@@ -9,9 +9,8 @@ from flask import Flask
 from redis import Redis
 from werkzeug.test import TestResponse
 
-from linkmgr.pages import attempts
-from linkmgr.repository import callers
-from linkmgr.web import limiter
+from linkmgr.core.web import attempts, limiter
+from linkmgr.core.web import rate_windows as callers
 from tests.conftest import Client
 from tests.support.factories import Sql
 
@@ -48,7 +47,7 @@ def test_the_clocks_of_the_service_and_the_database_may_differ(
     alice = register("alice", plan="Free", via=app_with(rate_limit="1 per minute"))
     clock = SimpleNamespace(time=lambda: time.time() + offset, monotonic=time.monotonic)
     monkeypatch.setattr(limiter, "time", clock)
-    monkeypatch.setattr("linkmgr.web.callers.time", clock)
+    monkeypatch.setattr("linkmgr.core.web.callers.time", clock)
     answer = refused(alice)
     assert 55 <= wait(answer) <= 60
     assert 54 <= int(answer.headers["X-RateLimit-Reset"]) - (time.time() + offset) <= 62

@@ -16,8 +16,8 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import purge as purging
-from linkmgr.repository import visits
 from linkmgr.visits import queue
+from linkmgr.visits import store as visits
 from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.factories import Sql

@@ -9,8 +9,8 @@ from click.testing import Result
 from flask import Flask
 
 import linkmgr
-from linkmgr.db import migrations, session, statements
-from linkmgr.db.statements import VERSION
+from linkmgr.core.database import migrations, session, statements
+from linkmgr.core.database.statements import VERSION
 from tests.conftest import ROOT
 from tests.support.catalog import DEFINITIONS
 from tests.support.schemas import execute

@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr.db import jobs
+from linkmgr.core.database import jobs
 from tests.conftest import Client
 from tests.support.imported import Import, sale, shlink
 from tests.support.pages import signed_in

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from flask import Flask
 
-from linkmgr import create_app, settings
-from linkmgr.settings import InvalidSetting
+from linkmgr import create_app
+from linkmgr.core import settings
+from linkmgr.core.settings import InvalidSetting
 
 UNUSABLE = {
     "database_url": ["mysql://user:hidden@host/name", "host=/tmp dbname=x", "postgresql://host/name?colour=red"],

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from flask import Flask
 
-from linkmgr.web.operation import Route
+from linkmgr.core.web.operation import Route
 from tests.conftest import Client
 from tests.support.document import operations
 from tests.support.factories import Sql

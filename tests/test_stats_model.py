@@ -12,9 +12,9 @@ from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkmgr.fields.dimensions import BY_NAME
 from linkmgr.repository import purge
-from linkmgr.repository.visits import DETAILED_DAYS
+from linkmgr.visits.dimensions import BY_NAME
+from linkmgr.visits.store import DETAILED_DAYS
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql

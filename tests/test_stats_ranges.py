@@ -9,7 +9,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.db import session
+from linkmgr.core.database import session
 from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read

@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkmgr.fields.times import parse_time
+from linkmgr.core.fields.times import parse_time
 from tests.support.refusals import Refusal, least, schemas
 
 

@@ -13,7 +13,7 @@ from click.testing import Result
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.db.statements import VERSION
+from linkmgr.core.database.statements import VERSION
 from tests.conftest import MANY, ROOT, Client
 from tests.support import nginx
 from tests.support.clusters import ask

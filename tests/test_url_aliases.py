@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from flask import Blueprint, Flask
 
-from linkmgr import pages
-from linkmgr.fields import aliases
+from linkmgr import public as pages
+from linkmgr.core.fields import aliases
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import PAGE, refused

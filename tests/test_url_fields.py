@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from marshmallow import ValidationError
 
-from linkmgr.fields.urls import normalize_target
+from linkmgr.core.fields.urls import normalize_target
 from tests.conftest import Client
 from tests.support.browser import Browser
 

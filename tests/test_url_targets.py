@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from linkmgr.fields.urls import normalize_target, split_ascii
+from linkmgr.core.fields.urls import normalize_target, split_ascii
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import PAGE, refused, stored

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.repository import urls
+from linkmgr.repository import links as urls
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql

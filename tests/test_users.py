@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import keys
-from linkmgr.db import statements
+from linkmgr.core import keys
+from linkmgr.core.database import statements
+from linkmgr.core.web import passwords
 from linkmgr.repository import users
-from linkmgr.web import passwords
 from tests.conftest import BASE_URL, Client
 
 Sql = Callable[..., list[statements.Row]]

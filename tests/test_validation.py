@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkmgr.db import statements
+from linkmgr.core.database import statements
 from linkmgr.repository import pixels
 from tests.conftest import Client
 

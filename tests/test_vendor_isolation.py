@@ -8,7 +8,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from linkmgr.web import passwords
+from linkmgr.core.web import passwords
 from tests.conftest import Client
 from tests.support import foreign, interstitials, vendors
 from tests.support.browser import Browser

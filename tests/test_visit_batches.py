@@ -8,7 +8,7 @@ from itertools import cycle
 import pytest
 from flask import Flask
 
-from linkmgr.repository import visits
+from linkmgr.visits import store as visits
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.explain import rows_passed, rows_read

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.fields.dimensions import BY_NAME
+from linkmgr.visits.dimensions import BY_NAME
 from tests.conftest import BASE_URL, Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read

@@ -10,7 +10,7 @@ import psycopg2
 import pytest
 from psycopg2.errors import QueryCanceled
 
-from linkmgr.repository import visits
+from linkmgr.visits import store as visits
 from linkmgr.visits.queue import VisitQueue
 from tests.conftest import Client
 from tests.support.servers import free_port, serving

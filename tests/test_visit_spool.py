@@ -8,8 +8,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import visits
 from linkmgr.visits import queue
+from linkmgr.visits import store as visits
 from linkmgr.visits.queue import REPLACE_BYTES, VisitQueue
 from linkmgr.visits.spool import Spool
 from tests.conftest import Client

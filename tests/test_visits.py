@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import visits
+from linkmgr.visits import store as visits
 from linkmgr.visits.counting import DIRECT
 from tests.conftest import Client
 from tests.support import geoip

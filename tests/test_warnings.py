@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from flask import Flask
 
-from linkmgr.request.request import MAX_WARNINGS
+from linkmgr.core.web.request import MAX_WARNINGS
 from linkmgr.visits import audience
 from tests.conftest import Client
 from tests.support import factories
@@ -124,7 +124,7 @@ def test_a_bulk_request_looks_for_no_hints_that_its_response_has_no_room_for(
     alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find = Mock(wraps=get_close_matches)  # takes half a millisecond
-    monkeypatch.setattr("linkmgr.fields.unknown.get_close_matches", find)
+    monkeypatch.setattr("linkmgr.core.fields.unknown.get_close_matches", find)
     links = [
         {"url": PAGE, "geotarget": [{"location": f"{name}land{n}", "link": PAGE} for name in "bcdghjklmn"]}
         for n in range(5)

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from standardwebhooks import WebhookVerificationError
 
-from linkmgr.events import worker
+from linkmgr.features.webhooks import worker
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, fail, make_due, subscribe

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.fields.dimensions import BY_NAME
-from linkmgr.imports import job
+from linkmgr.features.imports import job
+from linkmgr.features.webhooks.schema import SUBJECTS
 from linkmgr.repository import overlay
-from linkmgr.resources.webhooks import SUBJECTS
+from linkmgr.visits.dimensions import BY_NAME
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.archives import zipped

@@ -8,9 +8,8 @@ import pytest
 from flask import Flask
 from psycopg2.extensions import connection as Connection
 
-from linkmgr.db import background
-from linkmgr.events import worker
-from linkmgr.repository import outbox
+from linkmgr.core.database import background
+from linkmgr.features.webhooks import outbox, worker
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.receivers import Deliver, Receiver, events, subscribe

@@ -5,9 +5,9 @@ import threading
 import pytest
 from flask import Flask
 
-from linkmgr.events import records
-from linkmgr.events.worker import MAX_PER_WEBHOOK
-from linkmgr.repository import outbox
+from linkmgr.features.webhooks import events as records
+from linkmgr.features.webhooks import outbox
+from linkmgr.features.webhooks.worker import MAX_PER_WEBHOOK
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.receivers import Deliver, Receiver, events, subscribe

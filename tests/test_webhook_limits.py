@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from flask import Flask
 
-from linkmgr.events.records import MAX_DATA
+from linkmgr.features.webhooks.events import MAX_DATA
 from linkmgr.repository import domains
 from tests.conftest import Client
 from tests.support import factories

@@ -9,8 +9,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.events.worker import Dispatcher
-from linkmgr.resources.webhooks import TYPES
+from linkmgr.features.webhooks.schema import TYPES
+from linkmgr.features.webhooks.worker import Dispatcher
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.keyring import Make

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from argon2 import PasswordHasher
 
-from linkmgr.web import callers
+from linkmgr.core.web import callers
 from tests.conftest import MANY, Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD

@@ -5,7 +5,7 @@ import sys
 import orjson
 
 from linkmgr import create_app
-from linkmgr.openapi.document import build
+from linkmgr.document.document import build
 
 BASE_URL = "https://go.example.org"
 

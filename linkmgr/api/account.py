@@ -1,13 +1,13 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.web import passwords
+from linkmgr.core.web.auth import caller, user_id
+from linkmgr.core.web.operation import Section, operation
+from linkmgr.core.web.responses import updated, versioned
 from linkmgr.repository import account as accounts
-from linkmgr.resources import shapes
-from linkmgr.resources.account import Account
-from linkmgr.web import passwords
-from linkmgr.web.auth import caller, user_id
-from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import updated, versioned
+from linkmgr.schemas.account import Account
 
 bp = Blueprint("account", __name__)
 _ABOUT = """\

@@ -1,13 +1,13 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.query import NAMED_PAGING, named_paging
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.query import NAMED_PAGING, named_paging
+from linkmgr.core.web.auth import user_id
+from linkmgr.core.web.operation import Section, operation
+from linkmgr.core.web.responses import Json, changed, created, listing, ok, reading
 from linkmgr.repository import bio
-from linkmgr.resources import shapes
-from linkmgr.resources.bio import BioPage
-from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, listing, ok, reading
+from linkmgr.schemas.bio import BioPage
 
 bp = Blueprint("bio", __name__)
 _ABOUT = """\

@@ -1,17 +1,17 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.base import Choice
-from linkmgr.fields.bodies import New, load
-from linkmgr.fields.member import JsonSchema
-from linkmgr.fields.query import NAMED_PAGING, PAGING, Parameter, named_paging, paging
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.base import Choice
+from linkmgr.core.fields.bodies import New, load
+from linkmgr.core.fields.member import JsonSchema
+from linkmgr.core.fields.query import NAMED_PAGING, PAGING, Parameter, named_paging, paging
+from linkmgr.core.web import scopes
+from linkmgr.core.web.auth import caller, user_id
+from linkmgr.core.web.operation import Section, operation
+from linkmgr.core.web.responses import Json, listing, ok, record, updated, versioned
 from linkmgr.repository import channels
-from linkmgr.request import scopes
-from linkmgr.resources import shapes
-from linkmgr.resources.channels import Channel
-from linkmgr.web.auth import caller, user_id
-from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, listing, ok, record, updated, versioned
+from linkmgr.schemas.channels import Channel
 
 bp = Blueprint("channels", __name__)
 

@@ -1,15 +1,15 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.query import NAMED_PAGING, PAGING, named_paging, page_limit, page_number
-from linkmgr.outbound import domain_check, fetch
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.query import NAMED_PAGING, PAGING, named_paging, page_limit, page_number
+from linkmgr.core.outbound import domain_check, fetch
+from linkmgr.core.web.auth import user_id
+from linkmgr.core.web.operation import Section, operation, prose
+from linkmgr.core.web.responses import Json, changed, created, listing, ok, reading
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources import shapes
-from linkmgr.resources.domains import Domain, change_domain, create_domain
-from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, reading
+from linkmgr.schemas.domains import Domain, change_domain, create_domain
 
 bp = Blueprint("domains", __name__)
 _ERRORS = ("redirect_branded", "target_blocked", *logos.ERRORS)

@@ -1,13 +1,13 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.query import NAMED_PAGING, PAGING, named_paging, paging
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.query import NAMED_PAGING, PAGING, named_paging, paging
+from linkmgr.core.web.auth import user_id
+from linkmgr.core.web.operation import Section, operation, prose
+from linkmgr.core.web.responses import Json, changed, created, listing, ok, reading
 from linkmgr.repository import overlay
-from linkmgr.resources import shapes
-from linkmgr.resources.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
-from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, changed, created, listing, ok, reading
+from linkmgr.schemas.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
 
 bp = Blueprint("overlay", __name__)
 _ANSWER = shapes.object_of(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)

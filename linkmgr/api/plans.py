@@ -1,11 +1,11 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.web.operation import Section, operation
+from linkmgr.core.web.responses import Json, changed, created, ok, reading, record
 from linkmgr.repository import plans
-from linkmgr.resources import shapes
-from linkmgr.resources.plans import Plan, PlanCreate, PlanUpdate, Subscription, change_plan, create_plan, price_problem
-from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, changed, created, ok, reading, record
+from linkmgr.schemas.plans import Plan, PlanCreate, PlanUpdate, Subscription, change_plan, create_plan, price_problem
 
 bp = Blueprint("plans", __name__)
 _ABOUT = """\

@@ -1,17 +1,17 @@
 from flask import Blueprint, Response
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.qr import OBJECTS
-from linkmgr.fields.query import NAMED_PAGING, STATISTICS, named_paging, wants_statistics
-from linkmgr.outbound import fetch
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.qr import OBJECTS
+from linkmgr.core.fields.query import NAMED_PAGING, STATISTICS, named_paging, wants_statistics
+from linkmgr.core.outbound import fetch
+from linkmgr.core.web.auth import user_id
+from linkmgr.core.web.operation import Section, operation, prose
+from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_statistics
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import qr
-from linkmgr.resources import shapes
-from linkmgr.resources.qr import QrCode, change_code, create_code
-from linkmgr.web.auth import user_id
-from linkmgr.web.operation import Section, operation, prose
-from linkmgr.web.responses import Json, listing, ok, updated, versioned, with_statistics
+from linkmgr.schemas.qr import QrCode, change_code, create_code
 
 bp = Blueprint("qr", __name__)
 SECTION = Section(

@@ -1,17 +1,19 @@
 from flask import Blueprint, Response
 
-from linkmgr.db import transaction
-from linkmgr.db.statements import Row
-from linkmgr.fields.query import Parameter, values_of
-from linkmgr.repository import login, outbox, users
-from linkmgr.resources import shapes
-from linkmgr.resources.account import STATUSES
-from linkmgr.resources.users import ManagedUser, User, register
-from linkmgr.web import auth
-from linkmgr.web import export as web_export
-from linkmgr.web.export import BUSY
-from linkmgr.web.operation import Section, operation
-from linkmgr.web.responses import Json, ok, updated, versioned
+from linkmgr.core.database import transaction
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.query import Parameter, values_of
+from linkmgr.core.web import auth
+from linkmgr.core.web import session_store as login
+from linkmgr.core.web import streams as web_export
+from linkmgr.core.web.operation import Section, operation
+from linkmgr.core.web.responses import Json, ok, updated, versioned
+from linkmgr.core.web.streams import BUSY
+from linkmgr.features.webhooks import outbox
+from linkmgr.repository import users
+from linkmgr.schemas.account import STATUSES
+from linkmgr.schemas.users import ManagedUser, User, register
 
 bp = Blueprint("users", __name__)
 _ABOUT = """\

@@ -9,14 +9,14 @@ from flask import Flask
 
 from linkmgr.cli import keys, links, users, webhooks
 from linkmgr.cli.group import Group
-from linkmgr.db import backup, migrations
-from linkmgr.db.statements import Row
-from linkmgr.fields.aliases import own_words
-from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.bodies import load
+from linkmgr.core.database import backup, migrations
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.aliases import own_words
+from linkmgr.core.fields.base import MAX_ID
+from linkmgr.core.fields.bodies import load
+from linkmgr.core.settings import settings
 from linkmgr.repository import plans, public, purge
-from linkmgr.resources.plans import Plan, PlanLimits, change_plan, create_plan, price_problem
-from linkmgr.settings import settings
+from linkmgr.schemas.plans import Plan, PlanLimits, change_plan, create_plan, price_problem
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")

@@ -10,9 +10,9 @@ from cryptography.fernet import InvalidToken
 from flask import current_app
 from flask.cli import AppGroup
 
-from linkmgr.db import embedded, folders, migrations
-from linkmgr.db.statements import SchemaTooOld
-from linkmgr.settings import PREFIX, settings
+from linkmgr.core.database import embedded, folders, migrations
+from linkmgr.core.database.statements import SchemaTooOld
+from linkmgr.core.settings import PREFIX, settings
 
 
 def _postgres() -> AbstractContextManager[object]:

@@ -4,12 +4,12 @@ import click
 
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
-from linkmgr.db.statements import Row
-from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.bodies import load
-from linkmgr.fields.query import MAX_LIMIT
-from linkmgr.repository import api_keys
-from linkmgr.resources.keys import MAX_OVERLAP, Key, create_key, rotate_secret
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.base import MAX_ID
+from linkmgr.core.fields.bodies import load
+from linkmgr.core.fields.query import MAX_LIMIT
+from linkmgr.features.scoped_keys import repository as api_keys
+from linkmgr.features.scoped_keys.schema import MAX_OVERLAP, Key, create_key, rotate_secret
 
 group = Group("keys", help="List, add, rotate and delete the API keys of a user.")
 _KEY_ID = click.IntRange(1, MAX_ID)

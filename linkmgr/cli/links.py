@@ -8,18 +8,19 @@ from typing import BinaryIO
 import click
 from tqdm import tqdm
 
-from linkmgr.api import export as export_api
-from linkmgr.api import imports as api
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
-from linkmgr.db import jobs
-from linkmgr.db.statements import Row
-from linkmgr.imports import bodies, job, requests, services
-from linkmgr.repository import account, imports
-from linkmgr.repository.tables import in_batches
-from linkmgr.resources.urls import LINKS
-from linkmgr.web.export import FORMATS, encode
-from linkmgr.web.uploads import Upload
+from linkmgr.core.database import jobs
+from linkmgr.core.database.statements import Row
+from linkmgr.core.database.tables import in_batches
+from linkmgr.core.web.streams import FORMATS, encode
+from linkmgr.core.web.uploads import Upload
+from linkmgr.features.exports import handlers as export_api
+from linkmgr.features.imports import bodies, job, requests, services
+from linkmgr.features.imports import handlers as api
+from linkmgr.features.imports import repository as imports
+from linkmgr.repository import account
+from linkmgr.schemas.links import LINKS
 
 group = Group("links", help="Import and export links.")
 

@@ -2,15 +2,17 @@ import sys
 
 import click
 
-from linkmgr import keys
 from linkmgr.cli.group import Group
-from linkmgr.errors import AppError
-from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.bodies import load
-from linkmgr.repository import account, login, outbox, users
-from linkmgr.resources.account import Account
-from linkmgr.resources.users import User, register
-from linkmgr.web import passwords
+from linkmgr.core import keys
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.base import MAX_ID
+from linkmgr.core.fields.bodies import load
+from linkmgr.core.web import passwords
+from linkmgr.core.web import session_store as login
+from linkmgr.features.webhooks import outbox
+from linkmgr.repository import account, users
+from linkmgr.schemas.account import Account
+from linkmgr.schemas.users import User, register
 
 group = Group("users", help="Add, list, change and delete users; print API keys and sign-in links; set passwords.")
 

@@ -5,11 +5,11 @@ import click
 
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
-from linkmgr.db.statements import Row
-from linkmgr.errors import AppError
-from linkmgr.events.worker import Dispatcher
-from linkmgr.fields.base import MAX_ID
-from linkmgr.repository import webhooks
+from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.base import MAX_ID
+from linkmgr.features.webhooks import repository as webhooks
+from linkmgr.features.webhooks.worker import Dispatcher
 
 _WAIT_SECONDS, _POLL_SECONDS = 20, 0.2
 

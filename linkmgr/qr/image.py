@@ -15,10 +15,10 @@ import PIL
 import segno
 from PIL import Image, ImageOps
 
-from linkmgr.errors import AppError
-from linkmgr.fields.colors import parts_of
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.colors import parts_of
+from linkmgr.core.web import pool
 from linkmgr.qr import pdf
-from linkmgr.request import pool
 
 MIN_SIZE, MAX_SIZE, DEFAULT_SIZE = 64, 2048, 400  # pixels
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}

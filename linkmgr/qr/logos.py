@@ -12,12 +12,11 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
-from linkmgr.errors import AppError
-from linkmgr.outbound.fetch import MAX_BYTES, fetch
-from linkmgr.request import pool
-from linkmgr.request import request as web_request
-from linkmgr.settings import settings
-from linkmgr.web import outbound_budget
+from linkmgr.core.errors import AppError
+from linkmgr.core.outbound.fetch import MAX_BYTES, fetch
+from linkmgr.core.settings import settings
+from linkmgr.core.web import outbound_budget, pool
+from linkmgr.core.web import request as web_request
 
 FOLDER = "logos"
 UPLOAD = "upload:"

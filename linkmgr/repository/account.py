@@ -1,9 +1,9 @@
 from typing import Any
 
-from linkmgr.db.statements import Row, row, run
-from linkmgr.errors import existing, required
-from linkmgr.request.caller import avatar_of
-from linkmgr.settings import settings
+from linkmgr.core.database.statements import Row, row, run
+from linkmgr.core.errors import existing, required
+from linkmgr.core.settings import settings
+from linkmgr.core.web.caller import avatar_of
 
 MAX_DOMAINS = 200  # in the box of Home
 

@@ -2,12 +2,12 @@ from typing import Unpack
 
 import orjson
 
-from linkmgr.db.paging import NamedPaging, Page, named_page
-from linkmgr.db.statements import Row, row, rows, run, run_repaired
-from linkmgr.errors import existing
-from linkmgr.repository.tables import BATCH, release_name
-from linkmgr.repository.urls import with_random_alias
-from linkmgr.settings import settings
+from linkmgr.core.database.paging import NamedPaging, Page, named_page
+from linkmgr.core.database.statements import Row, row, rows, run, run_repaired
+from linkmgr.core.database.tables import BATCH, release_name
+from linkmgr.core.errors import existing
+from linkmgr.core.settings import settings
+from linkmgr.repository.links import with_random_alias
 
 
 def _to_record(bio: Row) -> Row:

@@ -1,10 +1,10 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, named_page
-from linkmgr.db.statements import Row, row, rows, run, run_one, run_repaired
-from linkmgr.errors import existing, not_found
-from linkmgr.repository.tables import BATCH, release_name
-from linkmgr.settings import settings
+from linkmgr.core.database.paging import NamedPaging, Page, named_page
+from linkmgr.core.database.statements import Row, row, rows, run, run_one, run_repaired
+from linkmgr.core.database.tables import BATCH, release_name
+from linkmgr.core.errors import existing, not_found
+from linkmgr.core.settings import settings
 
 
 def to_record(campaign: Row) -> Row:

@@ -1,10 +1,10 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, Paging, named_page, page
-from linkmgr.db.statements import Row, row, run, run_one
-from linkmgr.errors import existing, not_found
-from linkmgr.fields.short_urls import short_url
-from linkmgr.repository.tables import batch_of
+from linkmgr.core.database.paging import NamedPaging, Page, Paging, named_page, page
+from linkmgr.core.database.statements import Row, row, run, run_one
+from linkmgr.core.database.tables import batch_of
+from linkmgr.core.errors import existing, not_found
+from linkmgr.core.fields.short_urls import short_url
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 

@@ -1,9 +1,9 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, named_page, page
-from linkmgr.db.statements import Row, row, rows, run, run_repaired, run_unsynced
-from linkmgr.errors import existing
-from linkmgr.repository.tables import batch_of, release_name
+from linkmgr.core.database.paging import NamedPaging, Page, named_page, page
+from linkmgr.core.database.statements import Row, row, rows, run, run_repaired, run_unsynced
+from linkmgr.core.database.tables import batch_of, release_name
+from linkmgr.core.errors import existing
 
 batch = batch_of("domains")
 

@@ -2,13 +2,13 @@
 
 from typing import Any, Unpack
 
-from linkmgr.db.paging import Page, Paging, page
-from linkmgr.db.statements import Row, replica_row, rows, run_unsynced
-from linkmgr.errors import required
-from linkmgr.fields.short_urls import short_url
-from linkmgr.fields.times import from_json
-from linkmgr.fields.urls import is_own_host
-from linkmgr.settings import settings
+from linkmgr.core.database.paging import Page, Paging, page
+from linkmgr.core.database.statements import Row, replica_row, rows, run_unsynced
+from linkmgr.core.errors import required
+from linkmgr.core.fields.short_urls import short_url
+from linkmgr.core.fields.times import from_json
+from linkmgr.core.fields.urls import is_own_host
+from linkmgr.core.settings import settings
 
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",

@@ -1,9 +1,9 @@
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, Paging, named_page, page
-from linkmgr.db.statements import Row, row, run, run_one
-from linkmgr.errors import AppError, existing, required
-from linkmgr.repository.tables import batch_of
+from linkmgr.core.database.paging import NamedPaging, Page, Paging, named_page, page
+from linkmgr.core.database.statements import Row, row, run, run_one
+from linkmgr.core.database.tables import batch_of
+from linkmgr.core.errors import AppError, existing, required
 
 MAX_ANSWERS = 100_000  # per overlay
 MAX_ANSWER = 16 << 10  # bytes of one; the longest form has 9 KiB

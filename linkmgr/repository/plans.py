@@ -1,9 +1,9 @@
 import json
 from typing import Any
 
-from linkmgr.db.statements import NO_TIMEOUT, UNSYNCED, Row, database, row, rows, run, run_one
-from linkmgr.errors import AppError, existing, not_found
-from linkmgr.fields.problems import invalid
+from linkmgr.core.database.statements import NO_TIMEOUT, UNSYNCED, Row, database, row, rows, run, run_one
+from linkmgr.core.errors import AppError, existing, not_found
+from linkmgr.core.fields.problems import invalid
 
 
 def all_plans(plan_id: int | None = None) -> list[Row]:

@@ -5,12 +5,12 @@ of deleted users are not served; background jobs delete them in batches. Those o
 raise `link_disabled`, and the branded domains of this user redirect nowhere.
 """
 
-from linkmgr.db.lookups import public_row
-from linkmgr.db.paging import Page, page
-from linkmgr.db.statements import Row, row, rows, run_unsynced
-from linkmgr.errors import AppError, required
-from linkmgr.fields.short_urls import short_url
-from linkmgr.repository.blocked import blocked
+from linkmgr.core.database.lookups import public_row
+from linkmgr.core.database.paging import Page, page
+from linkmgr.core.database.statements import Row, row, rows, run_unsynced
+from linkmgr.core.errors import AppError, required
+from linkmgr.core.fields.short_urls import short_url
+from linkmgr.visits.blocked import blocked
 
 disabled_users: set[int] = set()  # that this process has suspended with `all`
 # The details of a link that has none

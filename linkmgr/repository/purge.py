@@ -9,9 +9,14 @@ from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
-from linkmgr.db.statements import NO_TIMEOUT, Row, database, run, run_unsynced
-from linkmgr.repository import binned, domains, import_rows, imports, outbox, plans, tables
-from linkmgr.repository.visits import ADD, DETAILED_DAYS, PRELUDE, parameters
+from linkmgr.core.database import tables
+from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
+from linkmgr.features.imports import failed_rows as import_rows
+from linkmgr.features.imports import repository as imports
+from linkmgr.features.webhooks import outbox
+from linkmgr.repository import domains, plans
+from linkmgr.repository import link_bin as binned
+from linkmgr.visits.store import ADD, DETAILED_DAYS, PRELUDE, parameters
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
 MAX_ROWS = 5000

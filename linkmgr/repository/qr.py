@@ -6,14 +6,14 @@ from typing import Unpack
 import orjson
 import psycopg2
 
-from linkmgr.db.paging import NamedPaging, Page, named_page
-from linkmgr.db.statements import Row, replica_row, row, rows, run, run_one
-from linkmgr.errors import AppError, existing, required
-from linkmgr.fields.qr import new_code
-from linkmgr.repository import visits
-from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.tables import BATCH
-from linkmgr.settings import settings
+from linkmgr.core.database.paging import NamedPaging, Page, named_page
+from linkmgr.core.database.statements import Row, replica_row, row, rows, run, run_one
+from linkmgr.core.database.tables import BATCH
+from linkmgr.core.errors import AppError, existing, required
+from linkmgr.core.fields.qr import new_code
+from linkmgr.core.settings import settings
+from linkmgr.features.bulk.repository import failure, in_halves
+from linkmgr.visits import store as visits
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:

@@ -1,11 +1,11 @@
-"""Splash pages. linkmgr/resources/splash.py says which columns are shown."""
+"""Splash pages. linkmgr/schemas/splash.py says which columns are shown."""
 
 from typing import Unpack
 
-from linkmgr.db.paging import NamedPaging, Page, named_page
-from linkmgr.db.statements import Row, row, run, run_one
-from linkmgr.errors import existing
-from linkmgr.repository.tables import batch_of
+from linkmgr.core.database.paging import NamedPaging, Page, named_page
+from linkmgr.core.database.statements import Row, row, run, run_one
+from linkmgr.core.database.tables import batch_of
+from linkmgr.core.errors import existing
 
 batch = batch_of("splash_pages")
 

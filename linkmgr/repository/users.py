@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from linkmgr import keys
-from linkmgr.db.paging import Page, Paging, page
-from linkmgr.db.statements import MAX_BIGINT, Row, row, rows, run
-from linkmgr.errors import AppError, existing, required
+from linkmgr.core import keys
+from linkmgr.core.database.paging import Page, Paging, page
+from linkmgr.core.database.statements import MAX_BIGINT, Row, row, rows, run
+from linkmgr.core.errors import AppError, existing, required
 from linkmgr.repository import public
 from linkmgr.repository.account import with_avatar
 

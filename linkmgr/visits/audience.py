@@ -9,9 +9,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from linkmgr.fields import languages
-from linkmgr.fields.countries import LABELS, NAMES
-from linkmgr.fields.unknown import did_you_mean
+from linkmgr.core.fields import languages
+from linkmgr.core.fields.countries import LABELS, NAMES
+from linkmgr.core.fields.unknown import did_you_mean
 from linkmgr.visits.targets import DEVICE_WORDS, REGIONS
 
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -3,9 +3,9 @@
 from itertools import accumulate
 from typing import NamedTuple
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.dimensions import UNKNOWN
+from linkmgr.core.database.statements import Row
 from linkmgr.visits import counting, rules, scans, targets
+from linkmgr.visits.dimensions import UNKNOWN
 from linkmgr.visits.visitor import Visitor
 
 

@@ -16,13 +16,13 @@ from zoneinfo import ZoneInfo
 
 from marshmallow import ValidationError, fields
 
-from linkmgr.db.statements import MAX_BIGINT, Row
-from linkmgr.errors import AppError
-from linkmgr.fields.base import Text, parse_network
-from linkmgr.fields.links import MAX_NAME
-from linkmgr.fields.member import JsonSchema
-from linkmgr.fields.periods import parse_zone
-from linkmgr.fields.urls import ascii_host
+from linkmgr.core.database.statements import MAX_BIGINT, Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.base import Text, parse_network
+from linkmgr.core.fields.links import MAX_NAME
+from linkmgr.core.fields.member import JsonSchema
+from linkmgr.core.fields.urls import ascii_host
+from linkmgr.features.statistics.periods import parse_zone
 from linkmgr.visits import counting
 from linkmgr.visits.visitor import Visitor
 

@@ -15,14 +15,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask
 
-from linkmgr import metrics
-from linkmgr.fields import languages
-from linkmgr.fields.countries import NAMES
-from linkmgr.fields.dimensions import CLICK, MAX_LABEL, SCAN, UNKNOWN
-from linkmgr.fields.urls import is_own_host
-from linkmgr.request import request as web_request
-from linkmgr.settings import settings, this_app
+from linkmgr.core import metrics
+from linkmgr.core.fields import languages
+from linkmgr.core.fields.countries import NAMES
+from linkmgr.core.fields.urls import is_own_host
+from linkmgr.core.settings import settings, this_app
+from linkmgr.core.web import request as web_request
 from linkmgr.visits import bots, geoip, scans
+from linkmgr.visits.dimensions import CLICK, MAX_LABEL, SCAN, UNKNOWN
 from linkmgr.visits.queue import VisitQueue
 from linkmgr.visits.targets import device_type, preferred_languages
 

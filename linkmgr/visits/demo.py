@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from linkmgr.db.statements import rows, run
-from linkmgr.fields.dimensions import UNKNOWN
-from linkmgr.repository import visits
+from linkmgr.core.database.statements import rows, run
+from linkmgr.visits import store as visits
 from linkmgr.visits.counting import DIRECT, Visit, social
+from linkmgr.visits.dimensions import UNKNOWN
 
 _BATCH = 500  # visits of a statement, which a slow machine also stores before its timeout
 DAYS = 91

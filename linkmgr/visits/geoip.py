@@ -7,8 +7,8 @@ import maxminddb
 from flask import Flask
 from iptocc import country_code
 
-from linkmgr.fields.countries import NAMES
-from linkmgr.settings import InvalidSetting, settings, this_app
+from linkmgr.core.fields.countries import NAMES
+from linkmgr.core.settings import InvalidSetting, settings, this_app
 
 
 class Country(NamedTuple):

@@ -13,11 +13,11 @@ import psycopg2
 from flask import Flask
 from psycopg2 import errors as pg
 
-from linkmgr import metrics
-from linkmgr.db.background import Background
-from linkmgr.repository import visits
-from linkmgr.settings import settings
+from linkmgr.core import metrics
+from linkmgr.core.database.background import Background
+from linkmgr.core.settings import settings
 from linkmgr.visits import spool
+from linkmgr.visits import store as visits
 from linkmgr.visits.spool import Spool
 
 BATCH_SECONDS = 0.5

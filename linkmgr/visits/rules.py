@@ -10,15 +10,15 @@ from zoneinfo import ZoneInfo
 
 from marshmallow import ValidationError, fields
 
-from linkmgr.db.statements import MAX_BIGINT, Row
-from linkmgr.errors import AppError
-from linkmgr.fields.base import Target
-from linkmgr.fields.bodies import New
-from linkmgr.fields.links import MAX_NAME
-from linkmgr.fields.member import JsonSchema, member, ref
-from linkmgr.fields.periods import parse_zone
-from linkmgr.fields.unknown import warn_unknown
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.core.database.statements import MAX_BIGINT, Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.base import Target
+from linkmgr.core.fields.bodies import New
+from linkmgr.core.fields.links import MAX_NAME
+from linkmgr.core.fields.member import JsonSchema, member, ref
+from linkmgr.core.fields.unknown import warn_unknown
+from linkmgr.core.fields.urls import MAX_URL
+from linkmgr.features.statistics.periods import parse_zone
 from linkmgr.visits import audience, conditions
 from linkmgr.visits.conditions import WEEKDAYS, AnyOf, Between, Hours, Networks, Zone, known, local_time
 from linkmgr.visits.visitor import Visitor

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from itsdangerous import BadSignature
 
-from linkmgr import keys
+from linkmgr.core import keys
 
 OWN = "qr"
 MAX_AGE = 600  # seconds; a visitor may type the password of the link first

@@ -11,9 +11,9 @@ import ua_parser
 from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
-from linkmgr.fields import languages
-from linkmgr.fields.countries import NAMES
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.core.fields import languages
+from linkmgr.core.fields.countries import NAMES
+from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]

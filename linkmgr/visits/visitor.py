@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
-from linkmgr.fields.countries import LABELS, NAMES, code_of
-from linkmgr.fields.dimensions import UNKNOWN
-from linkmgr.request import request as web_request
+from linkmgr.core.fields.countries import LABELS, NAMES, code_of
+from linkmgr.core.web import request as web_request
 from linkmgr.visits import counting, geoip, targets
+from linkmgr.visits.dimensions import UNKNOWN
 from linkmgr.visits.geoip import Country, Location
 
 

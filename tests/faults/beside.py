@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from linkmgr.core.web import idempotency_store as idempotency
+from linkmgr.features.imports import failed_rows as import_rows
+from linkmgr.features.webhooks import outbox
 from linkmgr.qr import logos
-from linkmgr.repository import idempotency, import_rows, outbox
 from tests.faults.deployment import TARGET, TIMEOUT, Database, Deployment, answer, call, register, service
 from tests.support.receivers import Receiver, receiving
 from tests.support.servers import resident

@@ -17,9 +17,9 @@ from typing import Any
 import psycopg2
 
 from linkmgr import create_app
-from linkmgr.db import migrations
-from linkmgr.db.binaries import find_server, make_readable
-from linkmgr.db.folders import owner
+from linkmgr.core.database import migrations
+from linkmgr.core.database.binaries import find_server, make_readable
+from linkmgr.core.database.folders import owner
 from tests.faults.deployment import Database, folder, settings
 from tests.support.servers import ROOT, children, is_open
 from tests.support.targets import wait_until

@@ -19,9 +19,10 @@ import psycopg2
 from psycopg2.extensions import parse_dsn
 
 from bench.servers import gunicorn
-from linkmgr import create_app, keys
-from linkmgr.db import embedded, migrations
-from linkmgr.db.embedded import Server
+from linkmgr import create_app
+from linkmgr.core import keys
+from linkmgr.core.database import embedded, migrations
+from linkmgr.core.database.embedded import Server
 from linkmgr.repository import users
 from tests.faults.proxy import Proxy, between
 from tests.support.servers import children, redis

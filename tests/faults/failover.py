@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import psycopg2
 
-from linkmgr.db import deadlines
-from linkmgr.db.binaries import is_reachable
-from linkmgr.db.deadlines import Deadline
-from linkmgr.db.folders import owner
+from linkmgr.core.database import deadlines
+from linkmgr.core.database.binaries import is_reachable
+from linkmgr.core.database.deadlines import Deadline
+from linkmgr.core.database.folders import owner
 from tests.faults import cluster
 from tests.faults.beside import Monitor
 from tests.faults.cluster import Cluster, Node

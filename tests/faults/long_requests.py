@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlencode
 
 from linkmgr import create_app
-from linkmgr.imports import requests
-from linkmgr.web import passwords
+from linkmgr.core.web import passwords
+from linkmgr.features.imports import requests
 from tests.faults.beside import Attack
 from tests.faults.deployment import Deployment, call, settings
 from tests.faults.one_user import SECONDS, add_links, compile_templates, cookie, repeat

@@ -14,8 +14,8 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from linkmgr import create_app
-from linkmgr.repository import outbox
-from linkmgr.repository.login import new_link
+from linkmgr.core.web.session_store import new_link
+from linkmgr.features.webhooks import outbox
 from tests.faults.attacks import add_logo
 from tests.faults.beside import MAX_STORED, Attack, until
 from tests.faults.deployment import TARGET, TIMEOUT, Deployment, answer, call, settings

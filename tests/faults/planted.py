@@ -3,9 +3,9 @@
 from flask import Flask
 
 from linkmgr import create_app
-from linkmgr.db import session
+from linkmgr.core.database import session
+from linkmgr.core.web import idempotency
 from linkmgr.visits import queue
-from linkmgr.web import idempotency
 
 
 def unsynced() -> Flask:

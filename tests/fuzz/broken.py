@@ -5,8 +5,8 @@ import re
 from flask import Flask
 
 from linkmgr import create_app
-from linkmgr.db.statements import Row, row
-from linkmgr.fields import base, strict_json
+from linkmgr.core.database.statements import Row, row
+from linkmgr.core.fields import base, strict_json
 from linkmgr.repository import pixels
 
 

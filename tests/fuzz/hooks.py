@@ -13,7 +13,7 @@ from schemathesis.generation.case import Case
 from schemathesis.hooks import HookContext
 from schemathesis.openapi.checks import JsonSchemaError, UndefinedContentType
 
-from linkmgr.web import idempotency
+from linkmgr.core.web import idempotency
 from tests.fuzz.run import FIRST_USER
 from tests.support.document import document, validator
 

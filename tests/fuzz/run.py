@@ -10,10 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from linkmgr import create_app, keys
-from linkmgr.db import embedded, migrations, statements
+from linkmgr import create_app
+from linkmgr.core import keys
+from linkmgr.core.database import embedded, migrations, statements
+from linkmgr.core.web import passwords
 from linkmgr.repository import users
-from linkmgr.web import passwords
 from tests.conftest import MANY, ROOT
 from tests.support.servers import free_port, serving
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.db import jobs
-from linkmgr.imports import job
+from linkmgr.core.database import jobs
+from linkmgr.features.imports import job
 from tests.support.factories import Sql
 
 MANY = 2_500

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.member import first_examples
+from linkmgr.core.fields.member import first_examples
 from tests.support import factories
 from tests.support.document import operations
 from tests.support.factories import Sql

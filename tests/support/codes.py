@@ -10,7 +10,7 @@ import zxingcpp
 from PIL import Image
 from werkzeug.test import TestResponse
 
-from linkmgr.pages import qr as qr_pages
+from linkmgr.public import qr as qr_pages
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 

@@ -12,10 +12,11 @@ Edits = dict[str, list[tuple[str, str]]]  # by file: a text that it has once, an
 _BEGIN = """
 import csv, io, json, sys
 
-from linkmgr import create_app, keys
-from linkmgr.db import jobs, migrations
+from linkmgr import create_app
+from linkmgr.core import keys
+from linkmgr.core.database import jobs, migrations
 from linkmgr.repository import users
-from linkmgr.web import passwords
+from linkmgr.core.web import passwords
 
 app = create_app(database_url=sys.argv[1], data_dir=sys.argv[2], secret_key="unused" * 6, base_url="http://localhost")
 

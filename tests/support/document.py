@@ -10,8 +10,8 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app
-from linkmgr.openapi.document import Contents, build, contents_of
-from linkmgr.web.operation import Route
+from linkmgr.core.web.operation import Route
+from linkmgr.document.document import Contents, build, contents_of
 
 FILES = ("application/zip", "application/x-ndjson", "text/csv")
 BASE_URL = "http://127.0.0.1:5000"

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.db.statements import Database, Row
+from linkmgr.core.database.statements import Database, Row
 
 
 def _rows(node: Row) -> int:

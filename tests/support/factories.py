@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.member import first_examples
-from linkmgr.repository import visits
-from linkmgr.resources.keys import KEYS
-from linkmgr.resources.qr import QR_CODES
-from linkmgr.resources.resource import Stored
-from linkmgr.resources.stored import STORED
-from linkmgr.resources.urls import LINKS
-from linkmgr.resources.webhooks import WEBHOOKS
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.member import first_examples
+from linkmgr.core.fields.resource import Stored
+from linkmgr.features.scoped_keys.schema import KEYS
+from linkmgr.features.webhooks.schema import WEBHOOKS
+from linkmgr.schemas.links import LINKS
+from linkmgr.schemas.qr import QR_CODES
+from linkmgr.schemas.stored import STORED
+from linkmgr.visits import store as visits
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]

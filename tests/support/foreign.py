@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pycurl
 import pytest
 
-from linkmgr.outbound import fetch
+from linkmgr.core.outbound import fetch
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 

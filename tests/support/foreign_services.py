@@ -12,8 +12,8 @@ import orjson
 import pytest
 from flask import Flask
 
-from linkmgr.imports import services
-from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.features.imports import services
+from linkmgr.features.imports.rows import ImportRow, ReadError
 from linkmgr.repository import users
 from tests.support.foreign import Answer, answering, publish, server
 

@@ -1,7 +1,7 @@
 """The service with a short deadline of uploads, for tests."""
 
 from app import app
-from linkmgr.web import uploads
+from linkmgr.core.web import uploads
 
 uploads.DEADLINE = 2
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from werkzeug.test import TestResponse
 
-from linkmgr.imports import job
+from linkmgr.features.imports import job
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from flask import Flask
 
-from linkmgr.resources.keys import KEYS
+from linkmgr.features.scoped_keys.schema import KEYS
 from tests.support import factories
 from tests.support.document import operations
 from tests.support.factories import Sql

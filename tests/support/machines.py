@@ -13,8 +13,8 @@ import psycopg2
 import pytest
 from psycopg2.extensions import parse_dsn
 
-from linkmgr.db import embedded
-from linkmgr.db.binaries import find_server, make_readable
+from linkmgr.core.database import embedded
+from linkmgr.core.database.binaries import find_server, make_readable
 from tests.conftest import ROOT
 from tests.support.clusters import ask, postmaster
 from tests.support.servers import children, free_port

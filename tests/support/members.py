@@ -11,11 +11,13 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.fields import aliases, base, links, variants
-from linkmgr.fields.objects import Objects
-from linkmgr.fields.qr import VcardData
-from linkmgr.resources import domains, keys, plans, qr, reports
-from linkmgr.visits import rules
+from linkmgr.core.fields import aliases, base, links
+from linkmgr.core.fields.objects import Objects
+from linkmgr.core.fields.qr import VcardData
+from linkmgr.features.reports import schema as reports
+from linkmgr.features.scoped_keys import schema as keys
+from linkmgr.schemas import domains, plans, qr
+from linkmgr.visits import rules, variants
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from marshmallow import Schema
 
+from linkmgr.core.web.operation import PUBLIC, Operation, Route
 from linkmgr.repository.channels import ITEMS
-from linkmgr.web.operation import PUBLIC, Operation, Route
 from tests.support.document import operations
 
 CONVERSIONS = "/api/conversions"  # the body names a link

@@ -12,9 +12,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.pages import console as console_pages
-from linkmgr.pages.console import rule_rows
-from linkmgr.pages.console.stored_forms import StoredForm
+from linkmgr import console as console_pages
+from linkmgr.console import rule_rows
+from linkmgr.console.stored_forms import StoredForm
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.visited import Visited

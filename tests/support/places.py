@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 
 from flask import Flask
 
-from linkmgr.request import pool
+from linkmgr.core.web import pool
 
 
 @contextmanager

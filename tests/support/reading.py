@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from linkmgr.imports import files
-from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.features.imports import files
+from linkmgr.features.imports.rows import ImportRow, ReadError
 
 SALE = "https://example.com/sale"
 END = "2027-01-01 00:00:00"

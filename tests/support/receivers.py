@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from standardwebhooks import Webhook
 
-from linkmgr.events.worker import Dispatcher
+from linkmgr.features.webhooks.worker import Dispatcher
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from linkmgr.errors import AppError
-from linkmgr.fields.bodies import load
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.bodies import load
 from tests.support.bodies import LEAST, Members
 from tests.support.document import operations
 

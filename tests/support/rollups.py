@@ -1,6 +1,6 @@
 """Comparison of the rollups and totals with the raw visits."""
 
-from linkmgr.fields.dimensions import BY_NAME
+from linkmgr.visits.dimensions import BY_NAME
 
 _LABELS = ", ".join(f"('{name}', {name})" for name in BY_NAME)
 _DIMENSIONS = f"LATERAL (VALUES ('', ''), {_LABELS}) AS dimensions (dimension, label)"

@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr.db import migrations, statements
-from linkmgr.db.statements import VERSION
+from linkmgr.core.database import migrations, statements
+from linkmgr.core.database.statements import VERSION
 
 Connection = psycopg2.extensions.connection
 

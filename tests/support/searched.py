@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from linkmgr.db.statements import Row
+from linkmgr.core.database.statements import Row
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from flask import Flask
 
-from linkmgr.repository import login
+from linkmgr.core.web import session_store as login
 from tests.support.browser import Browser
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from linkmgr.db import statements
+from linkmgr.core.database import statements
 from tests.support import factories
 from tests.support.operations import CONVERSIONS, ITEM, Call
 

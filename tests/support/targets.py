@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.db import statements
-from linkmgr.repository import visits
+from linkmgr.core.database import statements
+from linkmgr.visits import store as visits
 from tests.support import factories, geoip
 from tests.support.factories import Sql
 

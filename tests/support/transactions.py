@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from linkmgr.db.session import SET_LOCAL
-from linkmgr.db.statements import Database, Row, _prepared
+from linkmgr.core.database.session import SET_LOCAL
+from linkmgr.core.database.statements import Database, Row, _prepared
 
 _ROWS = """
     SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del), 0)::int

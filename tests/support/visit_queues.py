@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import metrics
+from linkmgr.core import metrics
 from linkmgr.visits.counting import Visit
 from linkmgr.visits.queue import VisitQueue
 from tests.support.targets import Target

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from flask import Flask
 
-from linkmgr.repository import visits
+from linkmgr.visits import store as visits
 from tests.support.factories import Sql
 
 _spools = count()

@@ -1,0 +1,291 @@
+from datetime import date
+
+import orjson
+from flask import Blueprint, Response
+
+from linkmgr.core.database.paging import Page
+from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields import shapes
+from linkmgr.core.fields.problems import invalid
+from linkmgr.core.fields.query import (
+    PAGING,
+    SEARCH,
+    STATISTICS,
+    Deprecation,
+    Parameter,
+    paging,
+    values_of,
+    wants_statistics,
+)
+from linkmgr.core.fields.short_urls import parse_short_url
+from linkmgr.core.fields.urls import MAX_URL
+from linkmgr.core.web import pool, scopes
+from linkmgr.core.web.auth import caller, user_id
+from linkmgr.core.web.operation import Section, operation, prose
+from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
+from linkmgr.features.health.requests import AGENT, DEADLINE
+from linkmgr.features.statistics import query as stats
+from linkmgr.features.statistics.periods import parse_time
+from linkmgr.repository import link_bin as binned
+from linkmgr.repository import link_lists
+from linkmgr.repository import link_records as url_records
+from linkmgr.repository import links as urls
+from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
+
+bp = Blueprint("urls", __name__)
+SECTION = Section(
+    "links",
+    "Links",
+    prose(__file__, days=binned.DAYS, agent=AGENT, check_seconds=DEADLINE),
+    lambda: shapes.records_of(Link),
+    tables={"Conditions of rules": "Conditions"},
+)
+
+QUERY = {
+    "order": Parameter(
+        "`click` lists the links with the most `clicks` and `imported_clicks` first, without `next` and `after`. Any "
+        "other value means `date`: newest first.",
+        default="date",
+        examples=["click"],
+    ),
+    "sort": Parameter(
+        "`asc` reverses the order: oldest or least clicked first, without `next` and `after`.",
+        enum=["desc", "asc"],
+        title="SortDirection",
+        default="desc",
+    ),
+    "q": SEARCH,
+    "campaign": Parameter("The links of a campaign.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
+    "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
+    "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
+    "clicked": Parameter("`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]),
+    "health": Parameter("The links whose `health` has this `state`.", enum=[*HEALTH], title="HealthState"),
+    "from": Parameter(
+        "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
+    ),
+    "to": Parameter(
+        "The links that were created before this time.", parse_time, pattern=stats.TIME, examples=["2026-11-01"]
+    ),
+    "bin": Parameter(
+        f"`1` lists the links in the bin, which were deleted in the last {binned.DAYS} days, the last deleted first, "
+        "without `next` and `after`. The other filters do not apply.",
+        enum=["0", "1"],
+        default="0",
+        title="Flag",
+    ),
+    "alias": Parameter(
+        "The alias of one link, as with `short`.",
+        deprecated=Deprecation(date(2026, 11, 26), date(2027, 12, 1), "short"),
+        examples=["summer"],
+    ),
+    "domain": Parameter(
+        "The links of a branded domain, or of this service. With `alias`, the domain of the one link.",
+        maxLength=MAX_URL,
+        examples=["go.example.com"],
+    ),
+    "short": Parameter(
+        "The short URL of one link, with either scheme or none, and for this service also without the host.",
+        maxLength=MAX_URL,
+        examples=["https://go.example.org/summer"],
+    ),
+    **STATISTICS,
+}
+
+_TO_BIN = {
+    "bin": Parameter(
+        f"`1` moves the link to the bin: for {binned.DAYS} days `POST /api/url/{{link_id}}/restore` "
+        "brings it back, and its alias stays reserved.",
+        enum=["0", "1"],
+        default="0",
+    )
+}
+_FOUND = shapes.success(
+    data={
+        "allOf": [
+            shapes.ref("Page"),
+            shapes.object_of(urls=shapes.array_of(shapes.ref("LinkListed"))),
+            shapes.object_of(**shapes.STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
+        ]
+    },
+    id=shapes.ID | {"description": "With `short` only."},
+    details=shapes.ref("Link"),
+    record=shapes.ref("Link"),
+)
+_LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {"required": ["error"]}
+_LIST["examples"] = [shapes.example_of(shapes.listing("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
+
+_SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
+_RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}
+_ERRORS = (
+    "plan_feature", "alias_taken", "alias_reserved", "link_branded", "domain_unknown", "domain_in_use",
+    "campaign_unknown", "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
+    "target_blocked", "starts_late", "password_busy",
+)  # fmt: skip
+_NEW = {
+    "url": "https://example.com/sale",
+    "custom": "summer",
+    "expiry": "2030-12-31 23:59:59",
+    "geotarget": [{"location": "Germany", "link": "https://example.de/sale"}],
+    "parameters": [{"name": "utm_source", "value": "newsletter"}],
+}
+
+
+def _single(link: Row) -> Json:
+    return {"id": link["id"]} | with_statistics(link)
+
+
+def _short(link: Row) -> Json:
+    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+
+
+def _find(short: str) -> Json:
+    """Return the link with this short URL as `read` does, with the members of a list besides."""
+    page, parsed = paging(), parse_short_url(short)
+    link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
+    if link is None:
+        raise AppError("short_url_unknown")
+    record = with_record(_single(link))
+    totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
+    after, number = page["after"], page["number"]
+    on_page = link["id"] < after if after else number == 1
+    links = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
+    listed = listing("urls", links, Link)
+    return ok(**record | {"data": (record["data"] if wants_statistics() else {}) | listed["data"]})
+
+
+def _list_links(sent: Row) -> Page:
+    page, order = paging(), "click" if sent["order"] == "click" else "date"
+    if sent["bin"] == "1":
+        if page["after"]:
+            raise invalid("after requires bin=0. Use page to list the bin")
+        return binned.index(user_id(), **page)
+    if page["after"] and order == "click":
+        raise invalid("after requires order=date. Use page to list links by clicks")
+    if page["after"] and sent["sort"] == "asc":
+        raise invalid("after requires sort=desc. Use page to list the oldest links first")
+    filters = {name: sent.get(name) for name in link_lists.FILTERS}
+    filters |= {"domain": None, "since": sent["from"], "until": sent["to"]}
+    if sent["domain"]:
+        filters["domain"] = link_lists.domain_id(user_id(), stats.host_of("domain", sent["domain"]))
+    if (order, sent["sort"]) != ("date", "desc") or any(value is not None for value in filters.values()):
+        pool.take_for(link_lists.number_of(user_id()), "search_busy")
+    return link_lists.listed(user_id(), filters, order=order, sort=sent["sort"], **page)
+
+
+@bp.get("/urls")
+@operation(
+    "links:read",
+    "links.list",
+    _LIST,
+    query=QUERY | PAGING,
+    errors=("address_too_long", "domain_unknown", "search_busy"),
+    restricted=("own_only", "domains"),
+)
+def index() -> Json:
+    """List links.
+
+    With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
+    addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
+    response has the status 200, `error` 1, the code `short_url_unknown` and no `data`.
+    """
+    sent = values_of(QUERY)
+    if short := sent["short"]:
+        return _find(short)
+    alias, domain = sent["alias"], (sent["domain"] or "").removesuffix("/")
+    if alias:
+        return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
+    return listing("urls", _list_links(sent), Link)
+
+
+@bp.get("/url/<id:link_id>")
+@operation(
+    "links:read",
+    "links.get",
+    shapes.success(id=shapes.ID, **_RECORD) | {"required": ["error", "id", "details", "record"]},
+    query=STATISTICS,
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def read(link_id: int) -> Response:
+    """Read a link."""
+    link = url_records.read_from_replica(user_id(), link_id, statistics=wants_statistics())
+    return versioned(link["version"], **_single(link))
+
+
+@bp.post("/url/add")
+@operation(
+    "links:create",
+    "links.create",
+    shapes.success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
+    body=Link.creates(),
+    example=_NEW,
+    errors=("plan_limit", *_ERRORS),
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def add(new: Row) -> Response:
+    """Add a link."""
+    link = create_link(user_id(), new)
+    response = updated(None, link["version"], _short(link), verb="set", **_single(link))
+    if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
+        response.set_data(orjson.dumps(ok(**_short(link))))
+    return response
+
+
+@bp.put("/url/<id:link_id>/update")
+@operation(
+    "links:write",
+    "links.update",
+    shapes.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
+    body=Link.updates(),
+    stored=urls.read,
+    example={"url": "https://example.com/winter", "metatitle": "Winter sale"},
+    errors=_ERRORS,
+    row="links",
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def update(changes: Row, link_id: int) -> Response:
+    """Change a link."""
+    link = change_link(user_id(), link_id, changes)
+    return updated("Link has been updated successfully.", link["version"], _short(link), **_single(link))
+
+
+@bp.delete("/url/<id:link_id>/delete")
+@operation(
+    "links:write",
+    "links.delete",
+    shapes.done("Link has been deleted successfully."),
+    query=_TO_BIN,
+    row="links",
+    restricted=("own_only", "domains"),
+)
+def delete(link_id: int) -> Json:
+    """Delete a link.
+
+    This is final, also for a link in the bin, unless `bin` is `1`.
+    """
+    delete_link = binned.put if values_of(_TO_BIN)["bin"] == "1" else urls.delete
+    delete_link(user_id(), link_id)
+    return ok("Link has been deleted successfully.")
+
+
+@bp.post("/url/<id:link_id>/restore")
+@operation(
+    "links:write",
+    "links.restore",
+    shapes.success(message="Link has been restored successfully.", **_SHORT, **_RECORD),
+    errors=("plan_limit", "plan_feature", "target_blocked"),
+    has_etag=True,
+    restricted=("own_only", "domains"),
+)
+def restore(link_id: int) -> Response:
+    """Restore a link from the bin.
+
+    It has its id, alias, statistics and channels as before, without rows that were deleted meanwhile, such as its
+    campaign. A new link of the same URL does not return it.
+    """
+    binned.restore(user_id(), link_id)
+    link = urls.read(user_id(), link_id)
+    return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))

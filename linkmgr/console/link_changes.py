@@ -1,0 +1,192 @@
+"""The changes of links that are selected in the list, or of all that its filters match."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from flask import flash, g, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from linkmgr.console import charts, link_list, signed_in
+from linkmgr.console import queries as console_queries
+from linkmgr.console.controls import to_number
+from linkmgr.console.frame import bp
+from linkmgr.core.database.statements import MAX_BIGINT, Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.bodies import load, problems
+from linkmgr.core.web import csv
+from linkmgr.core.web import streams as web_export
+from linkmgr.features.bulk import changes as bulk_changes
+from linkmgr.features.exports import handlers as export
+from linkmgr.features.utm import repository as utm
+from linkmgr.features.utm.schema import parameters_of
+from linkmgr.repository import link_bin as binned
+from linkmgr.repository import link_lists, plans
+from linkmgr.schemas.link_bodies import link_to_changes
+from linkmgr.schemas.links import Link
+
+MAX_SELECTED = 100
+BATCH = 500  # links of a statement
+MAX_BATCHES = 10  # of a request that changes all links that the filters match
+_CSV = export.columns(
+    "shorturl longurl title description campaign channels status expiry password clicks uniqueclicks date"
+)
+
+
+class Change(NamedTuple):
+    verb: str
+    done: str
+    store: Callable[[int, list[int], Any], int]
+    member: str = ""
+    where: str = ""  # says what the links get, with the chosen value
+
+
+def _set(member: str) -> Callable[[int, list[int], Any], int]:
+    return lambda user_id, ids, value: bulk_changes.set_members(
+        user_id, ids, **link_to_changes(load(Link.updates(), {member: value}))
+    )
+
+
+def _leave(user_id: int, ids: list[int], channel: int) -> int:
+    return bulk_changes.set_members(user_id, ids, changed=False, unassign_channel=channel)
+
+
+def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
+    return bulk_changes.set_parameters(user_id, ids, parameters_of(utm.read(user_id, template_id)))
+
+
+# By value of the button.
+CHANGES = {
+    "delete": Change("Delete", "deleted", lambda user_id, ids, _: binned.put_all(user_id, ids)),
+    "campaign": Change("Move", "moved", _set("campaign"), "campaign", " to the campaign {}"),
+    "channel": Change("Add", "added to the channel", _set("channel"), "channel", " to the channel {}"),
+    "unassign": Change("Remove", "removed from the channel", _leave, "channel", " from the channel {}"),
+    "status": Change("Make", "changed", _set("status"), "status", " {}"),
+    "expiry": Change("Expire", "changed", _set("expiry"), "expiry", " at {}"),
+    "utm": Change("Change", "changed", _set_utm, "template", " to the chosen UTM template"),
+}
+_ACTIONS = ("ask", "export", *CHANGES)
+_POSITION = ("below", "number", "done")  # fields that say how far a change of all is
+
+
+def selected_ids() -> list[int]:
+    numbers = map(to_number, request.form.getlist("id")[:MAX_SELECTED])
+    return [number for number in numbers if isinstance(number, int)]
+
+
+def restorable(ids: list[int]) -> str:
+    """Return the category of a message that has a button to restore links."""
+    return " ".join(map(str, ["binned", *ids]))
+
+
+def _list_query() -> dict[str, Any]:
+    return {name: request.args[name] for name in link_list.NAMES if name in request.args}
+
+
+def _back(message: str = "", category: str = "error") -> Response:
+    if message:
+        flash(message, category)
+    return redirect(url_for("console.links", **_list_query()), code=303)
+
+
+def _batches(user_id: int, ids: list[int], filters: Row, below: int = MAX_BIGINT) -> Iterator[list[int]]:
+    if ids:
+        yield ids
+    while not ids and below:
+        matched = link_lists.matched_ids(user_id, filters, below, BATCH)
+        yield from [matched] if matched else []
+        below = matched[-1] if len(matched) == BATCH else 0
+
+
+def _position(name: str) -> int:
+    number = to_number(request.form.get(name) or "0")
+    if not isinstance(number, int):
+        raise AppError("invalid", problems=f"{name} must be an integer")
+    return number
+
+
+@bp.get("/links/selected")
+def links_selected() -> Response:
+    """Redirect browsers that open the URL of the question."""
+    return _back()
+
+
+@bp.post("/links/selected")
+def links_change() -> ResponseReturnValue:
+    action, is_all = request.form.get("action", ""), bool(request.form.get("all"))
+    ids = [] if is_all else selected_ids()
+    if action not in _ACTIONS:
+        raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
+    if not (is_all or ids):
+        return _back("Select links first.")
+    filters = link_list.all_filters(console_queries.choices(g.user_id)) if is_all else {}
+    query = link_list.requested(filters) if is_all else {}
+    if action != "export":
+        link_list.take_place()
+        return _change(action, ids, query, filters)
+    plans.require_exports(g.user_id)
+    user_id = g.user_id
+    rows = (console_queries.selected(user_id, some) for some in _batches(user_id, ids, link_list.conditions(query)))
+    return web_export.download(web_export.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
+
+
+def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters) -> ResponseReturnValue:
+    """Ask before links are deleted, and before all that match the filters are changed. Otherwise change the links, a
+    bounded number of them at a time.
+
+    Links that were created after the question are not changed: their ids are not `below` that of the form.
+    """
+    name, rows = "delete" if action == "ask" else action, []
+    change, chosen = CHANGES[name], link_list.conditions(query)
+    value = _value(change, filters)
+    if value is None:
+        return _back(f"Choose {'an' if change.member == 'expiry' else 'a'} {change.member} first.")
+    below, number, done = map(_position, _POSITION)
+    if action != "ask" and (ids or below):
+        batches = _batches(g.user_id, ids, chosen, below)
+        for some in islice(batches, MAX_BATCHES):
+            done, below = done + change.store(g.user_id, some, value), some[-1]
+        if not next(batches, None):
+            category = restorable(ids) if action == "delete" else "success"
+            return _back(f"{charts.count(done, 'link')} {change.done}.", category)
+    elif ids:
+        rows = console_queries.selected(g.user_id, ids)
+        number = len(rows)
+    else:
+        newest = link_lists.matching(g.user_id, chosen, limit=1, number=1, after=None)
+        if not newest.rows:
+            return _back("No link matches the filters.")
+        number, below = newest.total, newest.rows[0]["id"] + 1
+    return render_template(
+        "console/links_change.html",
+        everything={} if ids else dict(zip(_POSITION, (below, number, done), strict=True)),
+        change=change,
+        action=name,
+        number=number,
+        chips=link_list.chips_of(query, filters) if query else [],
+        value=request.form.get(change.member, ""),
+        where=_where(change, value, filters),
+        ids=ids,
+        rows=rows,
+        query=_list_query(),
+        days=binned.DAYS,
+    )
+
+
+def _value(change: Change, filters: link_list.Filters) -> Any:
+    """Return the value that was chosen for a change, or None. If all links are changed, it is among the `filters`."""
+    text = request.form.get(change.member, "") if change.member else "0"
+    if change.member in Link.controls() and change.member not in link_list.ROWS:
+        value = signed_in.from_control(text)
+        return None if not text or problems(Link.updates(), {change.member: value}) else value
+    row_id, (_, names) = to_number(text), filters.get(change.member, ("", {text: ""}))
+    is_choice = change.member in ("", "campaign") if row_id == 0 else str(row_id) in names
+    return row_id if isinstance(row_id, int) and is_choice else None
+
+
+def _where(change: Change, value: Any, filters: link_list.Filters) -> str:
+    if change.member == "campaign" and not value:
+        return " out of their campaigns"
+    _, names = filters.get(change.member, ("", {}))
+    return change.where.format(signed_in.exact(value) if change.member == "expiry" else names.get(str(value), value))

@@ -1,0 +1,138 @@
+"""The list of links and its filters. Everything is in the query."""
+
+import re
+from datetime import date, timedelta
+from typing import Any
+
+from flask import g, render_template, request, url_for
+
+from linkmgr.console import charts, periods
+from linkmgr.console import queries as console_queries
+from linkmgr.console.forms import PER_PAGE, Form
+from linkmgr.console.frame import Chip
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.query import SEARCH, page_number, query_choice, query_id, values_of
+from linkmgr.core.settings import settings
+from linkmgr.core.web import pool
+from linkmgr.features.statistics.periods import start_of_day
+from linkmgr.repository import link_lists
+from linkmgr.schemas.links import HEALTH
+from linkmgr.visits.blocked import blocked
+
+SIZES = ("15", "50", "100")  # rows of a page
+MAX_TAGS = 3  # channels of a row
+ORDERS = {"date": "Last added first", "created": "Last created first", "oldest": "First created first",
+          "click": "Most clicks first", "fewest": "Fewest clicks first", "recent": "Most clicks in 28 days",
+          "visitor": "Most visitors first", "visit": "Last visited first"}  # fmt: skip
+ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
+_FIXED = {  # filters with fixed values
+    "status": ("Status", {"public": "Public", "private": "Private"}),
+    "expired": ("Expiry", {"yes": "Expired or used up", "no": "Not expired"}),
+    "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
+    "health": ("Target", HEALTH),
+    "clicked": ("Clicks", {"no": "No clicks", "yes": "With clicks"}),
+}
+_DAYS = {"since": ("Created since", 0), "until": ("Created until", 1)}  # labels, and days to the end of what is meant
+_FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
+# Words of the search that are filters, besides domain:, campaign: and channel: with a name.
+_WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", "yes"),
+          "is:broken": ("health", "broken"), "has:password": ("password", "yes"), "has:clicks": ("clicked", "yes"),
+          "no:clicks": ("clicked", "no")}  # fmt: skip
+_WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has|no):(?:"([^"]*)"|(\S+))')
+_FILTERS = ("q", *ROWS, *_FIXED, *_DAYS)
+NAMES = (*_FILTERS, "order", "per")
+
+
+Filters = dict[str, tuple[str, dict[str, str]]]  # by name: the label, and the labels of the values
+
+
+def all_filters(rows: dict[str, dict[str, str]]) -> Filters:
+    rows["domain"] = {"0": settings().base_url} | rows["domain"]
+    return {
+        name: (name.capitalize(), {row_id: text.rpartition("://")[2] for row_id, text in rows[name].items()})
+        for name in ROWS
+    } | _FIXED
+
+
+def conditions(query: dict[str, Any]) -> Row:
+    times = {
+        name: start_of_day(date.fromisoformat(query[name]) + timedelta(days=days), g.zone).isoformat()
+        for name, (_, days) in _DAYS.items()
+        if query.get(name)
+    }
+    return {name: query.get(name) for name in link_lists.FILTERS} | times
+
+
+def _day(name: str) -> str | None:
+    day = periods.parse_date(name)
+    return min(max(day, _FIRST), _LAST).isoformat() if day else None
+
+
+def take_place() -> None:
+    pool.take_for(g.account["used"].get("links", 0), "search_busy")
+
+
+def requested(filters: Filters) -> dict[str, Any]:
+    query: dict[str, Any] = (
+        values_of({"q": SEARCH})
+        | {name: query_id(name) for name in ROWS}
+        | {name: query_choice(name, tuple(values)) for name, (_, values) in _FIXED.items()}
+        | {name: _day(name) for name in _DAYS}
+        | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
+    )
+    if query["order"] == "date":
+        query["order"] = None
+
+    def take(match: re.Match[str]) -> str:
+        name, value = match[1], (match[2] or match[3] or "").lower()
+        ids = {text.lower(): row_id for row_id, text in filters[name][1].items()} if name in filters else {}
+        choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
+        query.update([choice] if choice else [])
+        return "" if choice else match[0]
+
+    if query["q"] and (text := _WORD.sub(take, query["q"])) != query["q"]:
+        query["q"] = text.strip() or None
+    return query
+
+
+def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
+    labels = {name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()}
+    labels |= {name: f"{label} {query[name]}" for name, (label, _) in _DAYS.items()} | {"q": query["q"]}
+    return [
+        Chip(label, url_for("console.links", **(query | {name: None}))) for name, label in labels.items() if query[name]
+    ]
+
+
+def show(form: Form) -> str:
+    if any(request.args.get(name) for name in _FILTERS) or request.args.get("order") == "recent":
+        take_place()  # before any other statement
+    choices = console_queries.choices(g.user_id)
+    filters = all_filters(choices)
+    query = requested(filters)
+    order, limit = query["order"], int(query["per"] or PER_PAGE)
+    page = link_lists.matching(g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None)
+    ids = [row["id"] for row in page.rows]
+    days = charts.spark_days(g.zone)
+    states = (
+        {row["id"]: row for row in console_queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
+    )
+    for row in page.rows:
+        row["state"] = states.get(row["id"], {"type": "direct", "public": True})
+        if blocked().has_host(row["longurl"]):
+            row["state"]["state"] = "blocked"
+        charts.add_spark(row, row["state"].get("days", {}))
+    most, chips = link_lists.MAX_COMPARED if order else page.total, chips_of(query, filters)
+    return render_template(
+        "console/links.html",
+        form=form,
+        page=page._replace(total=min(page.total, most)),
+        total=page.total,
+        query=query,
+        sizes=SIZES,
+        orders=ORDERS,
+        most_tags=MAX_TAGS,
+        chips=chips,
+        filters=filters,
+        templates=choices["utm"],
+        days=_DAYS,
+    )

@@ -1,0 +1,242 @@
+"""Statements of the console: what its lists and the pages of groups show of rows, and the rows that forms offer."""
+
+from typing import Any, Unpack
+
+from linkmgr.core.database.paging import Page, Paging, page
+from linkmgr.core.database.statements import Row, replica_rows, row, rows
+from linkmgr.core.errors import existing
+from linkmgr.core.fields.short_urls import short_url
+from linkmgr.repository import campaigns
+
+MANY = 1000  # rows of a group that are counted
+
+
+def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
+    """Return a campaign or a channel, and in `proposed` the URLs and names of rows that can be added to it, the newest
+    of each resource, at most `limit`."""
+    read = {"campaign": _campaign, "channel": _channel}[path]
+    record = read(user_id, row_id, limit)
+    for item in record["proposed"] or ():
+        item["url"] = short_url(item["domain"], item["alias"])
+    return record
+
+
+def _campaign(user_id: int, campaign_id: int, limit: int) -> Row:
+    stored = row(
+        """
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, version::text,
+               (SELECT json_agg(newest)
+                  FROM (SELECT d.domain, alias, coalesce(nullif(title, ''), l.url) AS name
+                          FROM links l
+                          LEFT JOIN domains d ON d.id = l.domain_id
+                         WHERE l.user_id = %(user_id)s
+                         ORDER BY l.id DESC
+                         LIMIT %(limit)s) newest) AS proposed
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND id = %(campaign_id)s
+        """,
+        user_id=user_id,
+        campaign_id=campaign_id,
+        limit=limit,
+    )
+    return campaigns.to_record(existing(stored, "campaign"))
+
+
+def _channel(user_id: int, channel_id: int, limit: int) -> Row:
+    stored = row(
+        """
+        SELECT *, version::text,
+               (SELECT json_agg(newest)
+                  FROM ((SELECT d.domain, alias, coalesce(nullif(title, ''), l.url) AS name
+                           FROM links l
+                           LEFT JOIN domains d ON d.id = l.domain_id
+                          WHERE l.user_id = %(user_id)s
+                          ORDER BY l.id DESC
+                          LIMIT %(limit)s)
+                         UNION ALL
+                        (SELECT NULL, alias, name FROM bios
+                          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+                         UNION ALL
+                        (SELECT NULL, 'qr/' || code, name FROM qrs
+                          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)) newest) AS proposed
+          FROM channels
+         WHERE user_id = %(user_id)s AND id = %(channel_id)s
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+        limit=limit,
+    )
+    return existing(stored, "channel")
+
+
+def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -> list[Row]:
+    """Return the states of links, at most one more than `most` of the channels of each, the time of the last visit, and
+    in `days` the clicks by the number of the day. `days` are the times of `periods.as_rollups`."""
+    return replica_rows(
+        """
+        SELECT id, password_hash IS NOT NULL AS has_password, type, public,
+               link_state(user_id, id, starts, expires, max_clicks, blocked) AS state,
+               (SELECT json_agg(named)
+                  FROM (SELECT c.id, name, color
+                          FROM channel_items i
+                          JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                         WHERE i.user_id = %(user_id)s AND i.link_id = links.id
+                         ORDER BY c.id
+                         LIMIT %(most)s + 1) named) AS channels,
+               (SELECT coalesce((SELECT max(v.at) FROM visits v
+                                  WHERE v.tracked_id = links.id AND NOT v.bot AND v.at >= r.at), r.at)
+                  FROM (SELECT max(at) AS at
+                          FROM unnest('{quarter,raw}'::text[]) AS last (unit),
+                               LATERAL (SELECT at FROM tracked_rollups r
+                                         WHERE tracked_id = links.id AND r.unit = last.unit AND NOT bot
+                                         ORDER BY at DESC
+                                         LIMIT 1) stored) r) AS visited,
+               daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+          FROM links
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+        """,
+        user_id=user_id,
+        ids=ids,
+        most=most,
+        **days,
+    )
+
+
+def selected(user_id: int, ids: list[int]) -> list[Row]:
+    links = rows(
+        """
+        SELECT host, r.alias, longurl, r.title, r.description,
+               coalesce((SELECT name FROM campaigns c WHERE c.id = campaign), '') AS campaign,
+               array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel) ORDER BY id), ', ') AS channels,
+               CASE WHEN public THEN 'public' ELSE 'private' END AS status, expires AS expiry,
+               password_hash IS NOT NULL AS password, clicks, uniqueclicks, date
+          FROM link_records r
+          JOIN links l USING (user_id, id)
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+         ORDER BY id DESC
+        """,
+        user_id=user_id,
+        ids=ids,
+    )
+    return [{"shorturl": short_url(link.pop("host"), link.pop("alias"))} | link for link in links]
+
+
+def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
+    return replica_rows(
+        """
+        SELECT id, type, data, foreground, background,
+               daily_clicks(qrs.id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+        """,
+        user_id=user_id,
+        ids=ids,
+        **days,
+    )
+
+
+def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **paging: Unpack[Paging]) -> Page:
+    """List the newest links of a campaign by clicks, at most MANY, and in `days` the clicks by the number of the day.
+    The total is at most one more."""
+    links = page(
+        """
+        SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+          FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks, imported_clicks,
+                       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
+                       public, link_state(l.user_id, l.id, starts, expires, max_clicks, blocked) AS state
+                  FROM (SELECT *
+                          FROM links
+                         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
+                         ORDER BY id DESC
+                         LIMIT %(most)s) l
+                  LEFT JOIN domains d ON d.id = l.domain_id
+                  -- OFFSET keeps PostgreSQL from reading the totals of all users.
+                  LEFT JOIN LATERAL (SELECT clicks FROM totals WHERE tracked_id = l.id OFFSET 0) counted ON true
+                 ORDER BY coalesce(clicks, 0) + coalesce(imported_clicks, 0) DESC, l.id DESC
+                 LIMIT %(limit)s OFFSET %(offset)s) members
+        """,
+        """
+        SELECT count(*)
+          FROM (SELECT FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
+                 LIMIT %(most)s + 1) counted
+        """,
+        user_id=user_id,
+        campaign_id=campaign_id,
+        most=MANY,
+        **days,
+        **paging,
+    )
+    for link in links.rows:
+        link["shorturl"] = short_url(link["domain"], link["alias"])
+    return links
+
+
+CHOICES = ("domain", "campaign", "channel", "pixel", "splash", "overlay", "utm")  # what forms of links offer
+MAX_CHOICES = 200  # of a resource
+
+
+def choices(user_id: int) -> dict[str, dict[str, str]]:
+    newest = replica_rows(
+        """
+        (SELECT 'domain' AS path, id, domain AS name FROM domains
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'utm', id, name FROM utm_templates WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'campaign', id, name FROM campaigns WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'channel', id, name FROM channels WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'pixel', id, name FROM pixels WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'splash', id, name FROM splash_pages WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+         UNION ALL
+        (SELECT 'overlay', id, name FROM overlays WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        """,
+        user_id=user_id,
+        limit=MAX_CHOICES,
+    )
+    named: dict[str, dict[str, str]] = {path: {} for path in CHOICES}
+    for choice in newest:
+        named[choice["path"]][str(choice["id"])] = choice["name"]
+    return named
+
+
+def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
+    """Count what uses the rows of a resource, at most one more than MANY for each: the items of channels, else links.
+    Overlays also have the number of `answers`, and domains the result of the last check."""
+    return replica_rows(
+        """
+        SELECT requested.id, d.checked, d.problem,
+               CASE %(path)s
+               WHEN 'channel' THEN (SELECT count(*) FROM (
+                    SELECT FROM channel_items
+                     WHERE channel_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+               WHEN 'campaign' THEN (SELECT count(*) FROM (
+                    SELECT FROM links
+                     WHERE campaign_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+               WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
+                                 WHERE user_id = %(user_id)s AND id = requested.id)
+               WHEN 'pixel' THEN (SELECT count(*) FROM (
+                    SELECT FROM links
+                     WHERE pixel_ids @> ARRAY[requested.id] AND user_id = %(user_id)s LIMIT %(limit)s) used)
+               WHEN 'splash' THEN (SELECT count(*) FROM (
+                    SELECT FROM links
+                     WHERE splash_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+               WHEN 'overlay' THEN (SELECT count(*) FROM (
+                    SELECT FROM links
+                     WHERE overlay_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+               WHEN 'domain' THEN (SELECT count(*) FROM (
+                    SELECT FROM links
+                     WHERE domain_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used) END AS uses,
+               CASE WHEN %(path)s = 'overlay' THEN (SELECT count(*) FROM (
+                    SELECT FROM overlay_answers
+                     WHERE overlay_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used) END AS answers
+          FROM unnest(%(ids)s::bigint[]) AS requested (id)
+          LEFT JOIN domains d ON %(path)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
+        """,
+        user_id=user_id,
+        ids=ids,
+        path=path,
+        limit=MANY + 1,
+    )

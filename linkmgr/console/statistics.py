@@ -1,0 +1,205 @@
+"""Statistics of the account, or of a link, a QR code, a campaign, a channel or a domain, by one or two dimensions and
+filtered by their labels. Everything is in the query."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from flask import g, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from linkmgr.console import charts, periods
+from linkmgr.console.frame import Chip, bp
+from linkmgr.core.database.paging import Page
+from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.query import page_number, query_choice, query_id, query_text
+from linkmgr.core.web import csv
+from linkmgr.features.statistics import results as stats
+from linkmgr.features.statistics import visit_list
+from linkmgr.features.statistics.label_filters import Filter
+from linkmgr.features.statistics.periods import buckets
+from linkmgr.features.statistics.query import MAX_ROWS, Query, Selection
+from linkmgr.features.statistics.selection import Owner
+from linkmgr.visits.dimensions import BY_NAME, OF_ROWS, TARGET, TITLES
+
+PER_PAGE, MAX_LABELS = 50, 1000
+_MAX_TEXT = 255
+# By parameter that selects a row: the endpoint of its page.
+_PAGES = {"link": "console.link", "qr": "console.qr", "campaign": "console.campaign", "channel": "console.channel"}
+_DOMAIN = "domain"
+MOST = "-clicks"
+_ORDERS = (MOST, "clicks", "-change", "change")
+_TOO_OLD = (
+    "Your plan keeps single visits for a shorter time than this period. Choose a later period, or remove a filter."
+)
+
+
+class PageQuery(NamedTuple):
+    """The query: the ids of what is selected, by subject, or the host of a domain; the filters, the dimensions, the
+    times, and the order."""
+
+    selected: Row
+    filters: dict[str, str]
+    dimensions: list[str]
+    period: periods.Period
+    order: str
+
+    @property
+    def noun(self) -> str:
+        return periods.noun_of(next((name for name in (*_PAGES, _DOMAIN) if name in self.selected), ""))
+
+    @property
+    def chosen(self) -> Row:
+        return self.selected | self.filters
+
+    @property
+    def members(self) -> Row:
+        return self.chosen | dict(zip(("dimension", "second"), self.dimensions, strict=False))
+
+    @property
+    def query(self) -> Row:
+        order = {} if self.order == MOST else {"order": self.order}
+        return self.members | self.period.query | {"by": self.period.unit} | order
+
+    @property
+    def all_dimensions(self) -> dict[str, str]:
+        is_one = not self.selected.keys().isdisjoint(("link", "qr"))
+        return TITLES | {name: title for name, title in OF_ROWS.items() if not is_one and name not in self.selected}
+
+    def without(self, *names: str) -> str:
+        return url_for("console.statistics", **{name: text for name, text in self.query.items() if name not in names})
+
+    def narrowed(self, key: str, **chosen: Any) -> str:
+        """Return the URL with a label of a dimension chosen, by the other dimension or the next one."""
+        others = [name for name in self.dimensions if name != key]
+        following = TARGET if key in OF_ROWS and key != TARGET else periods.next_dimension([*self.filters, key])
+        dimensions = {"dimension": others[0] if others else following, "second": None}
+        return url_for("console.statistics", **(self.query | dimensions | chosen))
+
+    def labeled(self, row: Row, names: dict[str, Row]) -> Row:
+        """Return the row with its labels as text, and in `cells` as pages show them, with the URLs that choose them."""
+        texts, cells = {}, []
+        for key in self.dimensions:
+            value, name, link = row[key], names.get(str(row[key])), None
+            texts[key], url = str(value), self.narrowed(key, **{key: value})
+            if key in OF_ROWS and value is None:
+                texts[key], url = f"No {key}", ""
+            elif key in OF_ROWS and key != _DOMAIN:
+                texts[key] = name["name"] if name else f"deleted, id {value}"
+                subject = key if key != TARGET or not name else "link" if name["noun"] == "link" else "qr"
+                url = self.narrowed(key, **{subject: value}) if name else ""
+                link = periods.named_row(str(value), name).get("link") if key == TARGET else None
+            cells.append((periods.label(key, texts[key]), url if texts[key] else "", link))
+        return row | texts | {"cells": cells}
+
+
+def _read_query() -> PageQuery:
+    selected: Row = {subject: int(query_id(subject) or 0) for subject in _PAGES if subject in request.args}
+    if host := query_text(_DOMAIN, _MAX_TEXT):
+        selected[_DOMAIN] = host
+    filters = {name: text for name in BY_NAME if (text := query_text(name, _MAX_TEXT))}
+    first, second = query_choice("dimension", (*BY_NAME, *OF_ROWS)), query_choice("second", tuple(BY_NAME))
+    dimensions = list(dict.fromkeys(filter(None, [first or "country", second])))
+    order = query_choice("order", _ORDERS) or MOST
+    return PageQuery(selected, filters, dimensions, periods.requested(), order)
+
+
+def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str], list[stats.Report]]:
+    """Return the names of what is selected, and the reports of the labels and over time, with the time before. The
+    latter is missing if the clicks of the whole account are counted."""
+    ids = [selection.selected[subject] for subject in ("link", "qr") if subject in selection.selected] or None
+    others = (selection.selected.get(subject) for subject in ("campaign", "channel", _DOMAIN))
+    filters = {name: Filter([text.lower()], None, text) for name, text in selection.filters.items()}
+    shared: Any = {
+        "metrics": ["clicks", "visitors"],
+        "selection": Selection(ids, *others),
+        "range": selection.period.span,
+        "filters": filters,
+        "bots": "exclude",
+    }
+    unit, before = selection.period.unit, selection.period.before
+    over_time = Query(by=[f"time:{unit}"], order="time", limit=MAX_ROWS, before=before(unit), **shared)
+    by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, before=before(), **shared)
+    is_of_account = not (selection.selected or filters or selection.dimensions[1:] or over_time_too)
+    return stats.reports(Owner(g.user_id), [by_label] if is_of_account else [by_label, over_time])
+
+
+def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
+    period, noun = selection.period, selection.noun
+    if not over_time:
+        return periods.count(period, dimensions=["kind"], limit=MAX_LABELS)[1]
+    [report] = over_time
+    visitors = report.totals.get("visitors")
+    is_compared = "before" in report.columns
+    second = "before" if is_compared else "" if visitors is None else "visitors"
+    drawn = [
+        charts.Bucket(bucket.start.astimezone(g.zone), row["clicks"], row.get(second, 0))
+        for bucket, row in zip(buckets(period.span, period.unit), report.rows, strict=True)
+    ]
+    also = "" if visitors is None else f", {charts.count(visitors, 'unique visitor')}"
+    clicks = charts.count(report.totals["clicks"], noun)
+    sentence = charts.title(drawn, period.name, noun, also) if is_compared else f"{clicks}{also} in {period.name}"
+    url = url_for("console.statistics", **(selection.query | periods.TIMES_CSV))
+    return period.chart(drawn, noun, sentence=sentence, second=second) | {"csv": url}
+
+
+@bp.get("/statistics")
+def statistics() -> ResponseReturnValue:
+    selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
+    values: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
+    values |= {"dimensions": TITLES | OF_ROWS, "seconds": list(TITLES)}
+    is_csv, is_by_time = query_text("format") == "csv", query_text("table") == "time"
+    try:
+        names, (by_label, *over_time) = _count(selection, over_time_too=is_csv and is_by_time)
+    except AppError as error:
+        if error.code != "invalid":
+            raise
+        chips = _chips(selection, {})
+        return render_template("console/statistics.html", problem=_TOO_OLD, chips=chips, **values), 400
+    if is_csv and is_by_time:
+        return _csv(selection.period.unit, over_time[0].columns, over_time[0].rows)
+    has_change = "before" in by_label.columns
+    rows = [selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")]
+    rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
+    rows = periods.by_clicks(rows, selection.order)
+    if is_csv:
+        return _csv("-".join(selection.dimensions), by_label.columns, rows)
+    number, subject = page_number(), next((name for name in _PAGES if name in selection.selected), "")
+    return render_template(
+        "console/statistics.html",
+        name=names.get("ids" if subject in ("link", "qr") else subject, ""),
+        back=url_for(_PAGES[subject], row_id=selection.selected[subject]) if subject else "",
+        chips=_chips(selection, names),
+        chart=_chart(selection, over_time),
+        total=by_label.totals["clicks"],
+        page=Page(rows[(number - 1) * PER_PAGE : number * PER_PAGE], len(rows), PER_PAGE, number, None),
+        largest=max((row["clicks"] for row in rows), default=0) or 1,
+        has_change=has_change,
+        has_visitors=by_label.totals.get("visitors") is not None,
+        is_cut=by_label.meta["truncated"],
+        **values,
+    )
+
+
+def _visits_csv(what: str, row_id: int) -> ResponseReturnValue:
+    page = visit_list.index(g.user_id, row_id, what=what, limit=MAX_LABELS, after=None, bots=[False])
+    return _csv("visits", visit_list.COLUMNS, page.rows)
+
+
+bp.add_url_rule("/links/<id:row_id>/visits.csv", "link_visits", partial(_visits_csv, "link"))
+bp.add_url_rule("/qrs/<id:row_id>/visits.csv", "qr_visits", partial(_visits_csv, "QR code"))
+
+
+def _csv(name: str, columns: list[str], rows: list[Row]) -> ResponseReturnValue:
+    return csv.respond(columns, rows, **{"Content-Disposition": f'attachment; filename="statistics-{name}.csv"'})
+
+
+def _chips(selection: PageQuery, names: dict[str, str]) -> list[Chip]:
+    names = names | {subject: names["ids"] for subject in ("link", "qr") if "ids" in names}
+    return [
+        Chip(f"{subject.capitalize()}: {names.get(subject, value)}", selection.without(subject))
+        for subject, value in selection.selected.items()
+    ] + [
+        Chip(f"{TITLES[key]}: {periods.label(key, text)}", selection.without(key))
+        for key, text in selection.filters.items()
+    ]

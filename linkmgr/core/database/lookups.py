@@ -1,0 +1,76 @@
+"""Reads for visitors, who wait neither for writes nor long for a primary that does not respond.
+
+They use the connections of the primary with short deadlines. If the primary does not respond, they use the replica.
+"""
+
+import copy
+import threading
+from contextlib import suppress
+from typing import Any
+
+import psycopg2
+from flask import Flask
+
+from linkmgr.core.database import session
+from linkmgr.core.database.deadlines import TimedOut
+from linkmgr.core.database.replica import Replica
+from linkmgr.core.database.statements import Database, Row, database
+from linkmgr.core.settings import this_app
+
+QUICK_SECONDS = 0.7  # if there is another answer
+SECONDS = 1.2
+
+
+class Lookups:
+    def __init__(self, primary: Database, replica: Replica | None) -> None:
+        self.primary, self._quick, self._replica = copy.copy(primary), copy.copy(primary), replica
+        self.primary.seconds, self._quick.seconds = SECONDS, QUICK_SECONDS
+
+    def read(self, sql: str, params: Row, *, can_wait: bool) -> list[Row]:
+        """Read from the primary. If it does not respond, read from the replica, or fail if the visitor `can_wait` no
+        longer."""
+        if can_wait and not self._replica:
+            return self.primary.read(sql, params)
+        try:
+            if self.primary.server.is_suspect:
+                raise TimedOut
+            if not self.primary.has_idle:
+                self._connect()
+            return self._quick.execute(sql, params, idempotent=False)
+        except psycopg2.Error as error:
+            if not session.is_connection_lost(error):
+                raise
+            if self._replica and (rows := self._replica.read_alone(sql, params)):
+                return rows
+            if not can_wait:
+                raise
+        return self.primary.read(sql, params)
+
+    def _connect(self) -> None:
+        """Connect in another thread, because libpq may wait longer than a visitor."""
+        thread = threading.Thread(target=_fill, args=(this_app(), self.primary.server), daemon=True)
+        thread.start()
+        thread.join(QUICK_SECONDS)
+        if thread.is_alive():
+            self.primary.server.suspect()
+        if not self.primary.has_idle:
+            raise TimedOut
+
+
+def _fill(app: Flask, server: Database) -> None:
+    with app.app_context(), suppress(psycopg2.Error):
+        server.give_back(server.take(fresh=True))
+
+
+def lookups() -> Lookups:
+    instance: Lookups = this_app().extensions["linkmgr_lookups"]
+    return instance
+
+
+def public_row(sql: str, *, can_wait: bool = True, **params: Any) -> Row | None:
+    return next(iter(lookups().read(sql, params, can_wait=can_wait)), None)
+
+
+def init_app(app: Flask) -> None:
+    reader = app.extensions["linkmgr_reader"]
+    app.extensions["linkmgr_lookups"] = Lookups(database(), reader if isinstance(reader, Replica) else None)

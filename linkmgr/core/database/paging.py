@@ -1,0 +1,94 @@
+"""Pages of lists: one statement reads the rows of a page and the total of the list, which may lag."""
+
+from typing import Any, NamedTuple, NotRequired, TypedDict, Unpack
+
+from linkmgr.core.database.statements import MAX_BIGINT, Row, replica_row, replica_rows
+
+MAX_SORTED = 20_000  # rows of a list by another order than the newest first
+_NAMED = """
+    SELECT * FROM (SELECT * FROM matches WHERE id < %(after)s ORDER BY id DESC LIMIT %(most)s) newest
+     ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
+     LIMIT %(limit)s OFFSET %(offset)s
+    """
+_COUNTED = "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = %(counted)s"
+
+
+class Paging(TypedDict):
+    """The requested page: `number`, or the rows behind the cursor `after`."""
+
+    limit: int
+    number: int
+    after: int | None
+
+
+class NamedPaging(Paging):
+    q: NotRequired[str | None]
+    order: NotRequired[str | None]
+
+
+class Page(NamedTuple):
+    """One page of a list, with the total of the whole list.
+
+    `number` is None for a page behind a cursor. `next` is the cursor of the next page, or None on the last one.
+    """
+
+    rows: list[Row]
+    total: int
+    limit: int
+    number: int | None
+    next: int | None
+
+
+def named_page(matches: str, *, user_id: int, counted: str = "", **paging: Unpack[NamedPaging]) -> Page:
+    """Read one page of a list of rows that have a `name`. `matches` is the query of all of them that match `q`."""
+    total = "SELECT count(*) FROM matches"
+    return page(_NAMED, total, counted=counted, matches=matches, once=False, user_id=user_id, **paging)
+
+
+def page(
+    sql: str,
+    total: str = "",
+    *,
+    counted: str = "",
+    limit: int,
+    number: int,
+    after: int | None = None,
+    cursor: str = "id",
+    matches: str = "",
+    once: bool = True,
+    order: str | None = None,
+    **params: Any,
+) -> Page:
+    """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
+    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. That of a list without `q` is the
+    number of rows of the table `counted`, if there is one. `cursor` is the column by which the query is ordered; it is
+    removed from the rows unless it is their id. `matches` is a query from which both read rows, executed `once`
+    or else as a part of each. A list that can be in another `order` compares the %(most)s newest rows, and has no
+    cursor then.
+
+    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
+    cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
+    """
+    params, offset = {"q": None, "order": order} | params, min((number - 1) * limit, 2**62)
+    if counted and params["q"] is None:
+        total, params["counted"] = _COUNTED, counted
+    is_newest_first = order in (None, "date")
+    values = params | {"limit": limit, "offset": offset, "after": MAX_BIGINT}
+    if after is not None:
+        values |= {"limit": limit + 1, "after": after}
+    values["most"] = params.get("most") or (values["limit"] + offset if is_newest_first else MAX_SORTED)
+    total_column = f"coalesce(({total}), 0) AS list_total"
+    prefix = f"WITH matches AS {'' if once else 'NOT '}MATERIALIZED ({matches}) " if matches else ""
+    stored = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - a list with its total
+    first = next(iter(stored), None)
+    if first is None and (number > 1 or after is not None):
+        first = replica_row(f"{prefix}SELECT {total_column}", **params)
+    list_total = first["list_total"] if first else 0
+    has_next = number * limit < list_total if after is None else len(stored) > limit
+    del stored[limit:]
+    following = stored[-1][cursor] if stored and has_next and is_newest_first else None
+    for row in stored:
+        del row["list_total"]
+        if cursor != "id":
+            del row[cursor]
+    return Page(stored, list_total, limit, number if after is None else None, following)

@@ -1,0 +1,194 @@
+"""All settings: name, default and parser. The README describes them; a test compares its table with them."""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from flask import Flask, current_app
+from limits import parse
+from werkzeug.local import LocalProxy
+
+from linkmgr.core import setting_types
+
+RELEASE = "1.0.0"
+PREFIX = "LINKMGR_"
+RENAMED = {"WEBHOOK_NETWORKS": "private_networks"}  # earlier names, which are accepted
+# Also read from a file, such as LINKMGR_SECRET_KEY_FILE: other programs see the environment of a process.
+SECRETS = "database_url", "replica_url", "secret_key", "secret_key_fallbacks", "rate_limit_storage", "metrics_token"
+_MAX_PORT = 65535
+
+
+class InvalidSetting(SystemExit):
+    """Stops the start with one sentence."""
+
+
+def _setting(default: Any, parse: Callable[[str], Any], must_be: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "must_be": must_be})
+
+
+def _switch(default: bool) -> Any:
+    return _setting(default, setting_types.switch, "0 or 1")
+
+
+def _database() -> Any:
+    return _setting("", setting_types.database, "a URL such as postgresql://user@host/name")
+
+
+def _rate(default: str) -> Any:
+    return _setting(default, setting_types.rate, f"a rate such as '{default}', with a window of at most one day")
+
+
+@dataclass(frozen=True)
+class Settings:
+    database_url: str = _database()
+    replica_url: str = _database()
+    data_dir: str = "var"
+    base_url: str = _setting("", setting_types.base_url, "a URL such as https://go.example.org, without a path")
+    secret_key: str = _setting(
+        "",
+        setting_types.secret_key,
+        "at least 32 characters, for example the output of 'openssl rand -hex 32'; move a shorter key that is in use "
+        f"to {PREFIX}SECRET_KEY_FALLBACKS",
+    )
+    secret_key_fallbacks: str = ""
+    rate_limit: str = _rate("30 per minute")
+    page_rate_limit: str = _rate("300 per minute")
+    rate_limit_storage: str = _setting("", setting_types.redis, "a redis:// URL")
+    bulk_rows: str = _rate("5000 per minute")
+    domain_check: str = _setting("http", setting_types.matching("http|off"), "'http' or 'off'")
+    demo: bool = _switch(True)
+    geoip_database: str = _setting("", setting_types.mmdb, "a readable .mmdb file")
+    visitor_salt: str = _setting(
+        "monthly", setting_types.matching("lasting|monthly|daily"), "lasting, monthly or daily"
+    )
+    respect_dnt: bool = _switch(False)
+    key_lifetime_days: int | None = _setting(None, setting_types.integer(1, 36500), "a number of days from 1 to 36500")
+    trusted_proxies: int = _setting(0, setting_types.integer(0, 10), "a number from 0 to 10")
+    serve_loopback: bool = _switch(False)
+    log_addresses: str = _setting("0", setting_types.matching("0|network|full"), "0, network or full")
+    metrics_token: str = _setting(
+        "", setting_types.bearer_token, "at least 16 characters from A-Z, a-z, 0-9 and -._~+/="
+    )
+    visit_spool_mb: int = _setting(64, setting_types.integer(1, 100_000), "a number of MiB from 1 to 100000")
+    private_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        (), setting_types.networks, "networks such as '10.0.0.0/8, fd00::/8'"
+    )
+    private_networks_for_all: bool = _switch(False)
+    link_check: int = _setting(7, setting_types.integer(0, 365), "a number of days from 0 to 365")
+    reports: bool = _switch(True)
+    blocklist_url: str = _setting("", setting_types.matching(r"https?://[^\s]+"), "an http:// or https:// URL")
+    prepare: bool = _switch(True)
+
+    name: str = "linkmgr"
+    logo: str = ""
+    accent: str = _setting("", setting_types.colors, "one or two colors such as '#4355d9' or '#4355d9 #9aacff'")
+    footer: str = ""
+
+    @property
+    def folder(self) -> Path:
+        return Path(current_app.root_path).parent / self.data_dir
+
+    @property
+    def is_https(self) -> bool:
+        return self.base_url.startswith("https://")
+
+    @property
+    def host(self) -> str:
+        return (urlsplit(self.base_url).hostname or "").removesuffix(".")
+
+    @cached_property
+    def rate_window(self) -> int | None:
+        """The window of RATE_LIMIT in seconds, or None if PostgreSQL does not count."""
+        return None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
+
+    @cached_property
+    def page_rate_window(self) -> int | None:
+        return None if self.rate_limit_storage else parse(self.page_rate_limit).get_expiry()
+
+
+VARIABLES = {setting.name.upper() for setting in fields(Settings)} | RENAMED.keys()
+VARIABLES |= {f"{name.upper()}_FILE" for name in SECRETS}
+
+
+def port() -> int:
+    text = os.environ.get("PORT", "5000")
+    try:
+        return setting_types.integer(1, _MAX_PORT)(text)
+    except ValueError:
+        raise InvalidSetting(f"PORT must be a number from 1 to {_MAX_PORT}; it is {text!r}.") from None
+
+
+def _parse(texts: dict[str, str]) -> Settings:
+    values = {}
+    for setting in fields(Settings):
+        if text := texts.get(setting.name):
+            try:
+                values[setting.name] = setting.metadata.get("parse", str)(text)
+            except ValueError:
+                # The message omits the value, which may contain a password.
+                name = PREFIX + setting.name.upper()
+                raise InvalidSetting(f"{name} must be {setting.metadata['must_be']}.") from None
+    return Settings(**values)
+
+
+def _stored_secret(folder: Path) -> str:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(folder / "secret_key", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # several processes may start at once
+            secret = file.read().strip()
+            if not secret:
+                secret = secrets.token_urlsafe(32)
+                file.write(secret)
+                file.flush()
+                os.fsync(file.fileno())
+            return secret
+    except UnicodeDecodeError:
+        raise InvalidSetting(
+            f"{folder / 'secret_key'} is not a text file. Restore the file, or set {PREFIX}SECRET_KEY."
+        ) from None
+    except OSError as error:
+        raise InvalidSetting(
+            f"{PREFIX}DATA_DIR must be a folder that this user can write to: {error.filename}: {error.strerror}."
+        ) from None
+
+
+def _read_secret(variable: str) -> str:
+    if os.environ.get(variable):
+        raise InvalidSetting(f"{variable} and {variable}_FILE are both set: remove one.")
+    with suppress(OSError, UnicodeDecodeError):
+        if text := Path(os.environ[f"{variable}_FILE"]).read_text().strip():
+            return text
+    raise InvalidSetting(f"{variable}_FILE must name a readable file with the value of {variable}.")
+
+
+def init_app(app: Flask, **overrides: str) -> None:
+    for variable in os.environ:
+        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in VARIABLES:
+            raise InvalidSetting(f"{variable} is not a setting. The README lists all settings.")
+    app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
+    texts = {"base_url": f"http://127.0.0.1:{port()}"}
+    texts |= {new: app.config[old] for old, new in RENAMED.items() if app.config.get(old)}
+    texts |= {name.lower(): app.config[name] for name in VARIABLES if app.config.get(name)}
+    texts |= {name: _read_secret(PREFIX + name.upper()) for name in SECRETS if app.config.get(f"{name.upper()}_FILE")}
+    settings = _parse(texts | overrides)
+    app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(Path(app.root_path).parent / settings.data_dir)
+    app.config["SECRET_KEY_FALLBACKS"] = settings.secret_key_fallbacks.replace(",", " ").split()
+    app.extensions["linkmgr_settings"] = settings
+
+
+# Return the application object itself. The proxy `current_app` looks it up for each attribute.
+this_app: Callable[[], Flask] = cast("LocalProxy[Flask]", current_app)._get_current_object
+
+
+def settings() -> Settings:
+    current: Settings = this_app().extensions["linkmgr_settings"]
+    return current

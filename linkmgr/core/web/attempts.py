@@ -1,0 +1,109 @@
+"""Password checks with a limit on wrong passwords.
+
+An attempt is counted after the comparison. A wrong password adds one and a correct one adds nothing; both fail if the
+limit was reached before. Therefore any number of correct passwords succeed at the same time, no more concurrent guesses
+get a response than the limit allows, and a process that dies during a comparison leaves no trace.
+
+Browsers that have signed in before have a limit of their own, so that strangers who guess passwords cannot lock out the
+owner. Their cookie is a random name, under which their wrong passwords are counted, signed for the account and its
+current password hash. It is invalid for other accounts and after a password change.
+"""
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import NamedTuple
+
+from flask import Response, after_this_request, current_app, request
+from itsdangerous import BadSignature, Signer
+from limits import RateLimitItem, RateLimitItemPerSecond
+from limits.strategies import FixedWindowRateLimiter
+
+from linkmgr.core import keys
+from linkmgr.core.errors import AppError
+from linkmgr.core.web import caller, limiter, passwords, pool
+from linkmgr.core.web import request as web_request
+
+ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
+CHECKS = 100  # passwords of links per IP address, correct ones too, in the same window
+PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
+_failures = FixedWindowRateLimiter(limiter.Windows())
+
+
+class Limit(NamedTuple):
+    bucket: str
+    max_failures: int = ATTEMPTS
+    code: str = "too_many_sign_ins"
+
+    @property
+    def counter(self) -> tuple[RateLimitItem, str, str]:
+        return RateLimitItemPerSecond(self.max_failures, WINDOW), self.bucket, limiter.SCOPE
+
+
+def by_client(scope: str = "login") -> Limit:
+    return Limit(f"{scope}:{web_request.network()}")
+
+
+def limit_checks() -> None:
+    """Limit the checks of passwords of links, correct ones too: their owner can send these without end. A check that is
+    refused for want of a place does not count."""
+    pool.take("password_busy")
+    bucket, rate = f"checks:{web_request.network()}", f"{CHECKS} per {WINDOW} seconds"
+    limiter.enforce(caller.Limit(bucket, rate, "too_many_checks"))
+
+
+def by_account(bucket: str) -> Limit:
+    return Limit(bucket, PER_ACCOUNT, "too_many_for_account")
+
+
+def by_browser(user_id: int, password_hash: str) -> Limit | None:
+    with suppress(BadSignature):
+        name = _signer(user_id, password_hash).unsign(request.cookies.get(_cookie(), ""))
+        return Limit(f"browser:{name.decode()}")
+    return None
+
+
+def matches(password: str, password_hash: str, *limits: Limit) -> bool:
+    """Compare a password. Raise an error if any limit was reached before or during the comparison."""
+    for limit in limits:
+        if not _failures.test(*limit.counter):
+            raise _refusal(limit)
+    is_correct = passwords.matches(password, password_hash)
+    for limit in limits:
+        # A cost of 0 waits for the attempts that are being counted.
+        is_within = _failures.hit(*limit.counter, cost=int(not is_correct))
+        if not is_within or (is_correct and not _failures.test(*limit.counter)):
+            raise _refusal(limit)
+    return is_correct
+
+
+def _refusal(limit: Limit) -> AppError:
+    until, _ = _failures.get_window_stats(*limit.counter)
+    return AppError(limit.code, seconds=limiter.seconds_left(until, limit.counter[0]))
+
+
+# --- known browsers
+
+
+def _cookie() -> str:
+    return "__Secure-linkmgr_known" if current_app.config["SESSION_COOKIE_SECURE"] else "linkmgr_known"
+
+
+def _signer(user_id: int, password_hash: str) -> Signer:
+    return keys.signer(f"linkmgr known browser {user_id} {password_hash}")
+
+
+def remember_browser(user_id: int, password_hash: str) -> None:
+    value = _signer(user_id, password_hash).sign(keys.new_token()).decode()
+
+    @after_this_request
+    def send(response: Response) -> Response:
+        response.set_cookie(
+            _cookie(),
+            value,
+            max_age=timedelta(days=365),
+            path="/login",  # no other page reads it
+            secure=current_app.config["SESSION_COOKIE_SECURE"],
+            httponly=True,
+            samesite="Lax",
+        )
+        return response

@@ -1,0 +1,51 @@
+"""Answers that are kept for 24 hours under the Idempotency-Key of their request."""
+
+from linkmgr.core.database.statements import row, run, run_unsynced
+
+# Limits of each user. Beyond them, the oldest responses are dropped.
+MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20
+
+
+def find(user_id: int, key: str) -> str | None:
+    stored = row(
+        """
+        SELECT response
+          FROM idempotency_keys
+         WHERE user_id = %(user_id)s AND key = %(key)s AND created > now() - interval '24 hours'
+        """,
+        user_id=user_id,
+        key=key,
+    )
+    return None if stored is None else str(stored["response"])
+
+
+def store(user_id: int, key: str, response: str) -> None:
+    run(
+        """
+        INSERT INTO idempotency_keys (user_id, key, response)
+        VALUES (%(user_id)s, %(key)s, %(response)s)
+        ON CONFLICT (user_id, key) DO UPDATE SET response = excluded.response, created = excluded.created
+        """,
+        user_id=user_id,
+        key=key,
+        response=response,
+    )
+
+
+def trim(user_id: int) -> None:
+    run_unsynced(
+        """
+        DELETE FROM idempotency_keys
+         WHERE user_id = %(user_id)s
+           AND key IN (SELECT key
+                         FROM (SELECT key, row_number() OVER newest AS position,
+                                      sum(pg_column_size(response)) OVER newest AS bytes
+                                 FROM idempotency_keys
+                                WHERE user_id = %(user_id)s
+                               WINDOW newest AS (ORDER BY created DESC, key)) responses
+                        WHERE position > %(max_number)s OR bytes > %(max_bytes)s)
+        """,
+        user_id=user_id,
+        max_number=MAX_NUMBER,
+        max_bytes=MAX_BYTES,
+    )

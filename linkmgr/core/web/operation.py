@@ -1,0 +1,166 @@
+"""An operation of the API: everything that is true of it besides its path and its code.
+
+It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the docstring of the
+handler is its summary and description. The hook (web/auth.py), writes (web/writes.py), the OpenAPI document,
+`/api/docs` and the tests read this object. No name of a blueprint, a view or a module has a meaning.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time
+from functools import partial
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, TypeVar
+
+from flask import Flask, Response, after_this_request
+from marshmallow import Schema
+from werkzeug.http import http_date
+from werkzeug.routing import Rule
+
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.member import JsonSchema, first_examples
+from linkmgr.core.fields.query import Deprecation, Parameter
+from linkmgr.core.fields.unknown import warn_unknown_parameters
+from linkmgr.core.settings import settings
+from linkmgr.core.web import csv, scopes
+from linkmgr.core.web import request as web_request
+
+PUBLIC = "public"
+CHANGES_PAGE = "/api/docs/changes"
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    scope: str  # that a key needs, such as `links:create`; `admin` is for administrators only, PUBLIC needs no key
+    id: str  # in the document, such as `links.create`, with the word of its section; a page has none
+    response: JsonSchema = field(default_factory=dict)  # of a success
+    body: type[Schema] | None = None  # loaded before the handler, whose first argument it is
+    stored: Callable[[int, int], Row] | None = None  # reads the row that an update changes (`changes_of`)
+    errors: tuple[str, ...] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
+    row: str = ""  # the table whose row `If-Match` compares
+    has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+    changes_callers: bool = False  # True if it changes users, keys or plans
+    restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
+    selections: tuple[str, ...] = ()  # parameters of the query of which a restricted key must send one
+    limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones
+    is_upload: bool = False  # True if the body is a file, which the handler receives
+    query: dict[str, Parameter] = field(default_factory=dict)
+    members: frozenset[str] = frozenset()  # of records in the response, of which `fields` selects (web/members.py)
+    places: Any = None  # of these records
+    path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
+    example: Row = field(default_factory=dict)  # of the body; by default the examples of its first members
+    example_query: dict[str, str] = field(default_factory=dict)  # in the command of /api/docs
+    media: JsonSchema = field(default_factory=dict)  # content of a body that is a file, by media type
+    file: str = ""  # media type of the response, if it is a file only
+    file_example: str = ""  # of a file that is text
+    values: Row = field(default_factory=dict)  # of the names in braces in the description
+    summary: str = ""
+    description: str = ""
+
+    def __call__(self, view: View) -> View:
+        summary, _, description = cleandoc(view.__doc__ or "").partition("\n\n")
+        description = description.format(**self.values) if self.values else description
+        view.operation = replace(  # type: ignore[attr-defined]
+            self, summary=self.summary or summary.removesuffix("."), description=description
+        )
+        return view
+
+    def as_csv(self, example: str) -> "Operation":
+        """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
+        type of response."""
+        query = {name: parameter for name, parameter in self.query.items() if not parameter.selects_media}
+        return replace(self, id=f"{self.id}Csv", response={}, file=csv.MIMETYPE, file_example=example, query=query)
+
+    @property
+    def is_for_administrators(self) -> bool:
+        return self.scope == scopes.ADMIN
+
+    @property
+    def body_example(self) -> Row:
+        return self.example or (first_examples(self.body, 1) if self.body else {})
+
+
+operation = Operation  # as a decorator
+
+
+def prose(module: str, **values: Any) -> str:
+    """Return the text beside a module: what the documents say of a section. Names in braces are values."""
+    return Path(module).with_suffix(".md").read_text().strip().format(**values)
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A section of the document: the operations whose ids begin with its word."""
+
+    word: str
+    title: str
+    description: str
+    records: Callable[[], dict[str, JsonSchema]] = dict  # schemas by name; those of keys need the application
+    tables: dict[str, str] = field(default_factory=dict)  # schemas that /api/docs shows below the members, by title
+    nouns: dict[str, str] = field(default_factory=dict)  # of ids in paths, if they are not named like them
+    events: dict[str, str] = field(default_factory=dict)  # the records that receivers get, by the type of the event
+
+
+def sections(app: Flask) -> list[Section]:
+    """Return the sections of the document, in its order."""
+    registered: list[Section] = app.extensions.setdefault("linkmgr_sections", [])
+    return registered
+
+
+def records(app: Flask) -> dict[str, JsonSchema]:
+    """Return the schemas of the records of all sections by name."""
+    return {name: record for section in sections(app) for name, record in section.records().items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    method: str
+    rule: Rule
+    operation: Operation
+
+    @property
+    def path(self) -> str:
+        return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", self.rule.rule)
+
+    @property
+    def arguments(self) -> list[str]:
+        return re.findall(r"{(\w+)}", self.path)
+
+
+def routes(app: Flask) -> list[Route]:
+    views: dict[str, Any] = app.view_functions
+    return [
+        Route(method, rule, views[rule.endpoint].operation)
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
+    ]
+
+
+def init_app(app: Flask) -> None:
+    """Pass the facts of all operations on to the layers below. Call this after all routes are registered."""
+    stated = routes(app)
+    scopes.init_app(app, {route.operation.scope for route in stated} - {PUBLIC})
+    limits = {route.rule.rule: route.operation.limit for route in stated}
+    web_request.BODY_LIMITS |= {path: limit for path, limit in limits.items() if limit}
+
+
+def warn_of_parameters(query: dict[str, Parameter]) -> None:
+    """Name the parameters of the request that are unknown or deprecated."""
+    warn_unknown_parameters(query)
+    for name in query.keys() & web_request.current().args.keys():
+        if deprecated := query[name].deprecated:
+            web_request.warn(f"The query parameter '{name}' is deprecated. Send {deprecated.instead}.")
+            after_this_request(partial(_announce_end, deprecated))
+
+
+def _announce_end(deprecated: Deprecation, response: Response) -> Response:
+    """Add the headers of RFC 9745 and RFC 8594."""
+    since, until = (datetime.combine(day, time(), UTC) for day in (deprecated.since, deprecated.until))
+    response.headers["Deprecation"] = f"@{since.timestamp():.0f}"
+    response.headers["Sunset"] = http_date(until)
+    response.headers.add("Link", f'<{settings().base_url}{CHANGES_PAGE}>; rel="deprecation"; type="text/html"')
+    return response

@@ -1,0 +1,144 @@
+"""The body, Idempotency-Key and If-Match of all writes of the API.
+
+The views are wrapped, so they get a valid body, and know nothing of these headers. With one of them, the writes of a
+view are one transaction, which also stores the response, and is committed before it is sent. Authentication and the
+rate limit come before the view, so their errors are not stored.
+
+If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
+`"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that compresses a response weakens
+its ETag, and the version is that of the row, not of its bytes.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial, wraps
+from http import HTTPStatus
+from typing import Any
+
+from flask import Flask, Response, current_app
+
+from linkmgr.core.database import tables, transaction
+from linkmgr.core.database.transaction import Transaction
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields import bodies
+from linkmgr.core.web import callers, idempotency, operation
+from linkmgr.core.web import request as web_request
+from linkmgr.core.web.auth import user_id
+from linkmgr.core.web.idempotency import IdempotencyKey, Replay
+from linkmgr.core.web.operation import Operation
+
+METHODS = {"POST", "PUT", "DELETE"}
+HEADER = "If-Match"
+CHANGES = ("PUT", "DELETE")  # the methods that read If-Match
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+_TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
+_VERSION = re.compile(r'"([0-9]+)-[^"]*"')
+
+View = Callable[..., Any]
+
+
+def _versions() -> list[str] | None:
+    request = web_request.current()
+    header = request.headers.get(HEADER)
+    if header is None or request.method not in CHANGES or header == "*":
+        return None
+    if not re.fullmatch(_TAGS, header):
+        raise AppError("etag_invalid")
+    return _VERSION.findall(header)
+
+
+def _check(accepted: list[str]) -> None:
+    """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
+    request = web_request.current()
+    stated, ids = request.operation, request.view_args or {}
+    if not stated.row:
+        return
+    # The row of a user is that of the path, or the caller's.
+    row_id = ids.get("user_id", user_id()) if stated.row == "users" else next(iter(ids.values()))
+    version = tables.lock_version(user_id(), stated.row, row_id)
+    if version is not None and version not in accepted:
+        raise AppError("changed_meanwhile")
+
+
+def _respond(view: View) -> Response:
+    try:
+        result = view()
+    except Replay:
+        raise
+    except Exception as error:
+        result = current_app.handle_user_exception(error)
+    return current_app.make_response(result)
+
+
+def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response) -> None:
+    """Commit the writes and the response. If the view failed, undo its writes and store the response only."""
+    failed = response.status_code >= HTTPStatus.BAD_REQUEST
+    if not idempotency.is_stored(response.status_code) or (failed and key is None):
+        return
+    if not writes.began:
+        writes.begin(key.begin if failed and key else None)  # the preconditions do not matter to a request that failed
+    elif failed:
+        writes.undo()
+    if key:
+        key.store(response)
+    writes.commit()
+    if key:
+        key.trim()
+
+
+def _write(view: View) -> Any:
+    key, versions = idempotency.parse(), _versions()
+    if key is None and versions is None:
+        return view()
+
+    def begin() -> None:
+        if key:
+            key.begin()
+        if versions is not None:
+            _check(versions)
+
+    try:
+        if key:
+            key.replay()
+        if versions is not None:  # before the body is validated (RFC 9110), and again in the transaction
+            _check(versions)
+        with transaction.lazily(begin) as writes:
+            response = _respond(view)
+            _finish(writes, key, response)
+            return response
+    except Replay as replay:
+        return replay.response
+
+
+def _with_body(view: View, stated: Operation, ids: dict[str, int]) -> Any:
+    if stated.body is None:
+        return view(**ids)
+    if stated.stored is None:
+        return view(bodies.load(stated.body, bodies.parse()), **ids)
+    read = partial(stated.stored, user_id(), *ids.values())
+    return view(bodies.changes_of(stated.body, read), **ids)
+
+
+def _wrap(view: View) -> View:
+    stated: Operation = view.operation  # type: ignore[attr-defined]
+
+    @wraps(view)
+    def write(**ids: int) -> Any:
+        request = web_request.current()
+        environ = request.environ
+        try:
+            # Without these headers, this is all that a request costs.
+            if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
+                return _write(partial(_with_body, view, stated, ids))
+            return _with_body(view, stated, ids)
+        finally:
+            if stated.changes_callers:
+                callers.forget()
+
+    return write
+
+
+def init_app(app: Flask) -> None:
+    """Call this after all routes are registered."""
+    for endpoint in {route.rule.endpoint for route in operation.routes(app) if route.method in METHODS}:
+        app.view_functions[endpoint] = _wrap(app.view_functions[endpoint])

@@ -1,0 +1,210 @@
+"""Checks of the targets of links, as the robots.txt of their hosts allow, and the titles of their pages."""
+
+import html
+import math
+import re
+import threading
+import time
+from contextlib import closing, suppress
+from itertools import takewhile
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from urllib.robotparser import RobotFileParser
+
+import pycurl
+from marshmallow import ValidationError
+
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.urls import split_ascii
+from linkmgr.core.outbound.fetch import MAX_REDIRECTS, Networks, Transfer
+
+AGENT = "linkmgr-link-check"
+DEADLINE = 10  # seconds of a request
+LINK_SECONDS = 20  # after which no other request of a turn begins
+PER_TURN = 5  # targets of a link; the others are checked in the next turns
+SPACING = 1.0  # seconds between two requests to a host
+MAX_BYTES = 256 << 10  # of a page or robots.txt
+MAX_TITLE = 255
+_SUCCESS, _ERROR, _SERVER_ERROR = range(200, 300), 400, 500
+_MISSING = (404, 410)
+_REFUSED = "The host has no public IP address, or the port is not 80 or 443."
+_PROBLEMS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: "The host name could not be resolved.",
+    pycurl.E_OPERATION_TIMEDOUT: f"The host did not respond within {DEADLINE} seconds.",
+    pycurl.E_PEER_FAILED_VERIFICATION: "The TLS certificate is not valid.",
+}
+_TITLE = re.compile(rb"<title(?:\s[^<>]*)?>([^<]{1,2000})", re.IGNORECASE)
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+_AS_WINDOWS = (b"iso-8859-1", b"latin1", b"us-ascii")  # as browsers read them
+
+
+class Result(NamedTuple):
+    """`outcome` is "ok", "failed", or "unchecked" if the target cannot be checked, with the reason."""
+
+    outcome: str
+    reason: str = ""
+    title: str = ""
+
+
+class _End(Exception):
+    """Raised with the result of a check that got no response."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        super().__init__(result.reason)
+
+
+class _Response(NamedTuple):
+    status: int
+    location: str  # of a redirect, else empty
+    type: str
+    body: bytes
+
+
+class _Host:
+    """A host gets one request at a time, SPACING seconds after the last one."""
+
+    def __init__(self, agent: str) -> None:
+        self._agent, self._lock, self._free = agent, threading.Lock(), 0.0
+        self.rules: dict[str, RobotFileParser | Result] = {}  # by scheme, host and port
+
+    def send(self, method: str, url: str, networks: Networks, end: float) -> _Response:
+        if time.monotonic() > end or not self._lock.acquire(timeout=end - time.monotonic()):
+            raise TimeoutError
+        try:
+            time.sleep(max(0, self._free - time.monotonic()))
+            return _send(method, url, networks, self._agent)
+        finally:
+            self._free = time.monotonic() + SPACING
+            self._lock.release()
+
+
+def _send(method: str, url: str, networks: Networks, agent: str) -> _Response:
+    transfer = Transfer(networks)
+    transfer.max_bytes = MAX_BYTES
+    with transfer.sockets, closing(transfer.make_curl()) as curl:
+        curl.setopt(pycurl.URL, url.encode())
+        curl.setopt(pycurl.TIMEOUT, DEADLINE)
+        curl.setopt(pycurl.NOBODY, method == "HEAD")
+        curl.setopt(pycurl.USERAGENT, agent)
+        try:
+            curl.perform()
+        except pycurl.error as error:
+            if transfer.is_refused:
+                raise _End(Result("unchecked", _REFUSED)) from None
+            if error.args[0] != pycurl.E_WRITE_ERROR:  # the rest of a long page does not matter
+                reason = _PROBLEMS.get(error.args[0], "The host could not be reached.")
+                raise _End(Result("failed", reason)) from None
+        location, content_type = (
+            (curl.getinfo_raw(name) or b"").decode("latin-1") for name in (pycurl.REDIRECT_URL, pycurl.CONTENT_TYPE)
+        )
+        return _Response(curl.getinfo(pycurl.RESPONSE_CODE), location, content_type, bytes(transfer.received))
+
+
+class Checks:
+    """The checks of a batch, which several threads do. `service` is its URL, for the owners of hosts."""
+
+    def __init__(self, service: str) -> None:
+        self._agent, self._hosts = f"{AGENT}/1.0 (+{service})", dict[str, _Host]()
+        self._has_response, self._silent = False, set[str]()
+
+    @property
+    def silent(self) -> list[str]:
+        """Return the hosts that did not respond, or none if one did."""
+        return [] if self._has_response else [*self._silent]
+
+    def check_next(self, link: Row, networks: Networks) -> Row:
+        """Check the target that failed last and the next ones of a link, until one fails. Return what changes in its
+        row of `link_checks`: the title of `url`, and its result if none fails. Raise a TimeoutError if no target can be
+        checked in time, also because other checks request the same host."""
+        end = time.monotonic() + LINK_SECONDS
+        targets, passed = [*dict.fromkeys(filter(None, link["targets"]))], link["passed"]
+        turn, changes = targets[passed : passed + PER_TURN], Row()
+        checked = set[str]()
+        with suppress(TimeoutError):
+            for url in dict.fromkeys([url for url in targets if url == link["target"]] + turn):
+                result = self.check(url, networks, wants_title=link["wants_title"] and url == link["url"], end=end)
+                columns = result._asdict() | {"target": result.reason and url}
+                if result.outcome == "failed":
+                    return columns | {"title": changes.get("title", ""), "passed": 0}
+                if url == link["url"]:
+                    changes = columns
+                checked.add(url)
+        passed += len([*takewhile(checked.__contains__, turn)])
+        if passed == link["passed"]:
+            raise TimeoutError
+        return changes | {"passed": passed % len(targets)}
+
+    def check(self, url: str, networks: Networks, *, wants_title: bool, end: float = math.inf) -> Result:
+        """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise
+        a TimeoutError at the end, or if that takes too long."""
+        end = min(end, time.monotonic() + LINK_SECONDS)
+        for method in ("GET",) if wants_title else ("HEAD", "GET"):
+            try:
+                response = self._follow(method, url, networks, end)
+                result = _result(response)
+                if response.status < _ERROR:
+                    break
+            except _End as failure:
+                result = failure.result
+                if result.outcome == "failed":
+                    self._silent.add(urlsplit(url).hostname or "")
+        return result
+
+    def _follow(self, method: str, url: str, networks: Networks, end: float, *, is_robots: bool = False) -> _Response:
+        for _ in range(1 + MAX_REDIRECTS):
+            if not (is_robots or self._rules(url, networks, end).can_fetch(AGENT, url)):
+                raise _End(Result("unchecked", "The robots.txt of the host does not allow it."))
+            response = self._host(url).send(method, url, networks, end)
+            self._has_response = True
+            if not response.location:
+                break
+            try:
+                url = split_ascii(response.location).geturl()
+            except ValidationError:  # another scheme, such as that of an app
+                break
+        return response
+
+    def _host(self, url: str) -> _Host:
+        return self._hosts.setdefault(urlsplit(url).hostname or "", _Host(self._agent))
+
+    def _rules(self, url: str, networks: Networks, end: float) -> RobotFileParser:
+        """Return what a robots.txt allows: everything without one. If there is no response, the host fails as well."""
+        parts = urlsplit(url)
+        origin, rules = f"{parts.scheme}://{parts.netloc}", self._host(url).rules
+        if origin not in rules:
+            try:
+                response = self._follow("GET", f"{origin}/robots.txt", networks, end, is_robots=True)
+                rules[origin] = _parsed(response.body if response.status in _SUCCESS else b"")
+            except _End as failure:
+                rules[origin] = failure.result
+        decided = rules[origin]
+        if isinstance(decided, Result):
+            raise _End(decided)
+        return decided
+
+
+def _parsed(robots: bytes) -> RobotFileParser:
+    parser = RobotFileParser()
+    with suppress(ValueError):  # of a path that is no URL
+        parser.parse(robots.decode(errors="replace").splitlines())
+    return parser
+
+
+def _result(response: _Response) -> Result:
+    if response.status in _MISSING or response.status >= _SERVER_ERROR:
+        return Result("failed", f"The response has the status {response.status}.")
+    is_page = response.status in _SUCCESS and "html" in response.type.lower()
+    return Result("ok", title=_title(response) if is_page else "")
+
+
+def _title(response: _Response) -> str:
+    match = _TITLE.search(response.body)
+    charset = _CHARSET.search(response.type.encode("latin-1")) or _CHARSET.search(response.body[:1024])
+    name = charset[1].lower() if charset else b"utf-8"
+    try:
+        text = match[1].decode("cp1252" if name in _AS_WINDOWS else name.decode(), "replace") if match else ""
+    except (LookupError, ValueError):
+        text = match[1].decode(errors="replace") if match else ""
+    printable = "".join(char if char.isprintable() else " " for char in html.unescape(text))
+    return " ".join(printable.split())[:MAX_TITLE].rstrip()

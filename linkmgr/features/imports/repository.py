@@ -1,0 +1,226 @@
+from typing import Any, Unpack
+
+import orjson
+
+from linkmgr.core.database.paging import Page, Paging, page
+from linkmgr.core.database.statements import Row, row, run, run_one
+from linkmgr.core.errors import AppError, existing, not_found
+
+MAX_UNFINISHED = 3  # of a user
+MAX_KEPT = 1000  # of a user that have ended
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    imports = page(
+        """
+        SELECT * FROM import_records
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        counted="imports",
+        user_id=user_id,
+        **paging,
+    )
+    for listed in imports.rows:
+        del listed["user_id"]
+    return imports
+
+
+def read(user_id: int, import_id: int) -> Row:
+    stored = row(
+        "SELECT * FROM import_records WHERE user_id = %(user_id)s AND id = %(import_id)s",
+        user_id=user_id,
+        import_id=import_id,
+    )
+    record = existing(stored, "import")
+    del record["user_id"]
+    return record
+
+
+def delete(user_id: int, import_id: int) -> None:
+    deleted = run(
+        "DELETE FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s RETURNING id",
+        user_id=user_id,
+        import_id=import_id,
+    )
+    existing(deleted, "import")
+
+
+# --- creation, in a transaction
+
+
+def add(user_id: int, **members: Any) -> int:
+    added = run_one(
+        """
+        INSERT INTO imports (user_id, state, source, name, address, token, size)
+        VALUES (%(user_id)s, 'draft', %(source)s, %(name)s, %(address)s, %(token)s, %(size)s)
+        RETURNING id
+        """,
+        **{"name": "", "address": "", "token": None, "size": None} | members,
+        user_id=user_id,
+    )
+    return int(added["id"])
+
+
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+    """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests count each other's
+    imports, because the row of the user is locked."""
+    run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
+    begun = run_one(
+        """
+        WITH unfinished AS MATERIALIZED (
+            SELECT count(*) < %(max_unfinished)s AS has_room
+              FROM imports
+             WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
+        begun AS (
+            UPDATE imports
+               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
+                   first_id = nextval('tracked_ids')
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
+               AND (SELECT has_room FROM unfinished)
+            RETURNING 1),
+        deleted AS (
+            DELETE FROM imports
+             WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s AND finished IS NOT NULL
+                           ORDER BY id DESC OFFSET %(max_kept)s))
+        SELECT has_room, EXISTS (SELECT FROM begun) AS is_begun FROM unfinished
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        on_conflict=on_conflict,
+        mapping=orjson.dumps(mapping).decode(),
+        max_unfinished=MAX_UNFINISHED,
+        max_kept=MAX_KEPT,
+    )
+    if not begun["has_room"]:
+        raise AppError("imports_full", number=MAX_UNFINISHED)
+    if not begun["is_begun"]:
+        raise not_found("import")
+
+
+def enqueue(user_id: int, import_id: int) -> None:
+    run(
+        """
+        INSERT INTO jobs (task, argument)
+        VALUES ('import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', %(import_id)s::bigint))
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+
+
+# --- the end
+
+
+def delete_drafts(user_id: int) -> None:
+    run("DELETE FROM imports WHERE user_id = %(user_id)s AND state = 'draft'", user_id=user_id)
+
+
+def cancel_expired(limit: int) -> int:
+    cancelled = run_one(
+        """
+        WITH cancelled AS (
+            UPDATE imports SET state = 'cancelled', finished = now(), token = NULL, cursor = NULL
+             WHERE id = ANY (ARRAY(SELECT id FROM imports
+                                    WHERE state = 'paused' AND coalesce(started, created) < now() - interval '7 days'
+                                    LIMIT %(limit)s))
+            RETURNING user_id, id),
+        cleaned AS (
+            INSERT INTO jobs (task, argument)
+            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled)
+        SELECT count(*) AS number FROM cancelled
+        """,
+        limit=limit,
+    )
+    return int(cancelled["number"])
+
+
+def cancel(user_id: int, import_id: int) -> bool:
+    cancelled = run(
+        """
+        UPDATE imports
+           SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL, cursor = NULL
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND state IN ('queued', 'running', 'paused')
+        RETURNING 1
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    return cancelled is not None
+
+
+def resume(user_id: int, import_id: int) -> None:
+    resumed = run(
+        """
+        UPDATE imports SET state = 'running', message = '', failing_since = NULL
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'paused'
+        RETURNING 1
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    if resumed is None:
+        raise AppError("import_not_paused")
+
+
+# --- the job
+
+
+def details(user_id: int, import_id: int) -> Row | None:
+    return row(
+        """
+        SELECT *, extract(epoch FROM now() - failing_since)::float8 AS failing_seconds
+          FROM imports
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND EXISTS (SELECT FROM users WHERE id = %(user_id)s)
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+
+
+# The values of columns that a batch leaves as they are. Numbers are added.
+_UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor", "made_of")) | dict.fromkeys(
+    ("found", "waiting_bytes", "kept_bytes", "bytes_read", "missing", "rows_read", "made", "updated", "skipped",
+     "failed", "cut", "visits"), 0
+)  # fmt: skip
+
+
+def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> bool:
+    """Store what a batch has changed. Return False if the import has ended, or if another process has stored the batch
+    with this number. `is_failing`: the service did not respond, and the batch is repeated."""
+    if changes.get("cursor") is not None:
+        changes["cursor"] = orjson.dumps(changes["cursor"]).decode()
+    saved = run(
+        """
+        UPDATE imports
+           SET state = coalesce(%(state)s::text, state), stage = coalesce(%(stage)s::text, stage),
+               message = coalesce(%(message)s::text, message), problem = coalesce(%(problem)s::text, problem),
+               batch = batch + (NOT %(is_failing)s)::integer,
+               token = CASE WHEN %(stage)s::text = 'store' OR %(state)s::text IN ('done', 'failed') THEN NULL
+                            ELSE token END,
+               cursor = CASE WHEN %(stage)s = 'store' OR %(state)s IN ('done', 'failed') THEN NULL
+                             ELSE coalesce(%(cursor)s::jsonb, cursor) END,
+               started = CASE WHEN %(is_failing)s THEN started ELSE coalesce(started, now()) END,
+               finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
+               failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
+               found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
+               kept_bytes = kept_bytes + %(kept_bytes)s,
+               bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
+               rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
+               made_of = made_of || CASE WHEN %(made)s > 0 AND %(made_of)s::text IS NOT NULL
+                         THEN jsonb_build_object(%(made_of)s::text,
+                                                 coalesce((made_of ->> %(made_of)s::text)::bigint, 0) + %(made)s)
+                         ELSE '{}' END,
+               changed = changed + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
+               cut = cut + %(cut)s, visits = visits + %(visits)s
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
+        RETURNING 1
+        """,
+        **(_UNCHANGED | changes),
+        user_id=user_id,
+        import_id=import_id,
+        batch=batch,
+        is_failing=is_failing,
+    )
+    return saved is not None

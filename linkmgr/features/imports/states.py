@@ -1,0 +1,47 @@
+"""States of a link at its source that linkmgr does not have. Without them, the link would be open to all here."""
+
+from collections.abc import Collection
+
+from linkmgr.features.imports.cells import Cells
+from linkmgr.features.imports.rows import Inactive
+
+_FALSE = ("false", "f", "no", "n", "off", "[]", "{}", "0", "0.0", "0000-00-00 00:00:00")
+_ENDED = ("banned", "blocked", "deleted", "disabled", "inactive", "paused", "removed", "suspended", "trashed")
+_STATES = {word: f"is {word}" for word in (*_ENDED, "draft", "pending", "scheduled", "trash", "unpublished")}
+_STATES["expired"] = "has expired"
+_RULES = "hasredirectrules redirectrules hasrules rules spliturl splitpercent testvariants"
+
+# Normalized columns
+_MARKS = {column: _STATES[word] for word in _ENDED for column in (word, f"is{word}", f"{word}at")}
+_MARKS |= dict.fromkeys(("expired", "isexpired"), _STATES["expired"])
+_MARKS |= dict.fromkeys(_RULES.split(), "has rules that choose its target")
+_ACTIVE = ("active", "isactive", "enabled", "isenabled")
+_STATUS = ("status", "state", "linkstatus")
+_PASSWORDS = ("haspassword", "passwordprotected", "ispasswordprotected", "isprotected", "secretkey")
+WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_PASSWORDS}
+
+
+def check(cells: Cells, kept: Collection[str], *, has_expiry: bool) -> None:
+    """Raise Inactive for a link that has ended or works only under conditions. An expiry keeps that the link has
+    expired. `kept` are the columns of rules that linkmgr can read."""
+    for column in filter(WATCHED.difference(kept).__contains__, cells):
+        state = _state(column, cells.text(column).lower())
+        if state and not (state == _STATES["expired"] and has_expiry):
+            raise Inactive(f"{state} at the source. Leave the row out, or empty its column '{cells.name(column)}'.")
+
+
+def has_password(cells: Cells) -> bool:
+    return any(is_true(cells.text(column)) for column in _PASSWORDS)
+
+
+def is_true(text: str) -> bool:
+    """Return True unless a flag is empty or a word for false. The time at which it was set is true."""
+    return bool(text) and text.lower() not in _FALSE
+
+
+def _state(column: str, text: str) -> str:
+    if column in _STATUS:
+        return _STATES.get(text, "")
+    if column in _ACTIVE:
+        return "is not active" if text and not is_true(text) else ""
+    return _MARKS.get(column, "") if is_true(text) else ""

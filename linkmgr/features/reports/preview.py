@@ -1,0 +1,66 @@
+"""/<alias>+: where a short URL leads, without a visit, and the form that reports it to the administrators."""
+
+from datetime import UTC, datetime
+
+from flask import Blueprint, render_template, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import NotFound
+
+from linkmgr.core.fields.base import Choice, Text
+from linkmgr.core.fields.bodies import New, load, problems
+from linkmgr.core.settings import settings
+from linkmgr.core.web import limiter, security_headers
+from linkmgr.core.web import request as web_request
+from linkmgr.core.web.caller import Limit
+from linkmgr.features.reports import repository as reports
+from linkmgr.public import branded
+from linkmgr.repository import public
+
+bp = Blueprint("preview", __name__)
+bp.after_request(security_headers.keep_private)
+
+RATE = "5 per 600 seconds"  # reports per IP address
+REASONS = {
+    "phishing": "It imitates another website",
+    "malware": "It spreads harmful software",
+    "spam": "It is unwanted advertising",
+    "other": "Another reason",
+}
+_OTHER_TARGETS = ("rules", "variants", "devices", "locations", "languages", "deeplink")
+_DAYS_OF = {"year": 365, "month": 30, "day": 1}
+
+
+class Report(New):
+    reason = Choice(tuple(REASONS), required=True)
+    text = Text(500, allow_empty=True, multiline=True)
+
+
+@bp.route("/<alias:alias>+", methods=("GET", "POST"))
+def show(alias: str) -> ResponseReturnValue:
+    link = public.short_link(branded.host(), alias)
+    if link is None or (request.method == "POST" and not settings().reports):
+        raise NotFound
+    wrong = problems(Report, request.form.to_dict()) if request.method == "POST" else {}
+    is_reported = request.method == "POST" and not wrong
+    if is_reported:
+        limiter.enforce(Limit(f"report:{web_request.network()}", RATE, "too_many_reports"))
+        reports.add(link["id"], **{"text": ""} | load(Report, request.form.to_dict()))
+    page = render_template(
+        "link_plus.html",
+        link=link,
+        age=_age(public.created(link["id"])),
+        is_shown=not (link["state"] or link["password_hash"]),
+        has_others=any(link[member] for member in _OTHER_TARGETS),
+        reasons=REASONS if settings().reports else {},
+        is_reported=is_reported,
+        problems=wrong,
+    )
+    return page, 400 if wrong else 200
+
+
+def _age(created: str) -> str:
+    days = (datetime.now(UTC) - datetime.fromisoformat(created).replace(tzinfo=UTC)).days
+    for unit, length in _DAYS_OF.items():
+        if number := days // length:
+            return f"{number} {unit}{'' if number == 1 else 's'} ago"
+    return "today"

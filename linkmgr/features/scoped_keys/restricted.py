@@ -1,0 +1,54 @@
+"""Connections for API keys that may use only some rows of their user: see "Restricted keys" in schema.sql."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flask import Flask
+
+from linkmgr.core.database import session
+from linkmgr.core.database.statements import Database, database, executor
+from linkmgr.core.settings import this_app
+
+OWN, DOMAINS = "restricted_own", "restricted_domains"  # the schemas
+
+
+class RestrictedDatabase(Database):
+    """A pool of its own, because the prepared statements and the plans of functions depend on the search path."""
+
+    may_lag = False  # a replica has no settings of the key
+
+    def __init__(self, primary: Database, schema: str) -> None:
+        super().__init__(primary.dsn, primary.prepare)
+        primary.pools.append(self)
+        self.pools, self.server = primary.pools, primary.server
+        self.schema = schema
+        if self.prepare:
+            path = f" -c search_path={schema},public"
+            self.options = self.options | {"options": session.STARTUP_OPTIONS + path}
+        else:
+            self.prelude += f"SET LOCAL search_path = {schema}, public; "
+
+    def of_key(self, key_id: int, domains: list[int] | None) -> "RestrictedDatabase":
+        restricted = copy.copy(self)
+        ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"
+        # The last value fails if the schema is missing: PostgreSQL would skip it in the search path and use the tables.
+        restricted.prelude += (
+            f"SELECT set_config('linkmgr.key_id', '{key_id:d}', true), set_config('linkmgr.domains', '{ids}', true), "
+            f"'{self.schema}.links'::regclass; "
+        )
+        return restricted
+
+
+@contextmanager
+def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> Iterator[None]:
+    pools: dict[str, RestrictedDatabase] = this_app().extensions["linkmgr_restricted"]
+    executor.set(pools[OWN if own_only else DOMAINS].of_key(key_id, domains))
+    try:
+        yield
+    finally:
+        executor.set(None)  # threads serve other requests in the same context
+
+
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_restricted"] = {schema: RestrictedDatabase(database(), schema) for schema in (OWN, DOMAINS)}

@@ -1,0 +1,248 @@
+"""Queries of statistics, declared once. An unknown parameter or value is an error that lists the known ones."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.base import MAX_ID
+from linkmgr.core.fields.problems import invalid
+from linkmgr.core.fields.query import Parameter, parameters, query_choice, query_text
+from linkmgr.features.statistics import label_filters
+from linkmgr.features.statistics.label_filters import Filter
+from linkmgr.features.statistics.periods import (
+    DATE_OR_TIME,
+    DEFAULT_PERIOD,
+    PERIODS,
+    UNITS,
+    Range,
+    parse_range,
+    parse_zone,
+)
+from linkmgr.visits.dimensions import BY_NAME, OF_ROWS
+
+CONVERSIONS = ("conversions", "value")  # metrics, with the only dimension of visits that they have
+METRICS = ("clicks", "visitors", *CONVERSIONS)
+OF_CONVERSIONS = "variant"
+TIMES = tuple(f"time:{unit}" for unit in UNITS)
+BY = (*TIMES, *BY_NAME, *OF_ROWS)
+BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
+MAX_BY = 2
+MAX_IDS = 100
+MAX_ROWS = 10_000
+DEFAULT_LIMIT = 1000
+EVERYONE = "all"  # the value of `user` for all users
+_MAX_TEXT = 2000
+TIME = f"^{DATE_OR_TIME}$"
+_POSITION = r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]{1,9}"  # in a list of visits
+
+
+@dataclass(frozen=True)
+class Selection:
+    ids: list[int] | None
+    campaign: int | None
+    channel: int | None
+    domain: str | None
+
+    @property
+    def count(self) -> int:
+        return sum(value is not None for value in (self.ids, self.campaign, self.channel, self.domain))
+
+    @property
+    def has_group(self) -> bool:
+        return {self.campaign, self.channel, self.domain} != {None}
+
+
+@dataclass(frozen=True)
+class Query:
+    metrics: list[str]
+    by: list[str]
+    selection: Selection
+    range: Range
+    filters: dict[str, Filter]
+    bots: str
+    order: str
+    limit: int
+    before: tuple[datetime, ...] = ()  # the starts of the buckets of the time before, and its end
+
+    @property
+    def since(self) -> datetime:
+        assert self.range.since
+        return self.range.since
+
+    @property
+    def first(self) -> datetime:
+        return self.before[0] if self.before else self.since
+
+    @property
+    def unit(self) -> str | None:
+        return next((name.removeprefix("time:") for name in self.by if name in TIMES), None)
+
+    @property
+    def dimensions(self) -> list[str]:
+        return [name for name in self.by if name not in TIMES]
+
+    @property
+    def columns(self) -> list[str]:
+        return columns(self.by, self.metrics) + (["before"] if self.before else [])
+
+
+def columns(by: list[str], metrics: list[str]) -> list[str]:
+    return ["time" if name in TIMES else name for name in by] + metrics
+
+
+def user(*, is_admin: bool) -> int | str | None:
+    """Return the id in `user`, or EVERYONE, or None if it was not sent."""
+    text = query_text("user")
+    if text is None:
+        return None
+    if not is_admin:
+        raise AppError("administrators_only")
+    return EVERYONE if text == EVERYONE else row_id("user", text, f"an id such as 17, or {EVERYONE}")
+
+
+# --- values of parameters, from their names and texts
+
+
+def row_id(name: str, text: str, form: str = "an id such as 17") -> int:
+    """Return an id. An id that no row can have becomes 0, so that it is not found."""
+    if not re.fullmatch("[0-9]+", text, re.ASCII):
+        raise invalid(f"{name} must be {form}")
+    return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
+
+
+def _ids(name: str, text: str) -> list[int]:
+    ids = list(dict.fromkeys(row_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")))
+    if len(ids) > MAX_IDS:
+        raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
+    return ids
+
+
+def host_of(_name: str, text: str) -> str:
+    return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
+
+
+def _limit(name: str, text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,9}", text, re.ASCII) or int(text) > MAX_ROWS:
+        raise invalid(f"{name} must be an integer from 1 to {MAX_ROWS}", "out_of_range")
+    return int(text)
+
+
+def _position(name: str, text: str) -> tuple[str, int]:
+    """Return a position in a list of visits: a time, and the number of visits at this time that were returned."""
+    time, _, number = text.rpartition("-")
+    try:
+        datetime.strptime(time if re.fullmatch(_POSITION, text, re.ASCII) else "", "%Y%m%dT%H%M%S.%f")
+    except ValueError:
+        raise invalid(f"{name} must be the 'next' of the previous page") from None
+    return time, int(number)
+
+
+# --- the queries
+
+
+def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: Any) -> Parameter:
+    def parse(name: str, text: str) -> list[str]:
+        names = list(dict.fromkeys(text.split(",")))
+        if not set(names) <= set(choices):
+            raise invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas", "unknown_value")
+        return names
+
+    items = {"type": "string", "enum": list(choices)}
+    bounds |= {"items": items, "minItems": 1, "default": example[:1], "examples": [example]}
+    return Parameter(about, parse, is_list=True, type="array", **bounds)
+
+
+def _labels(example: str) -> Parameter:
+    about, pattern = f"Labels of this dimension, such as `{example}`.", "^[^\\r\\n\\x00]+$"
+    return Parameter(about, label_filters.parse, is_list=True, maxLength=_MAX_TEXT, pattern=pattern, examples=[example])
+
+
+_BOTS = Parameter(
+    "Visits of bots: left out, counted too, or counted alone.",
+    title="BotFilter",
+    type="string",
+    enum=list(BOTS),
+    default="exclude",
+)
+_USER = Parameter(
+    f"For administrators: the id of another user, or `{EVERYONE}` for all users together.",
+    type="string",
+    pattern=f"^(?:[0-9]+|{EVERYONE})$",
+)
+LIVE = {"bots": _BOTS, "user": _USER}
+VISITS = {
+    "after": Parameter("`next` of the previous page.", _position, pattern=f"^{_POSITION}$"),
+    "limit": Parameter(
+        "The number of visits on a page. A number above 1000 means 1000.", type="integer", minimum=1, default=15
+    ),
+    "bots": _BOTS,
+}
+QUERY = {
+    "metrics": _names("The numbers in a row.", METRICS, ["clicks", "visitors"]),
+    "by": _names(f"Up to {MAX_BY} names, at most one of them a time.", BY, ["time:day", "country"], maxItems=MAX_BY),
+    "ids": Parameter(
+        f"Up to {MAX_IDS} ids of links and QR codes.",
+        _ids,
+        is_list=True,
+        maxLength=_MAX_TEXT,
+        pattern="^[0-9]+(?:,[0-9]+)*$",
+        examples=["17,18"],
+    ),
+    "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$"),
+    "channel": Parameter("The links and QR codes of a channel.", row_id, pattern="^[0-9]+$"),
+    "domain": Parameter("The links of a branded domain, or of this service.", host_of, examples=["go.example.com"]),
+    "from": Parameter("The start of the range, instead of `period`.", pattern=TIME, examples=["2026-10-01"]),
+    "to": Parameter(
+        "The end of the range, which is not part of it. Without it, the end of the current day.",
+        pattern=TIME,
+        examples=["2026-11-01"],
+    ),
+    "period": Parameter("A range that ends today.", type="string", enum=list(PERIODS), default=DEFAULT_PERIOD),
+    "timezone": Parameter(
+        "The IANA time zone of days, weeks and months, and of times without a zone.",
+        default="UTC",
+        pattern="^[A-Za-z0-9_+/-]+$",
+        examples=["Europe/Berlin"],
+    ),
+    **{name: _labels(dimension.filter) for name, dimension in BY_NAME.items()},
+    "bots": _BOTS,
+    "order": Parameter(
+        "A column. With `-` before it, the largest first. Default: the time, or the most clicks first.",
+        pattern=f"^-?(?:time|{'|'.join((*BY_NAME, *OF_ROWS, *METRICS))})$",
+        examples=["-clicks"],
+    ),
+    "limit": Parameter(
+        "The number of labels, or of pairs of them. Those with the most clicks are kept.",
+        _limit,
+        type="integer",
+        minimum=1,
+        maximum=MAX_ROWS,
+        default=DEFAULT_LIMIT,
+    ),
+    "user": _USER,
+}
+
+
+def _order(query_columns: list[str]) -> str:
+    choices = tuple(sign + name for name in query_columns for sign in ("", "-"))
+    first_metric = next(name for name in query_columns if name in METRICS)
+    return query_choice("order", choices) or ("time" if "time" in query_columns else f"-{first_metric}")
+
+
+def parse() -> Query:
+    sent = parameters(QUERY)
+    by, metrics = sent["by"], sent["metrics"]
+    if len(by) > MAX_BY or len(set(by) & set(TIMES)) > 1:
+        raise invalid(f"by must have at most {MAX_BY} names, and at most one of them with time:", "too_long")
+    zone, period = parse_zone(sent["timezone"]), query_choice("period", PERIODS)  # None if it was not sent
+    span = parse_range(zone, datetime.now(UTC), since=sent["from"], until=sent["to"], period=period)
+    selection = Selection(*(sent[name] for name in ("ids", "campaign", "channel", "domain")))
+    filters = {name: sent[name] for name in BY_NAME if sent[name]}
+    if {*CONVERSIONS} & {*metrics} and (other := {*by, *filters} & BY_NAME.keys() - {OF_CONVERSIONS}):
+        raise invalid(
+            f"metrics cannot have {' and '.join(CONVERSIONS)} with {min(other)}: they are counted by time, "
+            f"{OF_CONVERSIONS}, {', '.join(OF_ROWS)}"
+        )
+    return Query(metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"])

@@ -1,0 +1,45 @@
+"""The public pages behind the URLs. Each module serves some URLs."""
+
+from functools import cached_property
+
+from flask import Flask
+from werkzeug.routing import BaseConverter, ValidationError
+
+from linkmgr.core.fields.aliases import PATTERN, reserved_words
+from linkmgr.public import branded, campaign, home, overlay_answers, probes, qr, scan, short
+from linkmgr.visits import counting, geoip
+
+MODULES = (home, probes, branded, qr, scan, overlay_answers, campaign, short)
+
+
+class WordConverter(BaseConverter):
+    regex = "[A-Za-z0-9_.-]{1,64}"
+
+
+class CodeConverter(WordConverter):
+    """The code of a QR code. /q/pixels and /qr/qr belong to the links with the aliases q and qr."""
+
+    regex = f"(?!(?:ico|pixels|qr)\\Z){WordConverter.regex}"
+
+
+class AliasConverter(BaseConverter):
+    regex = rf"(?!api\Z){PATTERN}"  # without the lookahead, /api/qr would match /<alias>/qr
+
+    @cached_property
+    def reserved(self) -> frozenset[str]:
+        return reserved_words(self.map)
+
+    def to_python(self, value: str) -> str:
+        if value in self.reserved:
+            raise ValidationError
+        return value
+
+
+def init_app(app: Flask) -> None:
+    app.url_map.converters["word"] = WordConverter
+    app.url_map.converters["code"] = CodeConverter
+    app.url_map.converters["alias"] = AliasConverter
+    geoip.init_app(app)
+    counting.init_app(app)
+    for module in MODULES:
+        app.register_blueprint(module.bp)

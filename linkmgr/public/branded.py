@@ -1,0 +1,252 @@
+"""Host names: the service's own, and branded domains with their root and not-found redirects. The brand of each: name,
+logo and accent color, and the footer of the operator, of whom pages of branded domains show nothing.
+
+Under any other host only health, metrics and the domain challenge respond. Otherwise links could redirect to
+themselves through another name, and DNS rebinding would reach the API.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg2
+from flask import Blueprint, Flask, Response, abort, g, redirect, render_template
+from werkzeug.exceptions import NotFound
+from werkzeug.routing import Map
+from werkzeug.wrappers import Response as AnyResponse
+
+from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields import colors
+from linkmgr.core.fields.urls import is_ipv4, is_own_host, requested_host
+from linkmgr.core.settings import PREFIX, InvalidSetting, settings, this_app
+from linkmgr.core.web.request import current
+from linkmgr.features.missing_paths import paths as missing
+from linkmgr.public import loops
+from linkmgr.repository import public
+
+bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
+
+# First path segments that exist only on the service's own host. Branded domains have no routes of PAGES, so that links
+# may have these words. PROGRAMS are a plain 404 there, instead of redirecting to redirect404.
+PAGES = ("login", "account", "avatar", "console", "user", "api", "c")
+PROGRAMS = ("api", "healthz", "metrics")
+_CHALLENGE = "probes.prove"  # responds on any host, before its domain is added
+_UNKNOWN_HOST_ENDPOINTS = ("probes.healthz", "probes.scrape")
+_NAME = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
+_FILE_ENDPOINTS = ("static", "home.robots")
+
+
+def init_app(app: Flask) -> None:
+    chosen = settings()
+    missing.init_app(app)
+    app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
+    app.extensions["linkmgr_check_host"], app.extensions["linkmgr_missing_page"] = _check_host, _missing_page
+    logo = _read_logo(chosen.logo) if chosen.logo else None
+    style = _style(chosen.accent) if chosen.accent else None
+    app.extensions["linkmgr_brand_files"] = logo, style
+    app.extensions["linkmgr_brand"] = {
+        "name": chosen.name,
+        "footer": chosen.footer,
+        "icon": _url("logo", _digest(logo[0])) if logo else "/static/icon.svg",
+        "style": _url("accent.css", _digest(style)) if style else "",
+        "is_ours": True,
+    }
+    app.jinja_env.globals["base_url"] = chosen.base_url
+    app.context_processor(lambda: {"brand": current_brand()})
+
+
+def init_routes(app: Flask) -> None:
+    rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in PAGES]
+    routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
+    app.extensions["linkmgr_branded_routes"] = routes
+
+
+def _foreign_hosts(app: Flask, own: str) -> Callable[[str], str | None]:
+    """Return a function that returns the host of a Host header, or None if it is our own. Every request calls it, and
+    its result depends only on settings. `own` is the header of most requests."""
+
+    @lru_cache(maxsize=256)
+    def foreign_host(header: str) -> str | None:
+        if header == own:
+            return None
+        with app.app_context():
+            name = requested_host(header)
+            return None if is_own_host(name) else name
+
+    return foreign_host
+
+
+def host() -> str | None:
+    """Return the requested host, or None if it is our own. It need not be a branded domain."""
+    return current().foreign_host
+
+
+def host_of(environ: dict[str, Any]) -> str | None:
+    foreign_host: Callable[[str], str | None] = this_app().extensions["linkmgr_foreign_host"]
+    return foreign_host(environ.get("HTTP_HOST", ""))
+
+
+def requested_domain() -> Row | None:
+    if "domain" not in g:
+        name = host() or ""
+        g.domain = public.branded_domain(name) if can_be_branded(name) else None
+    domain: Row | None = g.domain
+    return domain
+
+
+def can_be_branded(name: str) -> bool:
+    return bool(_NAME.fullmatch(name)) and not is_ipv4(name)
+
+
+def _begins_with(words: tuple[str, ...]) -> bool:
+    return current().path.split("/", 2)[1] in words
+
+
+def _check_host() -> AnyResponse | str | None:
+    """Answer a request to a foreign host, or return None if a route answers it."""
+    request = current()
+    name = request.foreign_host
+    if name is None or request.endpoint == _CHALLENGE:
+        return None
+    if request.endpoint == "short.visit" and request.method in ("GET", "HEAD") and can_be_branded(name):
+        return None  # the statement for a short link reads the domain itself, and `_missing_page` determines the error
+    try:
+        domain = requested_domain()
+    except psycopg2.Error:
+        if request.endpoint in _FILE_ENDPOINTS:  # error pages need the style sheet
+            return None
+        raise
+    if domain is None:
+        if request.endpoint in _UNKNOWN_HOST_ENDPOINTS:
+            return None
+        raise AppError("unknown_host")
+    return _serve_branded(domain)
+
+
+def _serve_branded(domain: Row) -> AnyResponse | str | None:
+    if _begins_with(PROGRAMS):
+        raise NotFound
+    if current().path != "/":
+        return None
+    if domain["redirectroot"]:
+        return _redirect(domain, "redirectroot")
+    return render_template("branded_root.html", host=host())
+
+
+def _redirect(domain: Row, member: str) -> AnyResponse:
+    loops.refuse(domain[member], branded=domain["redirects_branded"])
+    return redirect(domain[member], code=302)
+
+
+def _missing_page() -> AnyResponse | None:
+    """Return the redirect of a foreign host for paths that it does not have, or None if it has none."""
+    if _begins_with(PROGRAMS):
+        return None
+    try:
+        domain = requested_domain()
+    except psycopg2.Error:  # keep the plain 404 page
+        return None
+    if domain is None:
+        raise AppError("unknown_host")
+    missing.count(current().environ, domain["id"], current().path)
+    return _redirect(domain, "redirect404") if domain["redirect404"] else None
+
+
+# --- the brand
+
+_MAX_LOGO = 256 * 1024  # bytes
+_SIGNATURES = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/svg+xml": re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*+<svg[\s>]", re.DOTALL),
+}
+# An SVG file is a document that may contain scripts. Opened directly, it must not get our origin.
+_LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+def _url(name: str, version: str) -> str:
+    return f"{bp.url_prefix}/{name}?v={version}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:8]
+
+
+def _read_logo(name: str) -> tuple[bytes, str]:
+    path = settings().folder / name
+    try:
+        content = path.read_bytes() if path.name == name and path.stat().st_size <= _MAX_LOGO else b""
+    except (OSError, ValueError):
+        content = b""
+    for mimetype, signature in _SIGNATURES.items():
+        if signature.match(content):
+            return content, mimetype
+    raise InvalidSetting(
+        f"{PREFIX}LOGO must be the name of a PNG, JPEG or SVG file of at most {_MAX_LOGO >> 10} KiB in the data folder."
+    )
+
+
+def _style(accent: str) -> bytes:
+    pair = accent.lower().replace(",", " ").split()[:2]
+    if problem := colors.accent_problem(*pair):
+        raise InvalidSetting(f"{PREFIX}ACCENT {problem}.")
+    return colors.accent_style(*pair)
+
+
+def current_brand() -> Row | None:
+    """Return the brand of the operator or of the branded domain, or None if the domain has none, and on unknown hosts.
+
+    The URLs of the icon and the style sheet are empty for a domain without a logo or without a color.
+    """
+    if not host():
+        brand: Row = this_app().extensions["linkmgr_brand"]
+        return brand
+    domain = None
+    with suppress(psycopg2.Error):  # the page that reports the error needs no brand
+        domain = requested_domain()
+    if not domain or not (domain["brandname"] or domain["logo_digest"] or domain["brandcolor"]):
+        return None
+    return {
+        "name": domain["brandname"] or current().host,
+        "icon": _url("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
+        "style": _url("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
+    }
+
+
+def own_logo() -> Response | None:
+    name, (logo, _) = host(), this_app().extensions["linkmgr_brand_files"]
+    if name is not None:
+        domain = requested_domain()
+        content = public.domain_logo(name) if domain and domain["logo_digest"] else None
+        logo = (content, "image/png") if content else None
+    return _respond(*logo) if logo else None
+
+
+def _respond(content: bytes, mimetype: str) -> Response:
+    response = Response(content, mimetype=mimetype)
+    response.cache_control.public, response.cache_control.max_age = True, 86400
+    response.headers["Content-Security-Policy"] = _LOGO_POLICY
+    response.add_etag()
+    response.make_conditional(current())
+    return response
+
+
+@bp.get("/logo")
+def logo() -> Response:
+    return own_logo() or abort(404)
+
+
+@bp.get("/accent.css")
+def style() -> Response:
+    _, content = this_app().extensions["linkmgr_brand_files"]
+    if host() is not None:
+        domain = requested_domain()
+        content = colors.accent_style(domain["brandcolor"]) if domain and domain["brandcolor"] else None
+    if content is None:
+        abort(404)
+    return _respond(content, "text/css")

@@ -1,0 +1,66 @@
+"""/r/<slug>: redirect to one of a campaign's links. /u/<username>/<slug>-<id>: list all of them."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Blueprint, redirect, render_template
+from flask.typing import ResponseReturnValue
+
+from linkmgr.core.database.statements import MAX_BIGINT, Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.query import query_position
+from linkmgr.core.web import limiter, security_headers
+from linkmgr.core.web import request as web_request
+from linkmgr.public import branded, loops
+from linkmgr.repository import public
+
+bp = Blueprint("campaign", __name__)
+bp.after_request(security_headers.prevent_caching)
+
+LINKS_PER_PAGE = 25
+
+
+# By slug, the page of a link with the alias `r` at this path. It is shown if no campaign has the slug.
+LINK_PAGES: dict[str, Callable[[str], ResponseReturnValue]] = {}
+
+
+@bp.get("/r/<word:slug>")
+def rotate(slug: str) -> ResponseReturnValue:
+    try:
+        return redirect(_short_url(branded.host(), slug), code=302)  # the short link counts the visit
+    except AppError:
+        if slug not in LINK_PAGES:
+            raise
+    return LINK_PAGES[slug]("r")
+
+
+def _short_url(host: str | None, slug: str) -> str:
+    return str(public.random_link(host, slug)["shorturl"])
+
+
+@bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
+def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
+    after = query_position("after")
+    limiter.enforce_pages(web_request.network())
+    campaign = public.campaign(branded.host(), username, slug, campaign_id)
+    links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, after=after or MAX_BIGINT)
+    page = render_template(
+        "campaign.html",
+        campaign=campaign,
+        links=[link | {"title": link["title"] or _host(link)} for link in links.rows],
+        after=after,
+        next=links.next,
+    )
+    return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
+
+
+def _host(link: Row) -> str:
+    return urlsplit(link["url"] or link["shorturl"]).netloc
+
+
+def _page(host: str | None, **arguments: Any) -> None:
+    public.campaign(host, **arguments)
+
+
+loops.HOPS |= {"campaign.rotate": _short_url, "campaign.show": _page}

@@ -1,0 +1,238 @@
+"""/<alias>: short links and bio pages. /<alias>/qr: QR code of a link. /<alias>/pixels: its pixels.
+
+GET requests for links that only redirect to their URL, as most do, are answered before Flask: its routing, hooks and
+response take longer than the rest of such a request. `visit` answers the same, and all other requests.
+
+While the database does not respond, each process redirects to those of the last minute without it.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import psycopg2
+from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import NotFound
+
+from linkmgr.core import metrics
+from linkmgr.core.database.statements import Row
+from linkmgr.core.errors import AppError
+from linkmgr.core.fields.aliases import PATTERN, reserved_words
+from linkmgr.core.fields.query import query_text
+from linkmgr.core.web import attempts, pool, security_headers, sessions
+from linkmgr.public import bio, branded, campaign, interstitial, loops, qr
+from linkmgr.public.recent_links import RecentLinks
+from linkmgr.repository import public
+from linkmgr.visits import bots, counting, visitor
+from linkmgr.visits.blocked import blocked
+from linkmgr.visits.choice import Choice, app_store, choose, completed
+from linkmgr.visits.dimensions import UNKNOWN
+
+bp = Blueprint("short", __name__)
+bp.after_request(security_headers.prevent_caching)
+
+_ROUTE = "/<alias:alias>"
+# Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
+_LINK = "linkmgr.link"
+
+
+class FastRedirects:
+    """The WSGI layer for these links. Make it after all routes are registered."""
+
+    def __init__(self, app: Flask) -> None:
+        self.app, self.flask = app, app.wsgi_app
+        self._path = re.compile(f"/({PATTERN})")
+        self._words = reserved_words(app.extensions["linkmgr_branded_routes"])  # of all hosts
+        self._own_words = reserved_words(app.url_map)
+        self.recent = RecentLinks()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        location = self._visit(environ)
+        if location is None:
+            return self.flask(environ, start_response)
+        environ[metrics.ROUTE] = _ROUTE
+        headers = {"Content-Type": "text/html; charset=utf-8", "Content-Length": "0", "Cache-Control": "no-store"}
+        start_response("302 FOUND", [*headers.items(), ("Location", location)])
+        return ()
+
+    def _visit(self, environ: dict[str, Any]) -> str | None:
+        path = self._path.fullmatch(environ["PATH_INFO"])
+        if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._words:
+            return None
+        with self.app.app_context():
+            try:
+                host = branded.host_of(environ)
+                if path[1] in self._own_words if host is None else not branded.can_be_branded(host):
+                    return None
+                return self._location(environ, host, path[1])
+            except Exception as error:  # the route raises it, so that its handler answers
+                environ[_LINK] = error
+        return None
+
+    def _location(self, environ: dict[str, Any], host: str | None, alias: str) -> str | None:
+        key = host, alias
+        recent = self.recent.get(key)
+        try:
+            link = environ[_LINK] = public.short_link(host, alias, can_wait=recent is None)
+            if not (link and _is_fast(link, environ.get("HTTP_USER_AGENT", ""))):
+                self.recent.forget(key)
+                return None
+            recent = self.recent.keep(key, link)
+        except psycopg2.Error:
+            if recent is None or blocked().has_link(recent.id, recent.url):
+                raise
+        except AppError:
+            self.recent.forget(key)
+            raise
+        counting.count(environ, recent.id, recent.user_id)
+        return recent.url
+
+
+def _is_fast(link: Row, agent: str) -> bool:
+    return (
+        link["is_plain"]
+        and not link["state"]
+        and not _shows_preview(link, agent[: counting.MAX_AGENT])
+        and not loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
+    )
+
+
+@bp.route(_ROUTE, methods=("GET", "POST"))
+def visit(alias: str) -> ResponseReturnValue:
+    environ = request.environ
+    link = environ[_LINK] if _LINK in environ else public.short_link(branded.host(), alias)
+    if isinstance(link, Exception):
+        raise link
+    if link is None:
+        if row := public.bio(branded.host(), alias):
+            return bio.show(row)
+        raise NotFound
+    if link["state"]:
+        return _stopped(link)
+    if link["password_hash"] or request.method == "POST":
+        return _password_page(link)
+    if _shows_preview(link, _user_agent()):
+        return render_template("link_preview.html", link=link, url=link["shorturl"])
+    return redirect_visitor(link)
+
+
+def _stopped(link: Row) -> ResponseReturnValue:
+    """Respond to a visitor of a link that does not work yet or any more."""
+    if link["expired_url"] and link["state"] != "blocked":
+        if blocked().has_host(link["expired_url"]):
+            return _stopped(link | {"state": "blocked"})
+        loops.refuse(link["expired_url"])
+        return Response(status=_found(), headers={"Location": link["expired_url"]})
+    viewer = sessions.current()
+    owned = link["id"] if viewer and viewer["user_id"] == link["user_id"] else None
+    status = HTTPStatus.NOT_FOUND if link["state"] == "scheduled" else HTTPStatus.GONE
+    return render_template("link_stopped.html", link=link, owned=owned, status=status), status
+
+
+def _found() -> HTTPStatus:
+    return HTTPStatus.SEE_OTHER if request.method == "POST" else HTTPStatus.FOUND
+
+
+def _user_agent() -> str:
+    return request.headers.get("User-Agent", "")[: counting.MAX_AGENT]
+
+
+def _shows_preview(link: Row, agent: str) -> bool:
+    has_preview = link["metatitle"] or link["metadescription"] or link["metaimage"]
+    return bool(has_preview) and bots.shows_previews(agent)
+
+
+# --- redirects
+
+
+def redirect_visitor(link: Row) -> ResponseReturnValue:
+    choice, store = _target(link), app_store(link, _user_agent())
+    location = store or choice.url
+    if any(url != link["url"] and blocked().has_host(url) for url in (location, choice.url)):
+        return _stopped(link | {"state": "blocked"})
+    loops.refuse(location, branded=link["url_branded"] or location != link["url"])
+    is_limited = link["max_clicks"] and counting.is_by_person(request.environ)
+    if is_limited and not public.take_click(link["id"], link["max_clicks"]):
+        return _stopped(link | {"state": "used"})
+    variant = UNKNOWN if store else choice.variant
+    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"] or (), variant=variant)
+    target = completed(link, choice.url, request.environ["QUERY_STRING"])
+    if link["type"] != "direct" or link["pixels"]:
+        return interstitial.respond(link, store or target)
+    if store:
+        return render_template("link_app.html", store=store, target=target)
+    # Not redirect(), which adds an HTML body.
+    return Response(status=_found(), headers={"Location": target})
+
+
+def _target(link: Row) -> Choice:
+    return choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
+
+
+def _location(host: str | None, alias: str) -> str | None:
+    link = public.short_link(host, alias)
+    if link is None:
+        if public.bio(host, alias) is None:
+            raise NotFound
+        return None
+    if link["state"]:
+        return (link["state"] != "blocked" and str(link["expired_url"])) or None
+    if link["password_hash"]:
+        return None
+    return app_store(link, _user_agent()) or _target(link).url
+
+
+loops.HOPS["short.visit"] = _location
+
+
+# --- password
+
+
+def _password_page(link: Row) -> ResponseReturnValue:
+    if not link["password_hash"]:  # removed while the form was open
+        return redirect(url_for(".visit", alias=link["alias"]), code=303)
+    if request.method != "POST":
+        return _form()
+    pool.count_for(link["user_id"])
+    attempts.limit_checks()
+    # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every visitor.
+    limit = attempts.by_client(f"link {link['id']}")
+    if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
+        return redirect_visitor(link)
+    error = AppError("link_password_wrong")
+    return _form(error.message), error.status
+
+
+def _form(error: str | None = None) -> Response:
+    # Browsers apply form-action to the redirect that follows the form, and its target may be any site.
+    policy = security_headers.written(form_action="*")
+    return Response(render_template("link_password.html", error=error), headers={"Content-Security-Policy": policy})
+
+
+# --- pixels
+
+
+@bp.get("/<alias:alias>/pixels")
+def pixels(alias: str) -> ResponseReturnValue:
+    link = public.short_link(branded.host(), alias)
+    if link is None or link["state"] or not link["pixels"]:
+        raise NotFound
+    return interstitial.pixel_page(link)
+
+
+# --- QR code
+
+
+@bp.get("/<alias:alias>/qr")
+@bp.get("/<alias:alias>/qr/<size>")
+def qr_code(alias: str, size: str | None = None) -> Response:
+    link = public.short_link(branded.host(), alias)
+    if link is None:
+        raise AppError("image_missing")
+    return qr.of_url(link["shorturl"], size or query_text("size"))
+
+
+campaign.LINK_PAGES |= {"pixels": pixels, "qr": qr_code}

@@ -1,0 +1,180 @@
+"""The bin: deleted links, which can be restored for DAYS.
+
+Links move between two tables. The triggers of both leave the alias and the visits of a link that the other one has.
+"""
+
+from typing import Unpack
+
+from psycopg2 import IntegrityError
+
+from linkmgr.core.database.paging import Page, Paging, page
+from linkmgr.core.database.statements import Row, rows, run, run_repaired
+from linkmgr.core.errors import not_found
+from linkmgr.repository.link_lists import listed_rows
+
+DAYS = 30
+_MAX_DELETED = 1000  # by a statement: more than it puts into the bin
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    """List the links in the bin, the last deleted first."""
+    links = page(
+        """
+        SELECT b.id, b.alias, d.domain AS host, b.url AS longurl, b.title, b.description,
+               coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, b.imported_clicks,
+               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned, health
+          FROM binned_links b
+          LEFT JOIN domains d ON d.id = b.domain_id
+          LEFT JOIN totals t ON t.tracked_id = b.id
+          LEFT JOIN link_health h ON h.link_id = b.id
+         WHERE b.user_id = %(user_id)s
+           AND b.id = ANY (ARRAY(SELECT id FROM binned_links
+                                  WHERE user_id = %(user_id)s AND id < %(after)s
+                                  ORDER BY binned DESC, id DESC
+                                  LIMIT %(limit)s OFFSET %(offset)s))
+         ORDER BY binned DESC, b.id DESC
+        """,
+        counted="binned_links",
+        user_id=user_id,
+        **paging,
+    )
+    return listed_rows(links)._replace(next=None)
+
+
+def newest(user_id: int, limit: int) -> list[int]:
+    links = rows(
+        "SELECT id FROM binned_links WHERE user_id = %(user_id)s ORDER BY binned DESC, id DESC LIMIT %(limit)s",
+        user_id=user_id,
+        limit=limit,
+    )
+    return [link["id"] for link in links]
+
+
+def put(user_id: int, link_id: int) -> None:
+    if not put_all(user_id, [link_id]):
+        raise not_found("link")
+
+
+def put_all(user_id: int, ids: list[int]) -> int:
+    """Delete links, keep them in the bin, and return their number."""
+    number = _number(
+        """
+        WITH deleted AS (
+            DELETE FROM links
+             WHERE user_id = %(user_id)s
+               AND id = ANY (ARRAY(SELECT id FROM links
+                                    WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                                    ORDER BY id FOR UPDATE))
+            RETURNING *),
+        binned AS (
+            INSERT INTO binned_links
+            SELECT b.*
+              FROM deleted d,
+                   jsonb_populate_record(NULL::binned_links, to_jsonb(d) || jsonb_build_object(
+                       'binned', now(),
+                       'channel_ids', ARRAY(SELECT channel_id FROM channel_items i
+                                             WHERE i.user_id = d.user_id AND i.link_id = d.id))) b
+            RETURNING id)
+        SELECT count(*) AS number FROM binned
+        """,
+        user_id,
+        ids,
+    )
+    _delete_oldest(user_id)
+    return number
+
+
+def _delete_oldest(user_id: int) -> None:
+    """Keep as many links in the bin as the plan allows outside of it, also those that a restricted key does not see."""
+    run(
+        """
+        DELETE FROM public.binned_links
+         WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(
+               SELECT id FROM public.binned_links
+                WHERE user_id = %(user_id)s
+                ORDER BY binned, id
+                LIMIT coalesce((SELECT least(greatest(total - (limits ->> 'links')::bigint, 0), %(most)s)
+                                  FROM accounts
+                                  JOIN public.usage ON user_id = accounts.id AND counted = 'binned_links'
+                                 WHERE accounts.id = %(user_id)s AND NOT admin AND limits ->> 'links' <> '0'), 0)
+                  FOR UPDATE SKIP LOCKED))
+        RETURNING id
+        """,
+        user_id=user_id,
+        most=_MAX_DELETED,
+    )
+
+
+def restore(user_id: int, link_id: int) -> None:
+    if not restore_all(user_id, [link_id]):
+        raise not_found("link")
+
+
+def restore_all(user_id: int, ids: list[int]) -> int:
+    """Bring links back, without campaigns and other rows that were deleted meanwhile, and return their number. A new
+    link of the same URL alone may have taken the place of one that was `url_only`. Subqueries look up single rows: a
+    join could read the rows of all users."""
+    return _number(
+        """
+        WITH taken AS (
+            DELETE FROM binned_links
+             WHERE user_id = %(user_id)s
+               AND id = ANY (ARRAY(SELECT id FROM binned_links
+                                    WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                                    ORDER BY id FOR UPDATE))
+            RETURNING *),
+        restored AS (
+            INSERT INTO links
+            SELECT l.*
+              FROM taken b,
+                   LATERAL (SELECT (SELECT id FROM campaigns c
+                                     WHERE c.user_id = b.user_id AND c.id = b.campaign_id) AS campaign_id,
+                                   (SELECT id FROM splash_pages s
+                                     WHERE s.user_id = b.user_id AND s.id = b.splash_id) AS splash_id,
+                                   (SELECT id FROM overlays o
+                                     WHERE o.user_id = b.user_id AND o.id = b.overlay_id) AS overlay_id) kept,
+                   jsonb_populate_record(NULL::links, to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
+                       'version', random_version(), 'url_only', false,
+                       'type', CASE WHEN (b.splash_id, b.overlay_id) IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
+                                    THEN 'direct' ELSE b.type END,
+                       'pixel_ids', (SELECT array_agg(id) FROM pixels p
+                                      WHERE p.user_id = b.user_id AND p.id = ANY (b.pixel_ids)))) l
+             WHERE CASE WHEN b.blocked IS NULL
+                         AND has_blocked_target(b.user_id, targets_of(b.url, b.expired_url, b.locations, b.devices,
+                                                                      b.languages, b.deeplink, b.variants, b.rules))
+                        THEN refuse('target_blocked') IS NULL ELSE true END
+            RETURNING id),
+        channels_added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT b.user_id, channel_id, b.id
+              FROM taken b, unnest(b.channel_ids) AS channel_id
+             WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id))
+        SELECT count(*) AS number FROM restored
+        """,
+        user_id,
+        ids,
+    )
+
+
+def delete(user_id: int, ids: list[int]) -> int:
+    return _number(
+        """
+        WITH deleted AS (
+            DELETE FROM binned_links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) RETURNING id)
+        SELECT count(*) AS number FROM deleted
+        """,
+        user_id,
+        ids,
+    )
+
+
+def _number(statement: str, user_id: int, ids: list[int]) -> int:
+    moved = run_repaired(statement, _is_reference_lost, user_id=user_id, ids=ids)
+    assert moved
+    return int(moved["number"])
+
+
+def _is_reference_lost(violation: IntegrityError, _: Row) -> bool:
+    """Return True if a row that a link refers to was deleted meanwhile: the next try leaves it out."""
+    return (violation.diag.constraint_name or "").endswith("_unknown")

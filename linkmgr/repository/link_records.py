@@ -1,0 +1,178 @@
+"""Links as clients see them: single ones with their statistics, and batches with every member of a body."""
+
+from collections.abc import Callable
+from typing import Any
+
+from linkmgr.core.database.statements import Row, replica_row, row, rows
+from linkmgr.core.database.tables import BATCH
+from linkmgr.core.errors import existing
+from linkmgr.core.fields.short_urls import ShortUrl, short_url
+from linkmgr.core.fields.times import from_json
+from linkmgr.core.settings import settings
+from linkmgr.repository.link_lists import to_health
+from linkmgr.visits import store as visits
+from linkmgr.visits.blocked import blocked
+from linkmgr.visits.dimensions import SCAN
+
+STORED = ("password_hash", "plain", "source_host", "source_clicks")  # columns of which only an export has the values
+_UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
+
+
+def read_from_replica(user_id: int, link_id: int, *, statistics: bool = True) -> Row:
+    return _read(replica_row, user_id, link_id, statistics=statistics)
+
+
+def read(user_id: int, link_id: int) -> Row:
+    return _read(row, user_id, link_id)
+
+
+def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, statistics: bool = True) -> Row:
+    """Read the link as one JSON value, which takes less than half of the time of 40 columns."""
+    stored = fetch(
+        """
+        SELECT to_json(l) AS link, clicks, visitors, top_labels
+          FROM link_details l
+          LEFT JOIN totals ON tracked_id = CASE WHEN %(statistics)s::boolean THEN id END
+         WHERE user_id = %(user_id)s AND id = %(link_id)s
+        """,
+        user_id=user_id,
+        link_id=link_id,
+        statistics=statistics,
+    )
+    totals = existing(stored, "link")
+    link = totals | totals.pop("link")
+    return to_record(link) if statistics else _to_members(link)
+
+
+def read_named(user_id: int, link_id: int) -> Row:
+    """Return a link whose campaign and channels have their names, of its clicks those that are `scans`, and `counts`:
+    visits, visitors, conversions and their value in hundredths, each by the name of a variant."""
+    stored = row(
+        """
+        SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
+               (SELECT labels -> 'variant' FROM tracked_rollups
+                 WHERE tracked_id = l.id AND unit = 'all' AND NOT bot AND variants <> '[]') AS variant_visits,
+               link_state(l.user_id, l.id, starts, expires, max_clicks, blocked) AS state,
+               (SELECT json_build_object('id', id, 'name', name) FROM campaigns
+                 WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
+               (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
+                 WHERE user_id = %(user_id)s
+                   AND id IN (SELECT value::bigint FROM json_array_elements_text(related -> 'channel'))) AS channel
+          FROM link_details l
+          LEFT JOIN totals ON tracked_id = l.id
+         WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
+        """,
+        user_id=user_id,
+        link_id=link_id,
+    )
+    link = existing(stored, "link")
+    scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
+    if blocked().has_host(link["url"]):
+        link["state"] = "blocked"
+    counts = {"visits": link["variant_visits"] or {}, "visitors": (link["variant_visitors"] or {}).get("variant", {})}
+    named = {name: link[name] for name in ("campaign", "channel", "state")}
+    return to_record(link) | named | {"scans": scans, "counts": {**counts, **(link["conversions"] or {})}}
+
+
+def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
+    link = replica_row(
+        """
+        SELECT l.*, clicks, visitors, top_labels
+          FROM link_details l
+          LEFT JOIN totals ON tracked_id = id
+         WHERE user_id = %(user_id)s
+           AND id = (SELECT link_id FROM aliases
+                      WHERE alias = %(alias)s
+                        AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                             ELSE (SELECT d.id FROM domains d WHERE host = %(host)s) END)
+        """,
+        user_id=user_id,
+        alias=short.alias,
+        host=short.host,
+    )
+    return link and to_record(link)
+
+
+def to_record(link: Row) -> Row:
+    return _to_members(link) | {"statistics": visits.statistics({name: link[name] for name in visits.TOTALS})}
+
+
+def _to_members(link: Row) -> Row:
+    related = link["related"] or _UNRELATED
+    domain = related["domain"] or settings().base_url
+    return {
+        "version": str(link["version"]),
+        "id": link["id"],
+        "alias": link["alias"],
+        "longurl": link["url"],
+        "title": link["title"],
+        "description": link["description"],
+        "location": link["locations"],
+        "device": link["devices"],
+        "starts": from_json(link["starts"]),
+        "expiry": from_json(link["expires"]),
+        "maxclicks": link["max_clicks"] or 0,
+        "expiredurl": link["expired_url"],
+        "forwardquery": link["forward_query"],
+        "blocked": from_json(link["blocked"]),
+        "date": from_json(link["created"]),
+        "updated": from_json(link["updated"]),
+        "imported_clicks": link["imported_clicks"],
+        "health": to_health(link.get("health")),
+        "url": link["url"],
+        "custom": link["alias"] if link["custom"] else "",
+        "haspassword": link["password_hash"] is not None,
+        "type": related.get("type", link["type"]),
+        "parameters": [{"name": name, "value": value} for name, value in link["parameters"]],
+        "metatitle": link["metatitle"],
+        "metadescription": link["metadescription"],
+        "metaimage": link["metaimage"],
+        "deeplink": link["deeplink"],
+        "status": "public" if link["public"] else "private",
+        "domain": domain,
+        "campaign": related["campaign"],
+        "pixels": related["pixels"],
+        "channel": related["channel"],
+        "shorturl": short_url(domain, link["alias"]),
+        "rules": link["rules"],
+        "geotarget": targets("location", link["locations"]),
+        "devicetarget": targets("device", link["devices"]),
+        "languagetarget": targets("language", link["languages"]),
+        "variants": link["variants"],
+    }
+
+
+def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
+    return [{selector: label, "link": url} for label, url in urls.items()]
+
+
+def batch(user_id: int, after: int) -> list[Row]:
+    """Return the next links behind an id, oldest first: the members of a record, the names of their channels, and what
+    only the export of an account contains. A batch joins the domains, so that a link with only a domain has no
+    `related`."""
+    links = rows(
+        """
+        SELECT l.*, d.domain, health, coalesce(clicks, 0) AS clicks,
+               coalesce(visitors, 0) AS uniqueclicks, url_only AND l.key_id IS NULL AS plain,
+               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = l.user_id AND i.link_id = l.id
+                      ORDER BY channel_id) AS channels,
+               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id, pixel_ids) > 0
+                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+                    THEN link_references(l.user_id, l.id) END AS related
+          FROM links l
+          LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN totals t ON t.tracked_id = l.id
+          LEFT JOIN link_health h ON h.link_id = l.id
+         WHERE l.user_id = %(user_id)s AND l.id > %(after)s
+         ORDER BY l.id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+    copied = ("clicks", "uniqueclicks", "channels", *STORED)
+    for link in links:
+        link["related"] = link["related"] or _UNRELATED | {"domain": link["domain"]}
+    return [_to_members(link) | {name: link[name] for name in copied} for link in links]

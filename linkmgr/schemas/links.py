@@ -1,0 +1,300 @@
+from typing import ClassVar
+
+from linkmgr.core.database.statements import Row
+from linkmgr.core.fields.aliases import Alias
+from linkmgr.core.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Timestamp, Url
+from linkmgr.core.fields.links import (
+    DeepLink,
+    Expiry,
+    IdOrIds,
+    IdOrString,
+    Ids,
+    LinkType,
+    OwnDomain,
+    Parameters,
+    Start,
+    Targets,
+)
+from linkmgr.core.fields.member import member
+from linkmgr.core.fields.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
+from linkmgr.core.fields.shapes import object_of
+from linkmgr.core.fields.urls import MAX_URL
+from linkmgr.repository import links as urls
+from linkmgr.schemas.link_bodies import LinkBody, link_to_changes, link_to_row
+from linkmgr.visits import audience
+from linkmgr.visits.rules import MAX_RULES, Rules
+from linkmgr.visits.variants import Variants
+
+MAX_DESCRIPTION = 1000
+HEALTH = {"broken": "Broken", "ok": "Reachable", "unchecked": "Not checked"}
+RECORD, TOTALS = "record", "list export"  # where a member is shown
+_URL = {"type": "string", "pattern": "^https?://"}
+_URLS = {"type": "object", "additionalProperties": _URL}
+_COUNT = {"type": "integer", "minimum": 0}
+
+
+class Link(Resource):
+    body = LinkBody
+    also_shown: ClassVar[dict[str, bool]] = {"short": False}
+
+    id = row_id()
+    alias = member(Shown({"type": "string"}), "", "summer")
+    shorturl = member(Shown(_URL), "", "https://go.example.org/summer")
+    longurl = member(Shown(_URL), "", "https://example.com/sale", shown=READ)
+    title = member(
+        Text(allow_empty=True),
+        "The name of the link in lists and the search, which visitors do not see. By default it is the `metatitle`.",
+        "Summer sale",
+        label="Title",
+    )
+    custom = member(
+        Alias(allow_empty=True),
+        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not the path "
+        "of a page there, such as `login` on this service. Without it, the service generates 8 characters.",
+        "summer",
+        label="Alias",
+        shown=DETAIL,
+    )
+    domain = member(
+        OwnDomain(allow_empty=True),
+        'The domain of the short URL. `""` means this service.',
+        "https://go.example.com",
+        label="Domain",
+    )
+    password = member(
+        Password(1, allow_empty=True, load_only=True),
+        "Visitors must enter this password on every visit.",
+        "correct horse",
+        label="Password",
+    )
+    haspassword = member(Shown({"type": "boolean"}), "", False, shown=DETAIL)
+    starts = member(
+        Start(allow_empty=True, allow_none=True),
+        "The link begins to work at this time. Until then, visitors see a page that says when, with status 404.",
+        "2026-12-01 08:00:00",
+        label="Start",
+        shown=DETAIL,
+    )
+    expiry = member(
+        Expiry(allow_empty=True, allow_none=True),
+        "The link stops working at this time. Later visitors see a page that says so, with status 410.",
+        "2030-12-31 23:59:59",
+        label="Expiry",
+        shown=DETAIL,
+    )
+    maxclicks = member(
+        Integer(0, MAX_ID),
+        "The number of clicks after which the link stops working like one that has expired, with those before the "
+        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks. A scan of a QR code that "
+        "leads to the link is one.",
+        100,
+        label="Maximum clicks",
+        default=0,
+        shown=DETAIL,
+    )
+    expiredurl = member(
+        Target(allow_empty=True),
+        "The target of visitors before `starts`, after `expiry` and beyond `maxclicks`, in place of a page. These are "
+        "no clicks.",
+        "https://example.com/over",
+        label="Target while the link does not work",
+        shown=DETAIL,
+    )
+    type = member(
+        LinkType(),
+        "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` shows a splash page "
+        "first, the id of one of your splash pages shows that one, and `overlay-<id>` shows the target below one of "
+        "your CTA overlays.",
+        "overlay-17",
+        label="How the target is shown",
+        default="direct",
+        shown=DETAIL,
+    )
+    location = member(Shown(_URLS), "", {"germany": "https://example.de/"}, shown=RECORD)
+    device = member(Shown(_URLS), "", {"iphone": "https://example.com/app"}, shown=RECORD)
+    rules = member(
+        Rules(),
+        f"Targets by conditions, at most {MAX_RULES}. The first rule of which all conditions hold decides, before the "
+        "targets by device, country and language.",
+        [{"when": {"country": ["Germany", "AT"]}, "url": "https://example.com/de"}],
+        label="Rules",
+        shown=DETAIL,
+    )
+    geotarget = member(
+        Targets("location", audience.country_problem, "A country: its English name or its ISO code.", "Germany"),
+        "Targets by the visitor's country.",
+        [{"location": "Germany", "link": "https://example.de/sale"}],
+        label="Countries",
+        options=audience.COUNTRIES,
+        shown=DETAIL,
+    )
+    devicetarget = member(
+        Targets(
+            "device",
+            audience.device_problem,
+            "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, "
+            "`android tablet`, `mac`), or `phone`, `tablet` or `desktop`.",
+            "iphone",
+        ),
+        "Targets by the visitor's device.",
+        [{"device": "iphone", "link": "https://example.com/iphone"}],
+        label="Devices",
+        options=audience.DEVICES,
+        shown=DETAIL,
+    )
+    languagetarget = member(
+        Targets("language", audience.language_problem, "A language: its code or its English name.", "fr"),
+        "Targets by the language that the visitor's browser prefers.",
+        [{"language": "fr", "link": "https://example.com/fr"}],
+        label="Languages",
+        options=audience.NAMES_OF_LANGUAGES,
+        shown=DETAIL,
+    )
+    variants = member(
+        Variants(),
+        "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their weights, and keeps it as "
+        "long as the service recognizes visitors (`LINKMGR_VISITOR_SALT`). Rules, and targets by device, country or "
+        "language come first. `[]` ends the experiment.",
+        [
+            {"name": "Blue button", "url": "https://example.com/blue", "weight": 50},
+            {"name": "Red button", "url": "https://example.com/red", "weight": 50},
+        ],
+        label="Variants",
+        shown=DETAIL,
+    )
+    parameters = member(
+        Parameters(),
+        f"Added to the query of the target. Together they must make at most {MAX_URL} characters.",
+        [{"name": "utm_source", "value": "newsletter"}],
+        label="Parameters",
+        shown=DETAIL,
+    )
+    forwardquery = member(
+        Boolean(),
+        "Adds the query of the short URL to that of the target. If both have a name, also one of `parameters`, the "
+        "values of the short URL replace those of the target. The fragment of the target stays. A URL that would have "
+        f"more than {MAX_URL} characters stays without it. The default is `forwardquery` of the branded domain.",
+        False,
+        label="Forward the query of the short URL",
+        default=False,
+        shown=DETAIL,
+    )
+    metatitle = member(
+        Text(allow_empty=True),
+        "The title in previews of social networks, the Fediverse and chat programs.",
+        "Summer sale",
+        label="Preview title",
+        shown=DETAIL,
+    )
+    metadescription = member(
+        Text(MAX_DESCRIPTION, allow_empty=True, multiline=True),
+        "The text in previews.",
+        "Everything must go.",
+        label="Preview text",
+        shown=DETAIL,
+    )
+    metaimage = member(
+        Url(allow_empty=True),
+        "The image in previews.",
+        "https://example.com/sale.png",
+        label="Preview image",
+        shown=DETAIL,
+    )
+    description = member(
+        Text(MAX_DESCRIPTION, allow_empty=True, multiline=True),
+        "A note for yourself.",
+        "For the newsletter",
+        label="Note",
+    )
+    pixels = member(
+        Ids(),
+        "The ids of your pixels that fire on a visit. An update replaces all of them.",
+        [17],
+        label="Pixels",
+        shown=DETAIL,
+    )
+    campaign = member(
+        IdOrString(allow_none=True),
+        "The id of the campaign that the link is in. `0` removes the link from its campaign.",
+        17,
+        label="Campaign",
+    )
+    channel = member(
+        IdOrIds(),
+        "The ids of channels that the link is added to, or one id. It stays in its other channels. `[]` in an update "
+        "removes it from all of them, `0` changes nothing.",
+        [17],
+        label="Channels",
+    )
+    channels = member(
+        Shown({"type": "array", "items": {"type": "string"}}),
+        "The names of its channels.",
+        ["Newsletter"],
+        shown=EXPORT,
+    )
+    deeplink = member(
+        DeepLink(),
+        "Opens an app on phones.",
+        {"auto": True, "apple": "https://apps.apple.com/app/id1", "google": "https://play.google.com/store"},
+        label="App links",
+        shown=DETAIL,
+    )
+    status = member(
+        Choice(("private", "public")),
+        "`private` hides the link in the public list of its campaign.",
+        "private",
+        label="Status",
+        default="public",
+        shown=DETAIL,
+    )
+    url = member(
+        Target(MAX_URL, required=True), "The target.", "https://example.com/sale", label="Target", shown=DETAIL
+    )
+    date = created()
+    updated = updated()
+    clicks = member(Shown(_COUNT), "", 12, shown=TOTALS)
+    uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
+    blocked = member(
+        Timestamp(dump_only=True, allow_none=True),
+        "When an administrator blocked the link, whose visitors get a page that says so, or null. Links to a "
+        "blocked host behave the same.",
+        "2026-11-21 09:30:00",
+        shown=DETAIL,
+    )
+    imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204)
+    health = member(
+        Shown(
+            object_of(
+                state={"type": "string", "enum": [*HEALTH]},
+                reason={"type": "string", "description": "Why the last check failed, or why there is none."},
+                url={"type": "string", "description": "The target that has this `reason`."},
+                title={"type": "string", "description": "The title of the page, for links without `title`."},
+                checked=Timestamp.json | {"type": ["string", "null"]},
+            )
+        ),
+        "The last check of the targets.",
+        {
+            "state": "broken",
+            "reason": "The response has the status 404.",
+            "url": "https://example.com/sale",
+            "title": "",
+            "checked": "2026-11-21 09:30:00",
+        },
+    )
+
+
+def create_link(user_id: int, members: Row) -> Row:
+    return urls.add(user_id, **link_to_row(members))
+
+
+def change_link(user_id: int, link_id: int, members: Row) -> Row:
+    return urls.update(user_id, link_id, **link_to_changes(members))
+
+
+LINKS = Stored(
+    Link,
+    Words("link", path="url", plural="urls", table="links", file="links"),
+    rows=urls,
+    create=create_link,
+    change=change_link,
+)
