@@ -26,19 +26,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 UPWARD = [
     "api.links imports features.health.requests",
-    "api.links imports features.statistics.periods",
-    "api.links imports features.statistics.query",
-    "api.users imports features.webhooks.outbox",
     "core.fields.shapes imports visits.dimensions",
     "core.web.auth imports features.scoped_keys.restricted",
     "public.branded imports features.missing_paths.paths",
     "repository.purge imports features.imports.failed_rows",
     "repository.purge imports features.imports.repository",
     "repository.purge imports features.webhooks.outbox",
-    "repository.qr imports features.bulk.repository",
     "schemas.stored imports features.utm.schema",
-    "visits.conditions imports features.statistics.periods",
-    "visits.rules imports features.statistics.periods",
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -14,19 +14,20 @@ from linkmgr.core.fields.query import (
     STATISTICS,
     Deprecation,
     Parameter,
+    host_of,
     paging,
+    row_id,
     values_of,
     wants_statistics,
 )
 from linkmgr.core.fields.short_urls import parse_short_url
 from linkmgr.core.fields.urls import MAX_URL
+from linkmgr.core.fields.zones import TIME, parse_time
 from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
 from linkmgr.features.health.requests import AGENT, DEADLINE
-from linkmgr.features.statistics import query as stats
-from linkmgr.features.statistics.periods import parse_time
 from linkmgr.repository import link_bin as binned
 from linkmgr.repository import link_lists
 from linkmgr.repository import link_records as url_records
@@ -56,17 +57,15 @@ QUERY = {
         default="desc",
     ),
     "q": SEARCH,
-    "campaign": Parameter("The links of a campaign.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
-    "channel": Parameter("The links of a channel.", stats.row_id, pattern="^[0-9]+$", examples=["17"]),
+    "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$", examples=["17"]),
+    "channel": Parameter("The links of a channel.", row_id, pattern="^[0-9]+$", examples=["17"]),
     "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
     "clicked": Parameter("`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]),
     "health": Parameter("The links whose `health` has this `state`.", enum=[*HEALTH], title="HealthState"),
     "from": Parameter(
-        "The links that were created at this time or later.", parse_time, pattern=stats.TIME, examples=["2026-10-01"]
+        "The links that were created at this time or later.", parse_time, pattern=TIME, examples=["2026-10-01"]
     ),
-    "to": Parameter(
-        "The links that were created before this time.", parse_time, pattern=stats.TIME, examples=["2026-11-01"]
-    ),
+    "to": Parameter("The links that were created before this time.", parse_time, pattern=TIME, examples=["2026-11-01"]),
     "bin": Parameter(
         f"`1` lists the links in the bin, which were deleted in the last {binned.DAYS} days, the last deleted first, "
         "without `next` and `after`. The other filters do not apply.",
@@ -167,7 +166,7 @@ def _list_links(sent: Row) -> Page:
     filters = {name: sent.get(name) for name in link_lists.FILTERS}
     filters |= {"domain": None, "since": sent["from"], "until": sent["to"]}
     if sent["domain"]:
-        filters["domain"] = link_lists.domain_id(user_id(), stats.host_of("domain", sent["domain"]))
+        filters["domain"] = link_lists.domain_id(user_id(), host_of("domain", sent["domain"]))
     if (order, sent["sort"]) != ("date", "desc") or any(value is not None for value in filters.values()):
         pool.take_for(link_lists.number_of(user_id()), "search_busy")
     return link_lists.listed(user_id(), filters, order=order, sort=sent["sort"], **page)

@@ -10,7 +10,6 @@ from linkmgr.core.web import streams as web_export
 from linkmgr.core.web.operation import Section, operation
 from linkmgr.core.web.responses import Json, ok, updated, versioned
 from linkmgr.core.web.streams import BUSY
-from linkmgr.features.webhooks import outbox
 from linkmgr.repository import users
 from linkmgr.schemas.account import STATUSES
 from linkmgr.schemas.users import ManagedUser, User, register
@@ -33,7 +32,7 @@ def index() -> Response:
 
     All users in one response: `limit` and `page` are ignored.
     """
-    outbox.note_shown_key(None)
+    users.note_shown_key(None)
     sent = values_of(QUERY)
     return web_export.streamed(users.search(status=sent["filter"], email=sent["email"]))
 
@@ -42,7 +41,7 @@ def index() -> Response:
 @operation("admin", "users.get", shapes.reading(User), errors=("other_secret",), has_etag=True)
 def read(user_id: int) -> Response:
     """Read a user."""
-    outbox.note_shown_key(user_id)
+    users.note_shown_key(user_id)
     user = users.read(user_id)
     return versioned(user.pop("version"), data=user)
 

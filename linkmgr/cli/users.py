@@ -9,7 +9,6 @@ from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.web import passwords
 from linkmgr.core.web import session_store as login
-from linkmgr.features.webhooks import outbox
 from linkmgr.repository import account, users
 from linkmgr.schemas.account import Account
 from linkmgr.schemas.users import User, register
@@ -62,7 +61,7 @@ def user_key(name: str, rotate: bool) -> None:
     user_id = find_id(name)
     if rotate:
         account.replace_key(user_id, **keys.new_key(user_id))
-    outbox.note_shown_key(user_id)
+    users.note_shown_key(user_id)
     click.echo(users.read(user_id)["apikey"])
 
 

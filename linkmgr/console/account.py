@@ -10,12 +10,12 @@ from linkmgr.console import plan_use, signed_in
 from linkmgr.core import errors, keys
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.bodies import load
+from linkmgr.core.fields.zones import parse_zone, regional_zones
 from linkmgr.core.web import attempts, passwords, security_headers, sessions
 from linkmgr.core.web import session_store as login
 from linkmgr.core.web.attempts import Limit
-from linkmgr.features.statistics.periods import parse_zone, regional_zones
-from linkmgr.features.webhooks import outbox
 from linkmgr.repository import account as accounts
+from linkmgr.repository import users
 from linkmgr.schemas.account import Account
 
 bp = Blueprint("account_page", __name__, url_prefix="/account")
@@ -32,7 +32,7 @@ def _page(*, with_key: bool = False, success: str | None = None, problems: dict[
     """`success` is a message above the forms for the API key, `problems` are messages by the id of their control."""
     account = accounts.overview(g.user_id)
     if with_key:
-        outbox.note_shown_key(g.user_id)
+        users.note_shown_key(g.user_id)
     return render_template(
         "account.html",
         account=account,

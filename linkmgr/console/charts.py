@@ -7,7 +7,8 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from linkmgr.core.database.statements import Row
-from linkmgr.features.statistics.periods import Range, as_rollups, start_of_day
+from linkmgr.core.fields.zones import start_of_day
+from linkmgr.features.statistics.periods import Range, as_rollups
 
 WIDTH, HEIGHT = 1000, 200
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28

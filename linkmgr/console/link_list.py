@@ -12,9 +12,9 @@ from linkmgr.console.forms import PER_PAGE, Form
 from linkmgr.console.frame import Chip
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.query import SEARCH, page_number, query_choice, query_id, values_of
+from linkmgr.core.fields.zones import start_of_day
 from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
-from linkmgr.features.statistics.periods import start_of_day
 from linkmgr.repository import link_lists
 from linkmgr.schemas.links import HEALTH
 from linkmgr.visits.blocked import blocked

@@ -15,6 +15,7 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import query_choice, query_text
 from linkmgr.core.fields.short_urls import short_url
+from linkmgr.core.fields.zones import start_of_day
 from linkmgr.features.statistics.periods import (
     MAX_DAYS,
     UNITS,
@@ -23,7 +24,6 @@ from linkmgr.features.statistics.periods import (
     checked,
     compared,
     parse_range,
-    start_of_day,
 )
 from linkmgr.visits.dimensions import BY_NAME, DIMENSIONS, SCAN, UNKNOWN
 from linkmgr.visits.store import DETAILED_DAYS

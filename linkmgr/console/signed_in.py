@@ -8,9 +8,9 @@ from werkzeug.wrappers import Response
 
 from linkmgr.core.database.statements import act_as
 from linkmgr.core.errors import AppError
+from linkmgr.core.fields.zones import parse_zone
 from linkmgr.core.web import limiter, sessions
 from linkmgr.core.web import request as web_request
-from linkmgr.features.statistics.periods import parse_zone
 
 SIGN_OUT = "account_page.sign_out"  # what a suspended user can do
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400

@@ -6,13 +6,13 @@ from typing import Unpack
 import orjson
 import psycopg2
 
+from linkmgr.core.database.halves import failure, in_halves
 from linkmgr.core.database.paging import NamedPaging, Page, named_page
 from linkmgr.core.database.statements import Row, replica_row, row, rows, run, run_one
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import AppError, existing, required
 from linkmgr.core.fields.qr import new_code
 from linkmgr.core.settings import settings
-from linkmgr.features.bulk.repository import failure, in_halves
 from linkmgr.visits import store as visits
 
 

@@ -164,3 +164,16 @@ def summaries() -> Iterator[Row]:
         page = index(q=None, limit=BATCH_SIZE, number=1, after=after)
         yield from page.rows
         after = page.next
+
+
+def note_shown_key(user_id: int | None) -> None:
+    """Note for administrators that the default API key of a user was shown. None means all users."""
+    run(
+        """
+        INSERT INTO outbox (user_id, type, data)
+        SELECT auditors.user_id, 'audit.secret', jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
+          FROM auditors
+         WHERE %(user_id)s::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = %(user_id)s)
+        """,
+        user_id=user_id,
+    )

@@ -22,7 +22,7 @@ from linkmgr.core.fields.base import Text, parse_network
 from linkmgr.core.fields.links import MAX_NAME
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.urls import ascii_host
-from linkmgr.features.statistics.periods import parse_zone
+from linkmgr.core.fields.zones import parse_zone
 from linkmgr.visits import counting
 from linkmgr.visits.visitor import Visitor
 

@@ -18,7 +18,7 @@ from linkmgr.core.fields.links import MAX_NAME
 from linkmgr.core.fields.member import JsonSchema, member, ref
 from linkmgr.core.fields.unknown import warn_unknown
 from linkmgr.core.fields.urls import MAX_URL
-from linkmgr.features.statistics.periods import parse_zone
+from linkmgr.core.fields.zones import parse_zone
 from linkmgr.visits import audience, conditions
 from linkmgr.visits.conditions import WEEKDAYS, AnyOf, Between, Hours, Networks, Zone, known, local_time
 from linkmgr.visits.visitor import Visitor

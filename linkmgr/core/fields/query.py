@@ -50,6 +50,17 @@ class Parameter:
         self.default = json.get("default")
 
 
+def row_id(name: str, text: str, form: str = "an id such as 17") -> int:
+    """Return an id. An id that no row can have becomes 0, so that it is not found."""
+    if not re.fullmatch("[0-9]+", text, re.ASCII):
+        raise invalid(f"{name} must be {form}")
+    return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
+
+
+def host_of(_name: str, text: str) -> str:
+    return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
+
+
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
 SEARCH = Parameter(
     "A part of the URL, the alias or the title.", lambda _name, text: text.replace("\n", "\r"), maxLength=MAX_URL

@@ -4,12 +4,12 @@ from typing import Any
 
 import orjson
 
+from linkmgr.core.database.halves import failure, in_halves
 from linkmgr.core.database.statements import Row, run_one
 from linkmgr.core.errors import AppError, not_found
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.core.fields.urls import MAX_URL
-from linkmgr.features.bulk.repository import failure, in_halves
 from linkmgr.repository.links import to_changes
 
 

@@ -8,6 +8,7 @@ from flask import Blueprint
 from flask import request as current_request
 from marshmallow import ValidationError
 
+from linkmgr.core.database.halves import failure
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError, problems_of_code
 from linkmgr.core.fields import shapes
@@ -272,7 +273,7 @@ def _store(
     rows = [row for row in loaded if not isinstance(row, AppError)]
     refused = atomic and len(rows) < len(loaded)
     stored = iter([{} for _ in rows] if refused or not rows else store(rows))
-    failures = (bulk.failure(row) if isinstance(row, AppError) else None for row in loaded)
+    failures = (failure(row) if isinstance(row, AppError) else None for row in loaded)
     return _respond("created", [failure or next(stored) for failure in failures], atomic, element)
 
 

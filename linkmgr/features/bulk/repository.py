@@ -4,20 +4,17 @@ The statement looks up why it cannot store a link, so that the others are stored
 only if a concurrent transaction comes in between. The statement then sees its rows and is repeated.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import orjson
 import psycopg2
 
-from linkmgr.core.database.statements import Row, run_one, undoable
+from linkmgr.core.database.halves import failure, in_halves
+from linkmgr.core.database.statements import Row, run_one
 from linkmgr.core.database.tables import release
-from linkmgr.core.errors import RETRY_SECONDS, AppError, from_constraint
+from linkmgr.core.errors import AppError
 from linkmgr.core.fields.aliases import new_alias
 from linkmgr.core.fields.short_urls import short_url
 
 MAX_LINKS = 1000  # of one statement
-_MAX_TRIES = 4
 _SPARES = 16  # aliases in place of generated ones that are in use
 _URL_ONLY = {"url", "targets", "imported_clicks"}
 
@@ -56,40 +53,6 @@ def _release_aliases(links: list[Row], violation: psycopg2.IntegrityError) -> No
     release(violation.diag.constraint_name, aliases=aliases, link_id=None)
 
 
-def in_halves(
-    items: list[Any],
-    store: Callable[[list[Any]], list[Row]],
-    atomic: bool,
-    prepare_retry: Callable[[list[Any], psycopg2.IntegrityError], None] = lambda *_: None,
-    tries: int = _MAX_TRIES,
-) -> list[Row]:
-    """Store items and return their results, in halves if a constraint is still violated after some tries.
-    `prepare_retry` writes after what a failed try wrote has been undone."""
-    violation: AppError | None = None
-    for _ in range(tries):
-        try:
-            with undoable():
-                return store(items)
-        except psycopg2.IntegrityError as error:
-            violation = _refusal_of(error)
-            prepare_retry(items, error)
-    assert violation
-    if atomic:
-        raise AppError("busy", seconds=RETRY_SECONDS)
-    if len(items) == 1:
-        return [failure(violation)]
-    half = len(items) // 2
-    halves = items[:half], items[half:]
-    return [result for some in halves for result in in_halves(some, store, atomic, prepare_retry, 1)]
-
-
-def _refusal_of(error: psycopg2.IntegrityError) -> AppError:
-    refusal = from_constraint(error)
-    if refusal is None or refusal.code == "key_unknown":
-        raise error
-    return refusal
-
-
 def _prepared(link: Row) -> Row:
     custom = link.get("custom")
     alias = custom or link.get("alias")
@@ -114,10 +77,6 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
     for number, code, detail in stored["refused"] or ():
         results[number - 1] = failure(AppError(code, detail=detail))
     return results
-
-
-def failure(error: AppError) -> Row:
-    return {"code": error.code, "message": error.message} | ({"errors": error.errors} if error.errors else {})
 
 
 def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:

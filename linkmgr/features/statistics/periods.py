@@ -1,14 +1,12 @@
-"""All calculations with time zones are here, so that one time zone database decides. SQL compares UTC times only."""
+"""Periods and buckets of statistics. SQL compares UTC times only."""
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.unknown import nearest
+from linkmgr.core.fields.zones import parse_time, start_of_day
 
 UNITS = ("hour", "day", "week", "month")
 PERIODS = ("24h", "7d", "30d", "90d", "12mo", "mtd", "ytd", "all")
@@ -19,8 +17,6 @@ MAX_DAYS = 10_000
 QUARTER = timedelta(minutes=15)
 _DAY = timedelta(days=1)
 _DECEMBER = 12
-DATE_OR_TIME = "20[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-_PATTERN = re.compile(DATE_OR_TIME)
 
 
 @dataclass(frozen=True)
@@ -40,24 +36,6 @@ class Bucket:
 
 
 # --- the parameters `timezone`, `from`, `to` and `period`
-
-
-@cache
-def _zone_names() -> set[str]:
-    return available_timezones() - {"Factory", "localtime"}  # files of the host, not of the IANA database
-
-
-@cache
-def regional_zones() -> list[str]:
-    regions = ["Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
-    return ["UTC", *sorted(name for name in _zone_names() if name.partition("/")[0] in regions)]
-
-
-def parse_zone(name: str) -> ZoneInfo:
-    if name not in _zone_names():
-        similar = nearest(name, _zone_names(), 3, 0.6) or ["Europe/Berlin", "America/New_York", "UTC"]
-        raise invalid(f"timezone must be an IANA time zone such as {', '.join(similar)}", "unknown_value")
-    return ZoneInfo(name)
 
 
 def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str | None, period: str | None) -> Range:
@@ -85,17 +63,6 @@ def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
     if at.timestamp() % QUARTER.total_seconds():
         raise invalid(f"{name} must be a full quarter of an hour, such as 09:30")
     return at
-
-
-def parse_time(name: str, text: str, zone: tzinfo = UTC) -> datetime:
-    try:
-        parsed = datetime.fromisoformat(text) if _PATTERN.fullmatch(text) else None
-    except ValueError:
-        parsed = None
-    if parsed is None:
-        example = "2026-11-21, 2026-11-21T09:30 or 2026-11-21T09:30:00Z"
-        raise invalid(f"{name} must be a date or time from 2000 to 2099, such as {example}")
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
 
 
 def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
@@ -130,11 +97,6 @@ def _calendar(zone: ZoneInfo, today: date, period: str) -> Range:
 
 
 # --- buckets
-
-
-def start_of_day(day: date, zone: ZoneInfo) -> datetime:
-    """Return the first moment of a local day, also if midnight does not exist or exists twice."""
-    return datetime.combine(day, time(), zone).astimezone(UTC)
 
 
 def _hour(at: datetime, zone: ZoneInfo) -> tuple[date, int, timedelta | None]:

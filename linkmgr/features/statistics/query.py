@@ -6,19 +6,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from linkmgr.core.errors import AppError
-from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.query import Parameter, parameters, query_choice, query_text
+from linkmgr.core.fields.query import Parameter, host_of, parameters, query_choice, query_text, row_id
+from linkmgr.core.fields.zones import TIME, parse_zone
 from linkmgr.features.statistics import label_filters
 from linkmgr.features.statistics.label_filters import Filter
 from linkmgr.features.statistics.periods import (
-    DATE_OR_TIME,
     DEFAULT_PERIOD,
     PERIODS,
     UNITS,
     Range,
     parse_range,
-    parse_zone,
 )
 from linkmgr.visits.dimensions import BY_NAME, OF_ROWS
 
@@ -34,7 +32,6 @@ MAX_ROWS = 10_000
 DEFAULT_LIMIT = 1000
 EVERYONE = "all"  # the value of `user` for all users
 _MAX_TEXT = 2000
-TIME = f"^{DATE_OR_TIME}$"
 _POSITION = r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]{1,9}"  # in a list of visits
 
 
@@ -105,22 +102,11 @@ def user(*, is_admin: bool) -> int | str | None:
 # --- values of parameters, from their names and texts
 
 
-def row_id(name: str, text: str, form: str = "an id such as 17") -> int:
-    """Return an id. An id that no row can have becomes 0, so that it is not found."""
-    if not re.fullmatch("[0-9]+", text, re.ASCII):
-        raise invalid(f"{name} must be {form}")
-    return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
-
-
 def _ids(name: str, text: str) -> list[int]:
     ids = list(dict.fromkeys(row_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")))
     if len(ids) > MAX_IDS:
         raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
     return ids
-
-
-def host_of(_name: str, text: str) -> str:
-    return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
 def _limit(name: str, text: str) -> int:

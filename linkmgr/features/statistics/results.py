@@ -13,12 +13,13 @@ from psycopg2.errors import QueryCanceled
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.problems import invalid
+from linkmgr.core.fields.zones import start_of_day
 from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
 from linkmgr.features.conversions import results as conversions
 from linkmgr.features.statistics import counts as stats_counts
 from linkmgr.features.statistics import selection as stats_scope
-from linkmgr.features.statistics.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
+from linkmgr.features.statistics.periods import Bucket, Range, as_array, as_rollups, buckets, checked
 from linkmgr.features.statistics.query import BOTS, CONVERSIONS, MAX_ROWS, Query
 from linkmgr.features.statistics.selection import Owner, Scope
 from linkmgr.repository import link_lists
