@@ -1,11 +1,14 @@
 """linkmgr, a self-hosted link-management service. create_app() is the table of contents."""
 
+from collections.abc import Iterable
+
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, console, document, public
-from linkmgr.core import metrics, settings
+from linkmgr.core import hooks, metrics, settings
 from linkmgr.core.database import jobs, lookups, replica, statements, tables
+from linkmgr.core.feature import Feature, records
 from linkmgr.core.web import (
     auth,
     compression,
@@ -19,19 +22,33 @@ from linkmgr.core.web import (
     writes,
 )
 from linkmgr.core.web.request import IdConverter, Service
-from linkmgr.features import registry
-from linkmgr.features.imports import job
-from linkmgr.features.reports import blocklist
-from linkmgr.features.scoped_keys import restricted
+from linkmgr.features import load
 from linkmgr.public import branded, short
 from linkmgr.repository import link_lists, purge
+from linkmgr.schemas.stored import STORED
 from linkmgr.visits import blocked
 
 __version__ = settings.RELEASE
 
+DOCUMENTED = Feature(
+    "",
+    blueprints=tuple(module.bp for module in (*api.MODULES, *public.MODULES)),
+    sections=tuple(module.SECTION for module in api.MODULES),
+    resources=STORED,
+    jobs=jobs.Jobs(
+        handlers=tables.HANDLERS,
+        idle=(link_lists.empty_pending_list, purge.delete_some_expired),
+        expiring=purge.EXPIRING,
+    ),
+    commands=cli.GROUPS,
+)
 
-def create_app(**overrides: str) -> Flask:
-    """Create the application from the environment. `overrides` are settings by name."""
+
+def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask:
+    """Create the application from the environment.
+
+    `features` has the names of its features, by default those of the setting. `overrides` are settings by name.
+    """
     app = Service(__name__)
     settings.init_app(app, **overrides)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
@@ -40,31 +57,32 @@ def create_app(**overrides: str) -> Flask:
     app.url_map.merge_slashes = False  # "//" is a 404, not a redirect
     app.url_map.strict_slashes = False
     with app.app_context():
+        parts = (DOCUMENTED, *load(settings.settings().features if features is None else features))
+        app.extensions["linkmgr_features"] = parts
         statements.init_app(app)
         replica.init_app(app)
         lookups.init_app(app)
-        restricted.init_app(app)
         blocked.init_app(app)
-        jobs.init_app(
-            tables.HANDLERS, idle=[link_lists.empty_pending_list, purge.delete_some_expired, blocklist.update]
-        )
-        job.init_app()
+        hooks.init_app(app, [part.hooks for part in parts])
+        jobs.init_app(app, [part.jobs for part in parts])
+        for part in parts:
+            part.init_app(app)
         compression.init_app(app)  # before other hooks, which run in the reverse order
         branded.init_app(app)
         error_handlers.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app)
         sessions.init_app(app)
-        api.init_app(app)
         public.init_app(app)
-        registry.init_app(app)
+        for blueprint in [blueprint for part in parts for blueprint in part.blueprints]:
+            app.register_blueprint(blueprint)
         console.init_app(app)
         document.init_app(app)
         branded.init_routes(app)  # needs all routes
         operation.init_app(app)  # needs all routes
-        members.init_app(app, operation.records(app))  # needs the scopes of the operations
+        members.init_app(app, records())  # needs the scopes of the operations
         writes.init_app(app)  # needs all routes
-        cli.init_app(app)
+        cli.init_app(app, [group for part in parts for group in part.commands])
         metrics.init_app(app)  # needs all routes
         middleware.init_app(app, pages=short.FastRedirects(app))
         if proxies := settings.settings().trusted_proxies:

@@ -12,8 +12,6 @@ from linkmgr.core.database import jobs
 from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
 from linkmgr.core.web.request import Service
-from linkmgr.features.health.checks import Checker
-from linkmgr.features.webhooks import worker as events
 from linkmgr.visits import queue
 
 
@@ -45,10 +43,7 @@ def start(app: Any, threads: int) -> None:
     if isinstance(app, Service):
         pool.resize(threads)
         queue.start(app)
-        jobs.Worker(app).start()
-        for _ in range(jobs.FETCHERS):
-            jobs.Fetcher(app).start()
-        events.Worker(app).start()
         with app.app_context():
-            if settings().link_check:
-                Checker(app).start()
+            own = jobs.registered().threads
+        for thread in (jobs.Worker, *(jobs.Fetcher,) * jobs.FETCHERS, *own):
+            thread(app).start()

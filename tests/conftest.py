@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from tests.support import document, routes
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.support.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.support.contract import read_by  # noqa: F401 - a fixture
 from tests.support.foreign import web  # noqa: F401 - a fixture
 from tests.support.foreign_services import start_service  # noqa: F401 - a fixture
 from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
@@ -192,11 +193,11 @@ class CommandRunner(FlaskCliRunner):
 def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Flask]:
     data_dir = tmp_path_factory.mktemp("data")
 
-    def make(**settings: str) -> Flask:
+    def make(features: Iterable[str] | None = None, **settings: str) -> Flask:
         defaults = {"database_url": dsn, "data_dir": str(data_dir), "base_url": BASE_URL, "domain_check": "off"}
         defaults |= {"rate_limit": MANY, "page_rate_limit": MANY, "private_networks": "127.0.0.0/8"}
         defaults |= {"private_networks_for_all": "1"}
-        app = create_app(**(defaults | settings))
+        app = create_app(features, **(defaults | settings))
         app.testing = True
         app.test_cli_runner_class = CommandRunner
         app.config["PROPAGATE_EXCEPTIONS"] = False

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.schemas.stored import STORED
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql
+from tests.support.resources import STORED
 from tests.support.targets import wait_until
 
 SCHEMA = "schema.sql"
@@ -73,7 +73,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "rate_windows": (
         "an hour after the window",
         "linkmgr/repository/purge.py",
-        '_deletion("rate_windows", "until", "1 hour")',
+        'older_than("rate_windows", "until", "1 hour")',
     ),
     "reports": (
         "20 a link, 10,000 open, 90 days; blocks of administrators; a list of 100,000",

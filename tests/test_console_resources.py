@@ -8,12 +8,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.schemas.stored import STORED
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql
 from tests.support.logos import image, put
 from tests.support.pages import as_form, fields, forms, get, message, seen, signed_in
+from tests.support.resources import STORED
 
 
 class Case(NamedTuple):

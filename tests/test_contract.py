@@ -3,82 +3,31 @@ checks the form of errors. This module causes each kind of error for each operat
 
 import re
 from collections.abc import Callable
-from io import BytesIO
 from typing import Any
 
 import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from linkmgr.api.channels import Assignment
-from linkmgr.core.fields import bodies
 from linkmgr.core.web.operation import routes
-from linkmgr.features.exports.handlers import EXPORTS
+from linkmgr.features.exports.handlers import exports
 from tests.conftest import BASE_URL, ROOT
-from tests.support.document import document, operations, property_validators, validator
+from tests.support import contract
+from tests.support.document import operations, property_validators
 from tests.support.factories import RESOURCES
-from tests.support.operations import KEYED, READS, Call
+from tests.support.operations import KEYED, Call
 from tests.support.stage import Stage
 from tests.support.worlds import Rows
 
 with_body = pytest.mark.parametrize("call", [call for call in KEYED if call.operation.body], ids=str)
-BODIES = [
-    pytest.param([call], index, id=f"{call} {('least', 'all')[index]}")
-    for call in KEYED
-    if call not in READS
-    for index in range(len(call.bodies()))
-]
 UNSUITABLE: list[Any] = [-1, 5, 1.5, True, "\x01", "x" * 5000, "a b", {}, {"x": 1}, [], [5]]
 
 
-def lists_in(value: Any) -> list[Any]:
-    match value:
-        case list():
-            return [value]
-        case dict():
-            return [found for inner in value.values() for found in lists_in(inner)]
-        case _:
-            return []
-
-
-@pytest.fixture
-def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
-    """Record the schema of each body that is read."""
-    found: list[type[Schema]] = []
-    load = bodies.load
-
-    def noted(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
-        found.append(schema)
-        return load(schema, members)
-
-    monkeypatch.setattr(bodies, "load", noted)
-    return found
-
-
-@pytest.mark.parametrize(("calls", "index"), [pytest.param(READS, 0, id="reads"), *BODIES])
+@pytest.mark.parametrize(("calls", "index"), [*contract.READ, *contract.WRITES])
 def test_the_documented_body_is_read_and_the_response_matches_the_document(
     stage: Stage, read_by: list[type[Schema]], calls: list[Call], index: int
 ) -> None:
-    headers = {"Accept": "application/json"}  # without it, some responses are CSV
-    for call in calls:
-        body, sent = call.operation.body, stage.bodies(call)[index]
-        read_by.clear()
-        file = {"file": (BytesIO(b"Long URL\nhttps://example.com/"), "links.csv")}
-        upload = {"data": file} if call.operation.is_upload else {}
-        answer = stage.caller(call).call(call.method, stage.path(call), sent, headers=headers, **upload)
-        assert answer.status_code == 200, call
-        assert [schema for schema in read_by if schema is not Assignment] == ([body] if body else []), call
-        if body:
-            validator(body.__name__).validate(sent)
-        if call.operation.file:
-            assert answer.mimetype == call.operation.file, call
-            continue
-        response = document()["paths"][call.route.path][call.method.lower()]["responses"]["200"]
-        example = response["content"]["application/json"]["example"]
-        assert answer.get_json().get("message") == example.get("message"), call
-        assert "warnings" not in answer.get_json(), call
-        if call.method == "GET" and call.path != "/api/bio/{bio_id}":
-            assert all(lists_in(answer.get_json())), f"a list is empty, so nothing was compared: {call}"
+    contract.check(stage, read_by, calls, index)
 
 
 def test_urls_of_this_service_begin_with_its_base_url(stage: Stage) -> None:
@@ -161,6 +110,8 @@ def test_every_path_but_those_of_exports_is_text_in_the_module_of_its_word(app: 
     served = {(route.method.lower(), route.rule.rule.removeprefix("/api")) for route in routes(app)}
     derived = {path for method, path in served - written if method == "get"}
     assert written <= served
-    exports = {f"/{kind.stored.words.plural}/export{end}" for kind in EXPORTS for end in ("", ".csv")}
-    assert derived == exports | {"/openapi.json", "/docs", "/docs/<section>", "/docs/changes"}
+    with app.app_context():
+        words = [exported.stored.words.plural for exported in exports()]
+    exported = {f"/{word}/export{end}" for word in words for end in ("", ".csv")}
+    assert derived == exported | {"/openapi.json", "/docs", "/docs/<section>", "/docs/changes"}
     assert len(served - written) == len(derived)

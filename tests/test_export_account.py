@@ -5,7 +5,7 @@ import json
 import zipfile
 from typing import Any
 
-from linkmgr.features.imports.account.export import FORMAT, RESOURCES
+from linkmgr.features.exports.account import FORMAT, RESOURCES
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql

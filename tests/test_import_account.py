@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from linkmgr.core.database import statements
 from linkmgr.core.fields.qr import CODE_LENGTH
+from linkmgr.features.exports.account import RESOURCES
 from linkmgr.features.imports import job
-from linkmgr.features.imports.account.export import RESOURCES
 from linkmgr.features.imports.files import text
 from linkmgr.repository import plans
 from linkmgr.visits import store as visits

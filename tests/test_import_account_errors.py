@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.features.exports.account import RESOURCES
 from linkmgr.features.imports import job
-from linkmgr.features.imports.account.export import RESOURCES
 from tests.conftest import Client
 from tests.support.archives import archive, export, zipped
 from tests.support.factories import Sql

@@ -45,9 +45,11 @@ def enqueue(sql: Sql) -> Callable[..., None]:
 
 
 @pytest.fixture
-def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Handler], None]:
+def handle(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Handler], None]:
     """Register the handler of a task."""
-    return lambda task, handler: monkeypatch.setitem(jobs.HANDLERS, task, jobs.Handler(handler))
+    return lambda task, handler: monkeypatch.setitem(
+        app.extensions["linkmgr_jobs"].handlers, task, jobs.Handler(handler)
+    )
 
 
 @pytest.fixture
@@ -108,9 +110,9 @@ def test_a_process_that_was_suspended_past_its_lease_does_not_end_the_job_of_ano
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     def freeze(_: Row) -> bool:
-        assert jobs.take(jobs.HANDLERS) is None, "the lease has not expired"
+        assert jobs.take(jobs.registered().handlers) is None, "the lease has not expired"
         sql("UPDATE jobs SET due = now() RETURNING 1")
-        assert jobs.take(jobs.HANDLERS), "another process takes it"
+        assert jobs.take(jobs.registered().handlers), "another process takes it"
         return True
 
     handle("slow", freeze)

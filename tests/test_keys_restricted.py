@@ -10,7 +10,6 @@ from flask import Flask
 from linkmgr.core.database import statements, transaction
 from linkmgr.features.scoped_keys import handlers as keys_api
 from linkmgr.features.scoped_keys import restricted
-from linkmgr.schemas.stored import STORED
 from tests.conftest import BASE_URL, Client
 from tests.support import factories, lists
 from tests.support.bodies import LEAST
@@ -18,6 +17,7 @@ from tests.support.factories import Sql
 from tests.support.keyring import OWNED, URL, Make, branded, code
 from tests.support.operations import KEYED
 from tests.support.races import at_once
+from tests.support.resources import STORED
 from tests.support.schemas import execute
 from tests.support.worlds import Rows, World, ask, without_request_id
 

@@ -122,7 +122,7 @@ def test_what_waits_and_what_fails_is_reported(
     assert found["linkmgr_events_waiting_seconds",] > 0
     assert found["linkmgr_worker_memory_bytes", "0"] > 1 << 20
     assert found["linkmgr_build_info", RELEASE] == 1
-    monkeypatch.setitem(jobs.HANDLERS, "broken", jobs.Handler(lambda _: 1 / 0 > 0))
+    monkeypatch.setitem(measured.extensions["linkmgr_jobs"].handlers, "broken", jobs.Handler(lambda _: 1 / 0 > 0))
     with measured.app_context():
         Dispatcher().run(threading.Event())
         jobs.run_next(lambda _: False)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr.cli import GROUPS
+from linkmgr import DOCUMENTED
 from linkmgr.core.outbound import fetch
 from linkmgr.core.settings import PREFIX, VARIABLES, Settings
+from linkmgr.features import load
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -24,7 +25,7 @@ def test_the_readme_is_short() -> None:
 
 
 def _shown(default: object) -> str:
-    value = int(default) if isinstance(default, bool) else default
+    value = int(default) if isinstance(default, bool) else ", ".join(default) if isinstance(default, tuple) else default
     return "" if value in ("", None, ()) else f"`{value}`"
 
 
@@ -35,7 +36,8 @@ def test_the_table_of_settings_matches_the_program() -> None:
 
 def test_the_list_of_commands_matches_the_program() -> None:
     listed = re.findall(r"^\| `(\w+ \w+)[^`]*` \|", README, re.MULTILINE)
-    commands = [f"{group.name} {command}" for group in GROUPS for command in group.commands]
+    groups = [group for feature in (DOCUMENTED, *load(["all"])) for group in feature.commands]
+    commands = [f"{group.name} {command}" for group in groups for command in group.commands]
     assert sorted(listed) == sorted(commands)
 
 

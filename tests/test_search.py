@@ -117,7 +117,7 @@ def test_a_search_of_many_links_reads_few_and_jobs_empty_the_pending_list(
     stock.add(alice, *[f"Page {n}" for n in range(20_000)])
     with raw.cursor() as cursor:
         with app.app_context():
-            for call in jobs.IDLE:
+            for call in jobs.registered().idle:
                 call()
         cursor.execute("SELECT gin_clean_pending_list('links_search')")
         assert cursor.fetchone() == (0,)

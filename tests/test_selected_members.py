@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from linkmgr.core.fields.shapes import STATISTICS
+from linkmgr.schemas.statistics import STATISTICS
 from tests.conftest import Client
 from tests.support.document import document
 from tests.support.explain import rows_read

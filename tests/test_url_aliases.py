@@ -1,12 +1,11 @@
 """Link aliases: chosen, reserved, generated and taken."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import pytest
 from flask import Blueprint, Flask
 
-from linkmgr import public as pages
+import linkmgr
 from linkmgr.core.fields import aliases
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
@@ -56,7 +55,8 @@ def test_a_new_page_reserves_its_word(
 ) -> None:
     bp = Blueprint("pricing", __name__)
     bp.add_url_rule("/pricing", view_func=lambda: "A page")
-    monkeypatch.setattr(pages, "MODULES", (*pages.MODULES, SimpleNamespace(bp=bp)))
+    with_page = linkmgr.DOCUMENTED._replace(blueprints=(*linkmgr.DOCUMENTED.blueprints, bp))
+    monkeypatch.setattr(linkmgr, "DOCUMENTED", with_page)
     client = Client(make_app().test_client(), alice.key)
     assert "'pricing' is reserved" in refused(client, custom="pricing")
     assert alice.add("/api/url/add", {"url": PAGE, "custom": "pricing"})

@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import updated, versioned
 from linkmgr.repository import account as accounts
 from linkmgr.schemas.account import Account
 
-bp = Blueprint("account", __name__)
+bp = Blueprint("account", __name__, url_prefix="/api")
 _ABOUT = """\
 `status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
 end of the plan, or `null` if it has none."""

@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.repository import bio
 from linkmgr.schemas.bio import BioPage
 
-bp = Blueprint("bio", __name__)
+bp = Blueprint("bio", __name__, url_prefix="/api")
 _ABOUT = """\
 A bio page is always on the host of this service. Plans do not limit their number; a custom alias needs the
 feature `alias`."""

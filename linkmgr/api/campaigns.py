@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, created, listing, ok, reading, reco
 from linkmgr.repository import campaigns
 from linkmgr.schemas.campaigns import Campaign
 
-bp = Blueprint("campaigns", __name__)
+bp = Blueprint("campaigns", __name__, url_prefix="/api")
 _ABOUT = """\
 `rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
 links, except those with the status `private`. Neither has links that do not work yet or any more, and both work only

@@ -13,7 +13,7 @@ from linkmgr.core.web.responses import Json, listing, ok, record, updated, versi
 from linkmgr.repository import channels
 from linkmgr.schemas.channels import Channel
 
-bp = Blueprint("channels", __name__)
+bp = Blueprint("channels", __name__, url_prefix="/api")
 
 _ITEM = shapes.object_of(
     type=shapes.choice(*channels.ITEMS),

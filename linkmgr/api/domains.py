@@ -11,7 +11,7 @@ from linkmgr.qr import logos
 from linkmgr.repository import domains
 from linkmgr.schemas.domains import Domain, change_domain, create_domain
 
-bp = Blueprint("domains", __name__)
+bp = Blueprint("domains", __name__, url_prefix="/api")
 _ERRORS = ("redirect_branded", "target_blocked", *logos.ERRORS)
 _MISSING = shapes.object_of(
     path="/summer-sale",

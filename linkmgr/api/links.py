@@ -27,19 +27,20 @@ from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
-from linkmgr.features.health.requests import AGENT, DEADLINE
 from linkmgr.repository import link_bin as binned
 from linkmgr.repository import link_lists
 from linkmgr.repository import link_records as url_records
 from linkmgr.repository import links as urls
 from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
+from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
+from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
 
-bp = Blueprint("urls", __name__)
+bp = Blueprint("urls", __name__, url_prefix="/api")
 SECTION = Section(
     "links",
     "Links",
-    prose(__file__, days=binned.DAYS, agent=AGENT, check_seconds=DEADLINE),
-    lambda: shapes.records_of(Link),
+    prose(__file__, days=binned.DAYS),
+    lambda: shapes.records_of(Link) | {"Statistics": STATISTICS_SHAPE},
     tables={"Conditions of rules": "Conditions"},
 )
 
@@ -104,7 +105,7 @@ _FOUND = shapes.success(
         "allOf": [
             shapes.ref("Page"),
             shapes.object_of(urls=shapes.array_of(shapes.ref("LinkListed"))),
-            shapes.object_of(**shapes.STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
+            shapes.object_of(**STATISTICS_SHAPE["properties"]) | {"required": [], "description": "With `short` only."},
         ]
     },
     id=shapes.ID | {"description": "With `short` only."},
@@ -288,3 +289,21 @@ def restore(link_id: int) -> Response:
     binned.restore(user_id(), link_id)
     link = urls.read(user_id(), link_id)
     return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))
+
+
+@bp.post("/url/<id:link_id>/try")
+@operation(
+    "links:read",
+    "links.tryVisitor",
+    shapes.success(data=TRIED),
+    body=DescribedVisitor,
+    example={"country": "France", "device": "iphone", "query": "ref=partner"},
+    restricted=("own_only", "domains"),
+)
+def try_visitor(described: Row, link_id: int) -> Json:
+    """Try a link.
+
+    The response says where a visitor would get, which rule matches, and why those before it do not. No member is
+    required. Nothing is changed or counted. Passwords and pages before the target are left out.
+    """
+    return ok(data=try_link(user_id(), link_id, described))

@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.repository import overlay
 from linkmgr.schemas.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
 
-bp = Blueprint("overlay", __name__)
+bp = Blueprint("overlay", __name__, url_prefix="/api")
 _ANSWER = shapes.object_of(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
 SECTION = Section(
     "overlay",

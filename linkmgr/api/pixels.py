@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.repository import pixels
 from linkmgr.schemas.pixels import Pixel
 
-bp = Blueprint("pixels", __name__)
+bp = Blueprint("pixels", __name__, url_prefix="/api")
 _ABOUT = """\
 Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
 SECTION = Section("pixels", "Pixels", _ABOUT, lambda: shapes.records_of(Pixel))

@@ -7,7 +7,7 @@ from linkmgr.core.web.responses import Json, changed, created, ok, reading, reco
 from linkmgr.repository import plans
 from linkmgr.schemas.plans import Plan, PlanCreate, PlanUpdate, Subscription, change_plan, create_plan, price_problem
 
-bp = Blueprint("plans", __name__)
+bp = Blueprint("plans", __name__, url_prefix="/api")
 _ABOUT = """\
 For administrators. Plans limit growth: adding a row beyond a count is a 400, and using a feature that is not `enabled`
 is a 403. Existing rows can still be read, changed and deleted. A limit of `0` and a count of `"0"` mean unlimited.

@@ -13,7 +13,7 @@ from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.schemas.qr import QrCode, change_code, create_code
 
-bp = Blueprint("qr", __name__)
+bp = Blueprint("qr", __name__, url_prefix="/api")
 SECTION = Section(
     "qr",
     "QR codes",

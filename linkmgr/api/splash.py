@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.repository import splash
 from linkmgr.schemas.splash import Splash
 
-bp = Blueprint("splash", __name__)
+bp = Blueprint("splash", __name__, url_prefix="/api")
 _ABOUT = """\
 A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
 SECTION = Section("splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Splash), nouns={"splash": "splash page"})

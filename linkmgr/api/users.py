@@ -14,7 +14,7 @@ from linkmgr.repository import users
 from linkmgr.schemas.account import STATUSES
 from linkmgr.schemas.users import ManagedUser, User, register
 
-bp = Blueprint("users", __name__)
+bp = Blueprint("users", __name__, url_prefix="/api")
 _ABOUT = """\
 For administrators. A user whose plan has expired is shown with the free plan. `expiration` is read as `expires`."""
 SECTION = Section("users", "Users", _ABOUT, lambda: shapes.records_of(User))

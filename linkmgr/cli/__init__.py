@@ -1,13 +1,13 @@
 """The commands of python -m linkmgr and of flask --app app."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 from flask import Flask
 
-from linkmgr.cli import keys, links, users, webhooks
+from linkmgr.cli import users
 from linkmgr.cli.group import Group
 from linkmgr.core.database import backup, migrations
 from linkmgr.core.database.statements import Row
@@ -21,15 +21,7 @@ from linkmgr.schemas.plans import Plan, PlanLimits, change_plan, create_plan, pr
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
 visits_group = Group("visits", help="Delete visits that have reached their retention period.")
-GROUPS = (
-    users.group,
-    keys.group,
-    links.group,
-    webhooks.group,
-    plans_group,
-    database_group,
-    visits_group,
-)
+GROUPS = (users.group, plans_group, database_group, visits_group)
 
 
 @plans_group.command("list")
@@ -144,6 +136,9 @@ def purge_visits() -> None:
     click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")
 
 
-def init_app(app: Flask) -> None:
-    for group in GROUPS:
-        app.cli.add_command(group)
+def init_app(app: Flask, groups: Iterable[click.Group]) -> None:
+    """Add groups of commands. Those of the same name become one."""
+    for group in groups:
+        name, others = str(group.name), app.cli.commands.get(str(group.name))
+        both = {**(others.commands if isinstance(others, click.Group) else {}), **group.commands}
+        app.cli.add_command(Group(name, both, help=group.help))

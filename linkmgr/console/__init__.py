@@ -1,38 +1,23 @@
-"""/console: everything that the API does, in a browser. One module per resource; see CONTRIBUTING."""
+"""The pages for people: sign-in, the account, and /console, which does everything that the API does."""
 
 from flask import Flask
 
-from linkmgr.console import (  # noqa: F401 - they add their routes to the blueprints
-    account,
-    admin_activity,
-    admin_plans,
-    admin_reports,
-    admin_service,
-    admin_users,
-    avatar,
-    binned,
-    bio,
-    campaigns,
-    channels,
-    domains,
-    home,
-    keys,
-    link_changes,
-    links,
-    login,
-    overlay,
-    pixels,
-    qr,
-    splash,
-    statistics,
-    transfer,
-    utm,
-    webhooks,
-)
-from linkmgr.console.admin_access import bp as administration
-from linkmgr.console.frame import bp
+from linkmgr.console import account, avatar, login, plan_use, signed_in
+from linkmgr.console.navigation import navigation
+from linkmgr.core.feature import has_console
+from linkmgr.core.fields.urls import readable
+from linkmgr.public.home import first_page
+
+_TIMES = (signed_in.when, signed_in.day, signed_in.minute, signed_in.exact, signed_in.to_control)
 
 
 def init_app(app: Flask) -> None:
-    for blueprint in (login.bp, account.bp, bp, administration, avatar.bp):
+    for shown in (*_TIMES, signed_in.counted, readable):
+        app.add_template_filter(shown)
+    app.jinja_env.globals.update(navigation=navigation, included=plan_use.included, first_page=first_page)
+    for blueprint in (login.bp, account.bp, avatar.bp):
         app.register_blueprint(blueprint)
+    if has_console():
+        from linkmgr.console import pages  # noqa: PLC0415 - not imported without the console
+
+        pages.init_app(app)

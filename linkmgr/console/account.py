@@ -14,6 +14,7 @@ from linkmgr.core.fields.zones import parse_zone, regional_zones
 from linkmgr.core.web import attempts, passwords, security_headers, sessions
 from linkmgr.core.web import session_store as login
 from linkmgr.core.web.attempts import Limit
+from linkmgr.public.home import first_page
 from linkmgr.repository import account as accounts
 from linkmgr.repository import users
 from linkmgr.schemas.account import Account
@@ -117,7 +118,7 @@ def _change(form: str, store: Callable[[], str | None]) -> ResponseReturnValue:
     if form in _KEY_FORMS:
         return _page(success=messages[0], with_key=True)
     flash(str(messages[0]), "success")
-    return redirect(url_for("console.home" if g.lacks_password else "account_page.show"), code=303)
+    return redirect(first_page() if g.lacks_password else url_for("account_page.show"), code=303)
 
 
 def _return_to_page(anchor: str) -> Response:

@@ -1,10 +1,12 @@
 from flask import render_template
 
-from linkmgr.console.admin_access import bp
+from linkmgr.console.admin_access import blueprint
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.query import query_position
 from linkmgr.features.webhooks import outbox
 from linkmgr.repository import plans
+
+bp = blueprint("activity_page")
 
 _PER_PAGE = 50
 

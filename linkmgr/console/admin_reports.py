@@ -1,12 +1,14 @@
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console.admin_access import bp
+from linkmgr.console.admin_access import blueprint
 from linkmgr.core.database.statements import MAX_BIGINT
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import query_position
 from linkmgr.features.reports import repository as reports
 from linkmgr.features.reports.schema import Decision, HostToBlock, decide_reports
+
+bp = blueprint("report_pages")
 
 _PER_PAGE = 50
 
@@ -28,7 +30,7 @@ def reports_page(**values: str) -> str:
 
 def _done(sentence: str) -> ResponseReturnValue:
     flash(sentence, "success")
-    return redirect(url_for("administration.reports_page"), code=303)
+    return redirect(url_for("report_pages.reports_page"), code=303)
 
 
 @bp.post("/reports/<id:link_id>/decide")

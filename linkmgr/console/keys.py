@@ -5,7 +5,7 @@ from werkzeug.wrappers import Response
 from linkmgr.console import queries as console_queries
 from linkmgr.console.account import confirm_password, password_problem
 from linkmgr.console.forms import LIST
-from linkmgr.console.frame import bp
+from linkmgr.console.frame import blueprint
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
@@ -13,6 +13,8 @@ from linkmgr.core.fields.bodies import load
 from linkmgr.core.web import scopes
 from linkmgr.features.scoped_keys import repository as api_keys
 from linkmgr.features.scoped_keys.schema import KEYS, KeyRotation, rotate_secret
+
+bp = blueprint("key_pages", "/console")
 
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
@@ -31,7 +33,7 @@ def key_default() -> Response:
         flash(f"The default key has been turned {'on' if active else 'off'}.", "success")
     except AppError as error:
         flash(error.message, "error")
-    return redirect(url_for("console.keys"), code=303)
+    return redirect(url_for("key_pages.keys"), code=303)
 
 
 def _scope_table() -> list[tuple[str, list[str]]]:
@@ -42,6 +44,7 @@ def _scope_table() -> list[tuple[str, list[str]]]:
 
 
 class KeyForm(StoredForm):
+    bp = bp
     list_template = "console/keys.html"
     template = "console/key_form.html"
     after = LIST

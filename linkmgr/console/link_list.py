@@ -11,6 +11,7 @@ from linkmgr.console import queries as console_queries
 from linkmgr.console.forms import PER_PAGE, Form
 from linkmgr.console.frame import Chip
 from linkmgr.core.database.statements import Row
+from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.query import SEARCH, page_number, query_choice, query_id, values_of
 from linkmgr.core.fields.zones import start_of_day
 from linkmgr.core.settings import settings
@@ -133,6 +134,6 @@ def show(form: Form) -> str:
         most_tags=MAX_TAGS,
         chips=chips,
         filters=filters,
-        templates=choices["utm"],
+        templates=choices["utm"] if has_feature("utm") else {},
         days=_DAYS,
     )

@@ -17,6 +17,7 @@ from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
+from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.settings import settings
@@ -187,7 +188,7 @@ class LinkForm(StoredForm):
             "campaign": {"": "None"} | named["campaign"],
             "channel": named["channel"],
             "pixels": named["pixel"],
-            "utm": named["utm"],
+            "utm": named["utm"] if has_feature("utm") else {},
             "type": {"direct": "Directly", "frame": "In a frame", "splash": "After a plain splash page"}
             | {row_id: f"After the splash page {name}" for row_id, name in named["splash"].items()}
             | {f"overlay-{row_id}": f"Below the overlay {name}" for row_id, name in named["overlay"].items()},

@@ -3,7 +3,7 @@
 from functools import cache
 
 import ua_parser
-from flask import Blueprint, redirect, render_template, request, url_for
+from flask import Blueprint, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
@@ -11,6 +11,7 @@ from linkmgr.core import keys
 from linkmgr.core.errors import AppError
 from linkmgr.core.web import attempts, passwords, security_headers, sessions
 from linkmgr.core.web import session_store as login
+from linkmgr.public.home import first_page
 from linkmgr.repository import account as accounts
 from linkmgr.visits import counting
 
@@ -55,7 +56,7 @@ def _browser() -> dict[str, str]:
 def form() -> ResponseReturnValue:
     current = sessions.current()
     if current and not current["suspended"]:
-        return redirect(url_for("console.home"), code=303)
+        return redirect(first_page(), code=303)
     return render_template("login.html")
 
 
@@ -91,4 +92,4 @@ def use_link(token: str) -> Response:
 
 def _start_session(token: str) -> Response:
     sessions.begin(token)
-    return redirect(url_for("console.home"), code=303)
+    return redirect(first_page(), code=303)

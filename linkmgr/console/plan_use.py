@@ -3,7 +3,10 @@
 import re
 from typing import NamedTuple
 
+from flask import g
+
 from linkmgr.core.database.statements import Row
+from linkmgr.core.feature import has_feature
 from linkmgr.core.settings import settings
 from linkmgr.schemas.plans import LIMITS
 
@@ -61,3 +64,8 @@ def features(account: Row) -> dict[str, bool]:
 def rate(account: Row) -> str:
     rate = f"{account['rate']} per minute" if account["rate"] else settings().rate_limit
     return re.sub("[0-9]+", lambda number: f"{int(number[0]):,}", rate)
+
+
+def included(feature: str) -> bool:
+    """Return True if the plan of the user has a feature, and the service too."""
+    return is_included(g.account, feature) and (feature != "export" or has_feature("exports"))

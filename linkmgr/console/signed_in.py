@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from flask import g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.console import queries
 from linkmgr.core.database.statements import act_as
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.zones import parse_zone
@@ -95,3 +96,7 @@ def from_control(text: str) -> str:
 def displayed_time(text: str) -> str:
     """Return the UTC time of a control that shows this one: the first of both, if the clock is set back."""
     return from_control(to_control(text))
+
+
+def counted(number: int) -> str:
+    return f"{queries.MANY:,}+" if number > queries.MANY else f"{number:,}"

@@ -7,7 +7,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.console import charts
-from linkmgr.console.frame import bp
+from linkmgr.console.frame import blueprint
 from linkmgr.console.signed_in import require_session
 from linkmgr.core import errors
 from linkmgr.core.database.tables import in_batches
@@ -15,19 +15,20 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import page_number
 from linkmgr.core.web import streams as web_export
 from linkmgr.core.web import uploads
+from linkmgr.features.exports import account as account_export
 from linkmgr.features.exports.handlers import OF_LINKS
 from linkmgr.features.imports import bodies, repository, requests, services
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.imports import handlers as api
-from linkmgr.features.imports.account import export as account_export
 from linkmgr.features.imports.account import reading
 from linkmgr.features.imports.rows import MEMBERS
 from linkmgr.repository import plans
 from linkmgr.schemas.links import LINKS
 from linkmgr.schemas.qr import QR_CODES
-from linkmgr.schemas.stored import STORED
 
-_WORDS = [stored.words for stored in (LINKS, QR_CODES, *STORED)]
+bp = blueprint("transfer", "/console")
+
+_WORDS = [stored.words for stored in (LINKS, QR_CODES, *account_export.RESOURCES.values())]
 _NOUNS = {words.file_name: words.noun for words in _WORDS}  # by file of an exported account
 PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 
@@ -52,8 +53,8 @@ def import_add() -> Response:
             import_id = requests.add(g.user_id, bodies.service(form), bodies.rules_of(form)["on_conflict"])
     except AppError as error:
         flash(error.message, "error")
-        return redirect(url_for("console.imports"), code=303)
-    return redirect(url_for("console.import_page", row_id=import_id), code=303)
+        return redirect(url_for("transfer.imports"), code=303)
+    return redirect(url_for("transfer.import_page", row_id=import_id), code=303)
 
 
 @bp.get("/imports/<id:row_id>")
@@ -82,8 +83,8 @@ def import_begin(row_id: int) -> Response:
             if error.code != "imports_full":
                 raise
             flash(error.message, "error")
-            return redirect(url_for("console.import_page", row_id=row_id, **mapping), code=303)
-    return redirect(url_for("console.import_page", row_id=row_id), code=303)
+            return redirect(url_for("transfer.import_page", row_id=row_id, **mapping), code=303)
+    return redirect(url_for("transfer.import_page", row_id=row_id), code=303)
 
 
 @bp.post("/imports/<id:row_id>/continue")
@@ -91,7 +92,7 @@ def import_continue(row_id: int) -> Response:
     repository.read(g.user_id, row_id)
     if error := errors.refusal(lambda: requests.resume(g.user_id, row_id)):
         flash(error.message, "error")
-    return redirect(url_for("console.import_page", row_id=row_id), code=303)
+    return redirect(url_for("transfer.import_page", row_id=row_id), code=303)
 
 
 @bp.get("/imports/<id:row_id>/errors")
@@ -104,7 +105,7 @@ def import_errors(row_id: int) -> Response:
 def import_delete(row_id: int) -> Response:
     cancelled = requests.delete(g.user_id, row_id)
     flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it created remain.", "success")
-    return redirect(url_for("console.imports"), code=303)
+    return redirect(url_for("transfer.imports"), code=303)
 
 
 @bp.get("/export/links.csv")

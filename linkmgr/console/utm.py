@@ -1,8 +1,12 @@
+from linkmgr.console.frame import blueprint
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.features.utm.schema import UTM_TEMPLATES
 
+bp = blueprint("utm_pages", "/console")
+
 
 class UtmForm(StoredForm):
+    bp = bp
     list_template = "console/utm.html"
     example = (
         "A template fills in the UTM parameters of a link, by which statistics tell where visitors come from. For "

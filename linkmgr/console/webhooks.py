@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr.console import queries as console_queries
 from linkmgr.console.controls import FormData, to_number
 from linkmgr.console.forms import PAGE, PER_PAGE
-from linkmgr.console.frame import bp
+from linkmgr.console.frame import blueprint
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import refusal
@@ -18,6 +18,8 @@ from linkmgr.features.webhooks import handlers as api
 from linkmgr.features.webhooks import repository as webhooks
 from linkmgr.features.webhooks.schema import OF_USERS, PATTERNS, WEBHOOKS, users_problem
 from linkmgr.features.webhooks.sender import new_secret
+
+bp = blueprint("webhook_pages", "/console")
 
 # By the first word of an event, if they are not that word
 _NOUNS = {"qr": "QR code", "bio": "bio page", "splash": "splash page", "utm": "UTM template"}
@@ -65,6 +67,7 @@ def _is_waiting(deliveries: list[Row]) -> bool:
 
 
 class WebhookForm(StoredForm):
+    bp = bp
     list_template = "console/webhooks.html"
     template = "console/webhook_form.html"
     after = PAGE
@@ -139,7 +142,7 @@ def _send(row_id: int, send: Callable[[], str | None], newest: int | None = None
     if error := refusal(try_to_send, "webhook_off", "webhook_without_url"):
         flash(error.message, "error")
         newest = None
-    return redirect(url_for("console.webhook", row_id=row_id, newest=newest), code=303)
+    return redirect(url_for("webhook_pages.webhook", row_id=row_id, newest=newest), code=303)
 
 
 @bp.post("/webhooks/<id:row_id>/test")

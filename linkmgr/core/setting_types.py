@@ -86,3 +86,7 @@ def mmdb(text: str) -> str:
 
 def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     return tuple(map(ip_network, text.replace(",", " ").split()))
+
+
+def words(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())

@@ -86,6 +86,7 @@ class Settings:
     reports: bool = _switch(True)
     blocklist_url: str = _setting("", setting_types.matching(r"https?://[^\s]+"), "an http:// or https:// URL")
     prepare: bool = _switch(True)
+    features: tuple[str, ...] = _setting(("all",), setting_types.words, "names, separated by commas")
 
     name: str = "linkmgr"
     logo: str = ""

@@ -4,14 +4,15 @@ from typing import Any
 
 from flask import Flask
 
+from linkmgr.core import feature
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import CODES
 from linkmgr.core.fields.query import Parameter
 from linkmgr.core.fields.shapes import ID, RECORDS, object_of, ref, text, with_actor
 from linkmgr.core.settings import RELEASE
-from linkmgr.core.web import idempotency, members, operation, writes
+from linkmgr.core.web import idempotency, members, writes
 from linkmgr.core.web.idempotency_store import MAX_BYTES, MAX_NUMBER
-from linkmgr.core.web.operation import PUBLIC, Operation, Route, Section, prose, routes, sections
+from linkmgr.core.web.operation import PUBLIC, Operation, Route, Section, prose, routes
 from linkmgr.core.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 from linkmgr.core.web.pool import MANY_ROWS
 from linkmgr.document import enumerations, responses
@@ -46,7 +47,7 @@ Contents = list[tuple[Section, list[Route]]]
 
 
 def contents_of(app: Flask) -> Contents:
-    stated, all_routes = (*sections(app), _DOCUMENT), routes(app)
+    stated, all_routes = (*feature.sections(), _DOCUMENT), routes(app)
     return [
         (section, [route for route in all_routes if route.operation.id.partition(".")[0] == section.word])
         for section in stated
@@ -191,7 +192,7 @@ def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[st
 
 def build(app: Flask, base_url: str) -> JsonSchema:
     contents = contents_of(app)
-    records = RECORDS | operation.records(app)
+    records = RECORDS | feature.records()
     events = {event: name for section, _ in contents for event, name in section.events.items()}
     about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
     subject = INTRODUCTION.partition("\n\n")[0]

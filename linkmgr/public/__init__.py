@@ -5,6 +5,7 @@ from functools import cached_property
 from flask import Flask
 from werkzeug.routing import BaseConverter, ValidationError
 
+from linkmgr.core.feature import has_console, has_feature
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.public import branded, campaign, home, overlay_answers, probes, qr, scan, short
 from linkmgr.visits import counting, geoip
@@ -39,7 +40,6 @@ def init_app(app: Flask) -> None:
     app.url_map.converters["word"] = WordConverter
     app.url_map.converters["code"] = CodeConverter
     app.url_map.converters["alias"] = AliasConverter
+    app.jinja_env.globals.update(has_feature=has_feature, has_console=has_console)
     geoip.init_app(app)
     counting.init_app(app)
-    for module in MODULES:
-        app.register_blueprint(module.bp)

@@ -23,9 +23,9 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import colors
 from linkmgr.core.fields.urls import is_ipv4, is_own_host, requested_host
+from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import PREFIX, InvalidSetting, settings, this_app
 from linkmgr.core.web.request import current
-from linkmgr.features.missing_paths import paths as missing
 from linkmgr.public import loops
 from linkmgr.repository import public
 
@@ -43,7 +43,6 @@ _FILE_ENDPOINTS = ("static", "home.robots")
 
 def init_app(app: Flask) -> None:
     chosen = settings()
-    missing.init_app(app)
     app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
     app.extensions["linkmgr_check_host"], app.extensions["linkmgr_missing_page"] = _check_host, _missing_page
     logo = _read_logo(chosen.logo) if chosen.logo else None
@@ -153,7 +152,7 @@ def _missing_page() -> AnyResponse | None:
         return None
     if domain is None:
         raise AppError("unknown_host")
-    missing.count(current().environ, domain["id"], current().path)
+    hooks().count_missing_path(current().environ, domain["id"], current().path)
     return _redirect(domain, "redirect404") if domain["redirect404"] else None
 
 

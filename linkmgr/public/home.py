@@ -3,6 +3,7 @@ from http import HTTPStatus
 from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.core.feature import has_console
 from linkmgr.public import branded
 
 bp = Blueprint("home", __name__)
@@ -13,10 +14,15 @@ def root() -> Response:
     return redirect(url_for("login.form"), code=302)
 
 
+def first_page() -> str:
+    """Return the URL of the first page for a user who has signed in."""
+    return url_for("console.home" if has_console() else "account_page.show")
+
+
 @bp.get("/user")
 def user() -> Response:
     """Lead the browser extension, which opens this page, to the console."""
-    return redirect(url_for("console.home"), code=302)
+    return redirect(first_page(), code=302)
 
 
 @bp.get("/favicon.ico")

@@ -20,6 +20,7 @@ from werkzeug.exceptions import NotFound
 from linkmgr.core import metrics
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
+from linkmgr.core.feature import has_console
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.web import attempts, pool, security_headers, sessions
@@ -127,7 +128,7 @@ def _stopped(link: Row) -> ResponseReturnValue:
         loops.refuse(link["expired_url"])
         return Response(status=_found(), headers={"Location": link["expired_url"]})
     viewer = sessions.current()
-    owned = link["id"] if viewer and viewer["user_id"] == link["user_id"] else None
+    owned = link["id"] if has_console() and viewer and viewer["user_id"] == link["user_id"] else None
     status = HTTPStatus.NOT_FOUND if link["state"] == "scheduled" else HTTPStatus.GONE
     return render_template("link_stopped.html", link=link, owned=owned, status=status), status
 

@@ -2,18 +2,16 @@
 one transaction each. Partitions are dropped one at a time, with a short lock timeout. Each process also deletes other
 expired rows in the background."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from time import monotonic
 from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.core.database import tables
+from linkmgr.core.database.expiry import delete_some, older_than
+from linkmgr.core.database.jobs import registered
 from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
-from linkmgr.features.imports import failed_rows as import_rows
-from linkmgr.features.imports import repository as imports
-from linkmgr.features.webhooks import outbox
 from linkmgr.repository import domains, plans
 from linkmgr.repository import link_bin as binned
 from linkmgr.visits.store import ADD, DETAILED_DAYS, PRELUDE, parameters
@@ -58,7 +56,7 @@ def purge() -> Purged:
          WHERE counted ~ '(visits|bots) ' AND right(counted, 7) < to_char(now(), 'YYYY-MM')
         """
     )
-    for delete_expired in _EXPIRING:
+    for delete_expired in registered().expiring:
         while delete_expired(MAX_ROWS) == MAX_ROWS:
             pass
     return Purged(visits, dropped + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
@@ -246,13 +244,6 @@ def _delete_visitors(ids: list[int]) -> None:
 # --- other expired rows
 
 
-def _deletion(table: str, column: str, age: str, condition: str = "true") -> Callable[[int], int]:
-    """Return a function that deletes some rows whose column is older than an age, and returns their number. Requests do
-    not wait for it: it skips the rows that they have locked."""
-    expired = f"{column} < now() - interval '{age}' AND {condition}"
-    return partial(_number, tables.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
-
-
 def _clear_quarters(limit: int) -> int:
     statement = """
         WITH cleared AS (
@@ -265,33 +256,21 @@ def _clear_quarters(limit: int) -> int:
             RETURNING 1)
         SELECT count(*) AS number FROM cleared
     """
-    return _number(statement, limit, days=DETAILED_DAYS)
-
-
-def _number(statement: str, limit: int, **params: int) -> int:
-    deleted = run_unsynced(statement, limit=limit, **params)
-    assert deleted is not None
-    return int(deleted["number"])
+    return delete_some(statement, limit, days=DETAILED_DAYS)
 
 
 _ROUND_SECONDS = 600  # between two rounds of a process
-_EXPIRING = (
-    _deletion("rate_windows", "until", "1 hour"),
-    _deletion("idempotency_keys", "created", "24 hours"),
-    _deletion("binned_links", "binned", f"{binned.DAYS} days"),
-    _deletion("events", "created", f"{outbox.DAYS_KEPT} days", f"user_id <> {outbox.TRAIL}"),
-    _deletion("events", "created", f"{outbox.TRAIL_DAYS} days"),
-    _deletion("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
+EXPIRING = (
+    older_than("rate_windows", "until", "1 hour"),
+    older_than("idempotency_keys", "created", "24 hours"),
+    older_than("binned_links", "binned", f"{binned.DAYS} days"),
+    older_than("outbox", "created", "30 days"),  # without the feature that moves events, they wait here
+    older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     _clear_quarters,
-    _deletion("account_rollups", "at", "25 hours", "dimension = 'minute'"),
-    _deletion(
+    older_than("account_rollups", "at", "25 hours", "dimension = 'minute'"),
+    older_than(
         "account_rollups", "timezone('UTC', at)", f"{domains.KEPT_DAYS + 1} days", "starts_with(dimension, 'missing ')"
     ),
-    _deletion("imports", "created", "1 day", "state = 'draft'"),
-    _deletion("reports", "created", "90 days", "kind = 'report'"),
-    _deletion("reports", "created", "365 days", "(kind = 'dismiss' OR ended IS NOT NULL)"),
-    import_rows.delete_expired,
-    imports.cancel_expired,
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more
 
@@ -301,5 +280,5 @@ def delete_some_expired() -> None:
     if monotonic() < _ended[0] + _ROUND_SECONDS:
         return
     _create_months()
-    if max([delete_expired(MAX_ROWS) for delete_expired in _EXPIRING]) < MAX_ROWS:
+    if max([delete_expired(MAX_ROWS) for delete_expired in registered().expiring]) < MAX_ROWS:
         _ended[0] = monotonic()

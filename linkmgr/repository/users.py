@@ -166,6 +166,10 @@ def summaries() -> Iterator[Row]:
         after = page.next
 
 
+def owner(user_id: int) -> Row:
+    return existing(row("SELECT admin, email FROM users WHERE id = %(user_id)s", user_id=user_id), "user")
+
+
 def note_shown_key(user_id: int | None) -> None:
     """Note for administrators that the default API key of a user was shown. None means all users."""
     run(

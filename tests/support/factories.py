@@ -14,8 +14,8 @@ from linkmgr.features.scoped_keys.schema import KEYS
 from linkmgr.features.webhooks.schema import WEBHOOKS
 from linkmgr.schemas.links import LINKS
 from linkmgr.schemas.qr import QR_CODES
-from linkmgr.schemas.stored import STORED
 from linkmgr.visits import store as visits
+from tests.support.resources import STORED
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]

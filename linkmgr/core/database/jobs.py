@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import Any, NamedTuple
 
-from flask import current_app
+from flask import Flask, current_app
 
 from linkmgr.core import metrics
 from linkmgr.core.database.background import Background
 from linkmgr.core.database.statements import Row, run_unsynced
+from linkmgr.core.settings import this_app
 
 
 class Handler(NamedTuple):
@@ -37,8 +38,14 @@ class Handler(NamedTuple):
     is_apart: bool = False  # the job waits for other hosts
 
 
-HANDLERS: dict[str, Handler] = {}  # by task
-IDLE: set[Callable[[], None]] = set()  # called by each process every IDLE_SECONDS, unless a job runs
+class Jobs(NamedTuple):
+    """The background work of the service or of a feature."""
+
+    handlers: dict[str, Handler] = {}  # by task
+    idle: tuple[Callable[[], None], ...] = ()  # called by each process every IDLE_SECONDS, unless a job runs
+    expiring: tuple[Callable[[int], int], ...] = ()  # delete at most so many expired rows, and return their number
+    threads: tuple[Callable[[Flask], Background], ...] = ()  # of each process
+
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
 SLICE_SECONDS = 1
@@ -78,13 +85,23 @@ class Move(Exception):
         super().__init__(f"continue with {task}")
 
 
-def init_app(handlers: dict[str, Handler], *, idle: Iterable[Callable[[], None]] = ()) -> None:
-    HANDLERS.update(handlers)
-    IDLE.update(idle)
+def init_app(app: Flask, jobs: Iterable[Jobs]) -> None:
+    all_jobs = [*jobs]
+    app.extensions["linkmgr_jobs"] = Jobs(
+        {task: handler for some in all_jobs for task, handler in some.handlers.items()},
+        tuple(function for some in all_jobs for function in some.idle),
+        tuple(function for some in all_jobs for function in some.expiring),
+        tuple(thread for some in all_jobs for thread in some.threads),
+    )
+
+
+def registered() -> Jobs:
+    jobs: Jobs = this_app().extensions["linkmgr_jobs"]
+    return jobs
 
 
 def _tasks(*, is_apart: bool) -> list[str]:
-    return [task for task, handler in HANDLERS.items() if handler.is_apart == is_apart]
+    return [task for task, handler in registered().handlers.items() if handler.is_apart == is_apart]
 
 
 def take(tasks: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | None:
@@ -198,7 +215,7 @@ def fetch_next(pause: Callable[[float], bool]) -> bool:
 
 def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
     _note_served(job)
-    handler = HANDLERS[job["task"]]
+    handler = registered().handlers[job["task"]]
     try:
         if job["lost"] > MAX_LOST and handler.abandon:
             handler.abandon(job["argument"])
@@ -241,7 +258,7 @@ class Worker(Background):
             pass
         if monotonic() >= self._idle_due:
             self._idle_due = monotonic() + IDLE_SECONDS
-            for call in IDLE:
+            for call in registered().idle:
                 call()
 
     def end(self) -> None:

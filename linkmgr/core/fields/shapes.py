@@ -8,7 +8,6 @@ from marshmallow import fields
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.resource import Resource
-from linkmgr.visits.dimensions import TOPS
 
 Shape = JsonSchema | str | int | bool  # a schema, or an example of simple values
 
@@ -85,15 +84,6 @@ TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-
 FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 AMOUNT: JsonSchema = {"type": "number", "minimum": 0, "examples": [29.9]}
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
-_COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
-
-STATISTICS = object_of(
-    clicks=12,
-    uniqueClicks=9,
-    **dict.fromkeys(TOPS, _COUNTS),
-    socialCount=object_of(facebook=1, twitter=0, instagram=3),
-)
-
 WARNINGS = array_of({"type": "string"}) | {
     "minItems": 1,
     "description": "Values that were accepted but cannot have the effect that was probably meant. Absent without any.",
@@ -133,7 +123,6 @@ def with_warnings(schema: JsonSchema) -> JsonSchema:
 
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
-    "Statistics": STATISTICS,
     "Page": object_of(
         result=number(40) | {"description": "The total number of rows."},
         perpage=number(15, 1),

@@ -8,13 +8,12 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.core.database.statements import act_as
 from linkmgr.core.errors import AppError
+from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import this_app
 from linkmgr.core.web import callers, limiter, members, middleware, scopes
-from linkmgr.core.web import rate_windows as stored_callers
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Caller, Key
+from linkmgr.core.web.caller import Caller
 from linkmgr.core.web.operation import PUBLIC, Operation, warn_of_parameters
-from linkmgr.features.scoped_keys import restricted
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -74,7 +73,7 @@ def authorize() -> None:
     if not (caller.api or caller.admin):
         raise AppError("plan_feature", detail="the API")
     if caller.key is not None:
-        _use(caller.key, stated)
+        hooks().use_key(caller.key, stated)
     if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
     scope = stated.scope if stated else ""
@@ -98,16 +97,6 @@ def _refusal(caller: Caller) -> AppError:
     if caller.key is not None and not caller.key.is_allowed:
         return AppError("address_not_allowed")
     return AppError("key_expired" if caller.key_valid is False else "key_unknown")
-
-
-def _use(key: Key, stated: Operation | None) -> None:
-    if key.is_first_use:
-        stored_callers.note_use(key.id, web_request.address())
-    if stated:
-        scopes.require(key, stated.scope, stated.restricted, stated.selections)
-    if key.is_restricted:
-        restriction = restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
-        web_request.current().at_end.enter_context(restriction)
 
 
 def init_app(app: Flask) -> None:

@@ -1,10 +1,14 @@
 """The caller of the API, and the limits of its requests and rows."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from limits import RateLimitItem
 
+from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
+
+Lookup = Callable[[int], Row]  # counts a number of requests, and reads the caller
 
 
 class Key(NamedTuple):

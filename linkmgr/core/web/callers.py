@@ -5,11 +5,9 @@ admits exactly its number of requests: they are reserved only while many more ar
 used after a quarter of a second are given back.
 """
 
-import ipaddress
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
@@ -19,11 +17,12 @@ from flask import Flask
 from linkmgr.core import keys
 from linkmgr.core.database.background import Background
 from linkmgr.core.database.statements import Row
+from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web import limiter
 from linkmgr.core.web import rate_windows as stored_callers
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Caller, Key, Limit, Window
+from linkmgr.core.web.caller import Caller, Key, Limit, Lookup, Window
 
 KEEP_SECONDS = 1.0  # during which a change by another process has no effect
 RESERVED_SECONDS = 0.25
@@ -35,8 +34,6 @@ _MAX_RESERVED = 64  # by one statement
 _MAX_CALLERS = 4096
 _changes = 0  # of users, keys and plans by this process
 _members = itemgetter(*Caller._fields[1:-1])  # of a row: all but the limit and the key
-
-Lookup = Callable[[int], Row]  # counts a number of requests, and reads the caller
 
 
 class _Cached(NamedTuple):
@@ -172,16 +169,7 @@ def forget() -> None:
 
 
 def _lookup(key: str) -> Lookup:
-    network = web_request.network()
-    if not key.startswith(keys.SCOPED_PREFIX):
-        return partial(stored_callers.identify, keys.digest(key), network)
-    if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return partial(stored_callers.identify, keys.digest(""), network)
-    try:
-        address = str(ipaddress.ip_address(web_request.address()))
-    except ValueError:
-        address = None
-    return partial(stored_callers.identify_scoped, keys.digest(key), network, address)
+    return hooks().find_key(key) or partial(stored_callers.identify, keys.digest(key), web_request.network())
 
 
 def init_app(app: Flask) -> None:

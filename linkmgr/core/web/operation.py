@@ -104,17 +104,6 @@ class Section:
     events: dict[str, str] = field(default_factory=dict)  # the records that receivers get, by the type of the event
 
 
-def sections(app: Flask) -> list[Section]:
-    """Return the sections of the document, in its order."""
-    registered: list[Section] = app.extensions.setdefault("linkmgr_sections", [])
-    return registered
-
-
-def records(app: Flask) -> dict[str, JsonSchema]:
-    """Return the schemas of the records of all sections by name."""
-    return {name: record for section in sections(app) for name, record in section.records().items()}
-
-
 @dataclass(frozen=True, eq=False)
 class Route:
     method: str

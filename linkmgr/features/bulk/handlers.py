@@ -32,7 +32,7 @@ from linkmgr.schemas.link_bodies import link_to_changes, link_to_row
 from linkmgr.schemas.links import Link
 from linkmgr.schemas.qr import QrCode, code_to_row
 
-bp = Blueprint("bulk", __name__)
+bp = Blueprint("bulk", __name__, url_prefix="/api")
 
 LIMIT = (2 << 20, "bulk_too_large")  # bytes of a body, and the error of a larger one
 MAX_PASSWORDS = 20  # different ones in a request; each takes 30 ms

@@ -17,7 +17,7 @@ from linkmgr.features.conversions.repository import DAYS, MAX_NAME, MAX_NAMES, M
 from linkmgr.repository import link_records as url_records
 from linkmgr.visits.counting import MAX_HEADER
 
-bp = Blueprint("conversions", __name__)
+bp = Blueprint("conversions", __name__, url_prefix="/api")
 
 _RATE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.25]}
 _FIGURES: dict[str, shapes.Shape] = {"visits": 120, "visitors": 100, "conversions": 25, "value": shapes.AMOUNT}

@@ -2,7 +2,6 @@
 
 from math import sqrt
 from time import time
-from typing import Any
 
 from itsdangerous import BadSignature
 
@@ -10,9 +9,6 @@ from linkmgr.core import keys
 from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
 from linkmgr.features.conversions import repository as conversions
-from linkmgr.features.statistics import counts as stats_counts
-from linkmgr.features.statistics.query import OF_CONVERSIONS, Query
-from linkmgr.features.statistics.selection import Owner
 from linkmgr.visits import counting
 
 _SALT = "linkmgr conversions"
@@ -79,19 +75,3 @@ def _winner(variants: list[Row]) -> str | None:
     best, *others = sorted(variants, key=lambda variant: -variant["low"]) or [{}]
     is_decided = others and min(variant["visitors"] for variant in variants) >= MIN_VISITORS
     return best["name"] if is_decided and best["low"] > max(other["high"] for other in others) else None
-
-
-def add_to(counted: list[Row], owner: Owner, query: Query, *, limit: int, **params: Any) -> list[Row]:
-    """Add the conversions to the counted clicks of the same bucket and labels. Labels without clicks follow if there is
-    room."""
-    first, second = [*query.dimensions, "", ""][:2]
-    label_filter = query.filters.get(OF_CONVERSIONS)
-    params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
-    rows = {(row["bucket"], row["a"], row["b"]): row for row in counted}
-    labels = {key[1:] for key in rows}
-    for row in stats_counts.of_conversions(owner, a=first, b=second, **params):
-        key = row["bucket"], row["a"], row["b"]
-        if key[1:] in labels or len(labels) <= limit:  # of which one is that of the totals
-            labels.add(key[1:])
-            rows[key] = rows.get(key, {}) | row
-    return list(rows.values())

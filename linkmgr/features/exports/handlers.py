@@ -3,8 +3,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
+from flask.blueprints import BlueprintSetupState
 
 from linkmgr.core.database.tables import in_batches
+from linkmgr.core.feature import resources
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.countries import with_code
 from linkmgr.core.fields.query import Parameter, query_choice, query_position
@@ -16,14 +18,13 @@ from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Operation, Section, operation, prose
 from linkmgr.core.web.responses import Json
 from linkmgr.core.web.streams import BUSY
-from linkmgr.features.imports.account import export as account_export
+from linkmgr.features.exports import account as account_export
 from linkmgr.features.statistics import visit_list
 from linkmgr.repository import plans
 from linkmgr.schemas.links import LINKS, Link
 from linkmgr.schemas.qr import QR_CODES, QrCode
-from linkmgr.schemas.stored import STORED
 
-bp = Blueprint("export", __name__)
+bp = Blueprint("export", __name__, url_prefix="/api")
 _ANSWER = shapes.object_of(
     id=shapes.ID,
     overlay=shapes.ID,
@@ -64,11 +65,15 @@ class Export(NamedTuple):
 
 # The column `code` is only in JSON: `link` ends with it.
 _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
-EXPORTS = (
-    OF_LINKS := Export(LINKS, _LINKS),
-    Export(QR_CODES, _CODES),
-    *(Export(stored, columns(stored.resource.shown("export"))) for stored in STORED),
-)
+OF_LINKS = Export(LINKS, _LINKS)
+
+
+def exports() -> tuple[Export, ...]:
+    """Return the exports of all resources of this application."""
+    others = (Export(stored, columns(stored.resource.shown("export"))) for stored in resources())
+    return OF_LINKS, Export(QR_CODES, _CODES), *others
+
+
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
@@ -83,29 +88,33 @@ def _operation(scope: str, name: str, record: str, **facts: Any) -> Operation:
     return operation(scope, f"export.{name}", rows, query=query, errors=(*BUSY, "plan_feature"), **facts)
 
 
-def _add_export(exported: Export, word: str, name: str) -> None:
-    """Add the exports of a resource. `word` is that of its scopes, and `name` ends its id."""
+def _add_export(setup: BlueprintSetupState, exported: Export) -> None:
     stored, words = exported.stored, exported.stored.words
+    word = "links" if exported is OF_LINKS else words.plural  # of its scopes, which ends its id too
     path, summary = f"/{words.plural}/export", f"Export {words.noun}s"
-    stated = _operation(f"{word}:read", name, shapes.name_of(stored.resource, "export"), query={"after": _AFTER})
+    name = shapes.name_of(stored.resource, "export")
+    stated = _operation(f"{word}:read", word, name, query={"after": _AFTER}, summary=summary)
 
     def batches() -> Iterator[list[Json]]:
         return in_batches(stored.exported, user_id(), query_position("after"))
 
-    @bp.get(path, endpoint=name)
-    @replace(stated, summary=summary)
+    @stated
     def export() -> Response:
         return _respond(words.file_name, exported.columns, batches())
 
-    @bp.get(f"{path}.csv", endpoint=f"{name}_csv")
     @replace(stated.as_csv(_names(exported.columns)), summary=f"{summary} as CSV")
     def export_csv() -> Response:
         return _respond(words.file_name, exported.columns, batches(), "csv")
 
+    setup.add_url_rule(path, word, export, methods=["GET"])
+    setup.add_url_rule(f"{path}.csv", f"{word}_csv", export_csv, methods=["GET"])
 
-_add_export(OF_LINKS, "links", "links")
-for exported in EXPORTS[1:]:
-    _add_export(exported, exported.stored.words.plural, exported.stored.words.plural)
+
+@bp.record
+def _add_exports(setup: BlueprintSetupState) -> None:
+    """Add the exports of the resources that the application has."""
+    for exported in exports():
+        _add_export(setup, exported)
 
 
 _ANSWERS = _operation("overlay:read", "answers", "AnswerExported")

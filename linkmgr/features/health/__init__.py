@@ -1,0 +1,13 @@
+"""Health: checks of the targets of links in the background."""
+
+from linkmgr.core.database.jobs import Jobs
+from linkmgr.core.feature import Feature
+from linkmgr.core.web.operation import prose
+from linkmgr.features.health import checks
+from linkmgr.features.health.requests import AGENT, DEADLINE
+
+FEATURE = Feature(
+    "health",
+    notes={"links": prose(checks.__file__, agent=AGENT, check_seconds=DEADLINE)},
+    jobs=Jobs(threads=(checks.Checker,)),
+)

@@ -37,6 +37,12 @@ class Checker(Background):
         self._ends: dict[Any, float] = {}  # of the times of what waits, by host or user
         super().__init__(app)
 
+    def start(self) -> None:
+        with self._app.app_context():
+            is_on = settings().link_check > 0
+        if is_on:
+            super().start()
+
     def work(self) -> None:
         if monotonic() > self._noted + DELAY:
             self._last, self._next_last, self._noted = self._next_last, link_checks.last_id(), monotonic()

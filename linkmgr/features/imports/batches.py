@@ -12,9 +12,9 @@ import orjson
 
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row
+from linkmgr.features.exports.account import FILES
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.imports import links, visits
-from linkmgr.features.imports.account.export import FILES
 from linkmgr.features.imports.account.reading import SOURCE
 from linkmgr.features.imports.links import Outcome, Sent
 from linkmgr.features.imports.rows import ImportRow, RawVisit

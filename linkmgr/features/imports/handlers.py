@@ -26,7 +26,7 @@ from linkmgr.features.imports.job import MAX_FAILING_HOURS
 from linkmgr.features.imports.requests import File, Service
 from linkmgr.features.imports.service_api import DEADLINE
 
-bp = Blueprint("imports", __name__)
+bp = Blueprint("imports", __name__, url_prefix="/api")
 
 _PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 

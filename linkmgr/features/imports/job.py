@@ -48,11 +48,6 @@ _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the im
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 
 
-def init_app() -> None:
-    read_or_store = jobs.Handler(partial(_run_job, IMPORT), _abandon, stays=_reads)
-    jobs.init_app({IMPORT: read_or_store, FETCHING: jobs.Handler(partial(_run_job, FETCHING), _abandon, is_apart=True)})
-
-
 @dataclass
 class _Reading:
     rows: Iterator[ImportRow | None]
@@ -287,3 +282,9 @@ def _notes(details: Row) -> str:
     if details["cut"]:
         notes.append(f"Titles that were cut to 255 characters: {details['cut']:,}.")
     return " ".join(notes)
+
+
+HANDLERS = {
+    IMPORT: jobs.Handler(partial(_run_job, IMPORT), _abandon, stays=_reads),
+    FETCHING: jobs.Handler(partial(_run_job, FETCHING), _abandon, is_apart=True),
+}

@@ -2,12 +2,15 @@ from typing import Any, Unpack
 
 import orjson
 
+from linkmgr.core.database.expiry import older_than
 from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, row, run, run_one
 from linkmgr.core.errors import AppError, existing, not_found
 
 MAX_UNFINISHED = 3  # of a user
 MAX_KEPT = 1000  # of a user that have ended
+
+delete_old_drafts = older_than("imports", "created", "1 day", "state = 'draft'")
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from linkmgr.features.imports.rows import ImportRow, ReadError
 from linkmgr.features.imports.service import LINKS, Page, Pass, Service, TooLarge, base_url, find, find_list, unexpected
 from linkmgr.features.imports.shlink import Shlink
-from linkmgr.features.scoped_keys import repository as api_keys
+from linkmgr.repository import users
 
 BITLY = "https://api-ssl.bitly.com/v4"
 _YOURLS_LINKS = 1000  # of a page; a response has at most 1 MiB
@@ -113,7 +113,7 @@ def connect(
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
         raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
     service: Service = _CLASSES[source](address, token)
-    service.user_id, service.is_admin, service.earlier = user_id, api_keys.owner(user_id)["admin"], earlier
+    service.user_id, service.is_admin, service.earlier = user_id, users.owner(user_id)["admin"], earlier
     return service
 
 

@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, ok
 from linkmgr.features.reports import repository as reports
 from linkmgr.features.reports.schema import Decision, HostToBlock, decide_reports
 
-bp = Blueprint("reports", __name__)
+bp = Blueprint("reports", __name__, url_prefix="/api")
 _HOST = shapes.text("evil.example")
 _SHORT_URL = shapes.own_url("summer")
 _RECORDS: dict[str, JsonSchema] = {

@@ -1,5 +1,6 @@
 """Reports of visitors, and the decisions of administrators: to dismiss them, or to block a link or a host."""
 
+from linkmgr.core.database.expiry import older_than
 from linkmgr.core.database.statements import Row, row, rows, run, run_one
 from linkmgr.core.errors import existing
 from linkmgr.core.fields.short_urls import short_url
@@ -8,6 +9,10 @@ from linkmgr.visits.blocked import blocked
 MAX_OF_LINK, MAX_OPEN = 20, 10_000  # open reports
 MAX_SHOWN = 1000  # links with reports
 MAX_LISTED = 100_000  # hosts of the list
+EXPIRING = (
+    older_than("reports", "created", "90 days", "kind = 'report'"),
+    older_than("reports", "created", "365 days", "(kind = 'dismiss' OR ended IS NOT NULL)"),
+)
 
 
 def add(link_id: int, *, reason: str, text: str) -> None:

@@ -15,7 +15,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.features.scoped_keys import repository as api_keys
 from linkmgr.features.scoped_keys.schema import Key, KeyRotation, create_key, rotate_secret
 
-bp = Blueprint("keys", __name__)
+bp = Blueprint("keys", __name__, url_prefix="/api")
 
 _SECRET = shapes.text("lmk_...", pattern="^lmk_")
 _DEFAULT = shapes.object_of(

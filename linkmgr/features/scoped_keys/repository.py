@@ -13,6 +13,7 @@ from linkmgr.core.errors import AppError, existing, required
 from linkmgr.core.settings import settings
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import scopes
+from linkmgr.repository import users
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -72,10 +73,6 @@ def default(user_id: int) -> Row:
     return {"name": "default", "prefix": keys.PREFIX} | existing(key, "user")
 
 
-def owner(user_id: int) -> Row:
-    return existing(row("SELECT admin, email FROM users WHERE id = %(user_id)s", user_id=user_id), "user")
-
-
 def _limits(user_id: int, members: Row | None = None) -> str:
     """Return the limits of keys that the caller may make, as JSON: those of its own key, or those of the user in the
     console and in commands, where there is no key. Check that the `members` of a key may have the scope `admin`."""
@@ -83,7 +80,7 @@ def _limits(user_id: int, members: Row | None = None) -> str:
         caller = web_request.current().caller
         limits = scopes.grantable(caller, is_admin=bool(caller.admin))
     else:
-        limits = scopes.grantable(None, is_admin=owner(user_id)["admin"])
+        limits = scopes.grantable(None, is_admin=users.owner(user_id)["admin"])
     if members and "admin" in (members["scopes"] or ()) and "admin" not in limits["scopes"]:
         raise AppError("admin_scope")
     return orjson.dumps(limits).decode()

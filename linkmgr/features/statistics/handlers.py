@@ -16,12 +16,11 @@ from linkmgr.features.statistics import query as queries
 from linkmgr.features.statistics import results as stats
 from linkmgr.features.statistics.results import Report
 from linkmgr.features.statistics.selection import Owner
-from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
 from linkmgr.visits import dimensions
 from linkmgr.visits import store as visits
 from linkmgr.visits.dimensions import BY_NAME, DIMENSIONS
 
-bp = Blueprint("stats", __name__)
+bp = Blueprint("stats", __name__, url_prefix="/api")
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = shapes.map_of("DE,-US", "country")
@@ -240,21 +239,3 @@ def _next_link(position: str | None) -> dict[str, str]:
         return {}
     query = "&".join(f"{name}={request.args[name]}" for name in ("limit", "bots") if name in request.args)
     return {"Link": f'<{settings().base_url}{request.path}?after={position}{query and f"&{query}"}>; rel="next"'}
-
-
-@bp.post("/url/<id:link_id>/try")
-@operation(
-    "links:read",
-    "links.tryVisitor",
-    shapes.success(data=TRIED),
-    body=DescribedVisitor,
-    example={"country": "France", "device": "iphone", "query": "ref=partner"},
-    restricted=("own_only", "domains"),
-)
-def try_visitor(described: dict[str, Any], link_id: int) -> Json:
-    """Try a link.
-
-    The response says where a visitor would get, which rule matches, and why those before it do not. No member is
-    required. Nothing is changed or counted. Passwords and pages before the target are left out.
-    """
-    return ok(data=try_link(auth.user_id(), link_id, described))

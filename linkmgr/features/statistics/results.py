@@ -16,9 +16,9 @@ from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.zones import start_of_day
 from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
-from linkmgr.features.conversions import results as conversions
 from linkmgr.features.statistics import counts as stats_counts
 from linkmgr.features.statistics import selection as stats_scope
+from linkmgr.features.statistics.conversions import with_conversions
 from linkmgr.features.statistics.periods import Bucket, Range, as_array, as_rollups, buckets, checked
 from linkmgr.features.statistics.query import BOTS, CONVERSIONS, MAX_ROWS, Query
 from linkmgr.features.statistics.selection import Owner, Scope
@@ -284,7 +284,7 @@ def _report(owner: Owner, query: Query, scope: Scope) -> Report:
         counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
         if {*CONVERSIONS} & {*query.metrics}:
             params = count.times.visits | {"tracked_ids": count.scope.tracked_ids}
-            counted = conversions.add_to(counted, owner, query, limit=count.limit, **params)
+            counted = with_conversions(counted, owner, query, limit=count.limit, **params)
     [totals] = [row for row in counted if row["bucket"] is None]
     rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
     columns = query.columns

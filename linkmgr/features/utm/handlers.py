@@ -9,7 +9,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import UtmTemplate
 
-bp = Blueprint("utm", __name__)
+bp = Blueprint("utm", __name__, url_prefix="/api")
 _ABOUT = """\
 A named set of UTM parameters, which forms of the console add to the `parameters` of a link. A link keeps its parameters
 when the template changes. An account has at most 100."""

@@ -22,11 +22,10 @@ from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.webhooks import outbox
-from linkmgr.features.webhooks.schema import TEST, matches
+from linkmgr.features.webhooks.schema import CARRIED, TEST, matches
 from linkmgr.repository import link_records as url_records
 from linkmgr.schemas.links import LINKS
 from linkmgr.schemas.qr import QR_CODES
-from linkmgr.schemas.stored import STORED
 
 MAX_BATCH = 200
 MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
@@ -40,7 +39,7 @@ _READ: dict[str, Callable[[int, int], Row]] = {
     "link": LINKS.record,
     "qr": QR_CODES.record,
     "import": _read_import,
-    **{stored.words.path: stored.record for stored in STORED},
+    **{stored.words.path: stored.record for stored in CARRIED},
 }
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")

@@ -16,6 +16,7 @@ from linkmgr.core.web.responses import Json, changed, created, listing, ok, read
 from linkmgr.features.webhooks import outbox
 from linkmgr.features.webhooks import repository as webhooks
 from linkmgr.features.webhooks.schema import (
+    CARRIED,
     OF_USERS,
     PATTERNS,
     TEST,
@@ -26,9 +27,8 @@ from linkmgr.features.webhooks.schema import (
     users_problem,
 )
 from linkmgr.features.webhooks.sender import new_secret
-from linkmgr.schemas.stored import STORED
 
-bp = Blueprint("webhooks", __name__)
+bp = Blueprint("webhooks", __name__, url_prefix="/api")
 
 DEFAULT_OVERLAP, MAX_OVERLAP = 86_400, 604_800  # seconds
 TESTED = {
@@ -67,7 +67,7 @@ _RECORDS = {
     "Actor": shapes.object_of(user=shapes.or_null(shapes.ID), key=shapes.or_null(shapes.ID)),
 }
 _CARRIED = {"link": "Link", "qr": "QrCode", "import": "Import"} | {
-    stored.words.path: stored.resource.__name__ for stored in STORED
+    stored.words.path: stored.resource.__name__ for stored in CARRIED
 }
 
 

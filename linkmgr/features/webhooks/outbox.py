@@ -2,6 +2,7 @@
 
 import orjson
 
+from linkmgr.core.database.expiry import older_than
 from linkmgr.core.database.statements import UNSYNCED, Row, database, row, rows, run, run_one, run_unsynced
 
 MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
@@ -13,6 +14,10 @@ MAX_WAITING = MAX_EVENTS = 100_000
 MAX_BYTES = 256 << 20
 DELIVERY_BYTES = 1000  # that a delivery adds to the size of its event
 MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
+EXPIRING = (
+    older_than("events", "created", f"{DAYS_KEPT} days", f"user_id <> {TRAIL}"),
+    older_than("events", "created", f"{TRAIL_DAYS} days"),
+)
 
 
 def has_work() -> bool:

@@ -11,11 +11,13 @@ from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.resource import Resource, Stored, Words, created, row_id, updated
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import request as web_request
+from linkmgr.features.utm.schema import UTM_TEMPLATES
 from linkmgr.features.webhooks import repository as webhooks
 from linkmgr.features.webhooks.sender import is_refused, new_secret
 from linkmgr.schemas.stored import STORED
 
-SUBJECTS = ("link", "qr", *(stored.words.path for stored in STORED))
+CARRIED = (*STORED, UTM_TEMPLATES)  # by events
+SUBJECTS = ("link", "qr", *(stored.words.path for stored in CARRIED))
 TEST = "webhook.test"  # delivered to the tested webhook only
 TYPES = (
     *(f"{subject}.{change}" for subject in SUBJECTS for change in ("created", "updated", "deleted")),

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import strict_json
-from linkmgr.features.imports.account.export import FILES
+from linkmgr.features.exports.account import FILES
 from linkmgr.features.imports.files import text
 from linkmgr.features.imports.files.csv_file import csv_entries
 from linkmgr.features.imports.rows import ImportRow, ReadError, Unreadable

@@ -18,11 +18,11 @@ from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
 from linkmgr.features.conversions import repository as conversions
+from linkmgr.features.exports.account import RESOURCES
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.imports import links, visits
 from linkmgr.features.imports import stored_rows as imported
 from linkmgr.features.imports.account import reading
-from linkmgr.features.imports.account.export import RESOURCES
 from linkmgr.features.imports.batches import Batch
 from linkmgr.features.imports.figures import utc
 from linkmgr.features.imports.links import Outcome, Sent, failure, skipped

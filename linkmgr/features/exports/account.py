@@ -38,6 +38,7 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import streams as web_export
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.features.statistics import visit_list
+from linkmgr.features.utm.schema import UTM_TEMPLATES
 from linkmgr.repository import domains, qr, users
 from linkmgr.repository import link_records as url_records
 from linkmgr.schemas.domains import DOMAINS
@@ -46,7 +47,7 @@ from linkmgr.schemas.qr import QR_CODES
 from linkmgr.schemas.stored import STORED
 
 FORMAT = 1
-RESOURCES = {stored.words.file_name: stored for stored in STORED}
+RESOURCES = {stored.words.file_name: stored for stored in (*STORED, UTM_TEMPLATES)}
 FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions")
 # Members that follow from others
 _DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}

@@ -1,0 +1,39 @@
+"""Functions of features that the documented service calls. One feature sets each, and its default does nothing."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from flask import Flask
+
+from linkmgr.core.settings import this_app
+from linkmgr.core.web.caller import Key, Lookup
+
+
+def _find_no_key(_key: str) -> None: ...
+
+
+def _use_any_key(_key: Key, _stated: Any) -> None: ...
+
+
+def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str) -> None: ...
+
+
+class Hooks(NamedTuple):
+    # Return the statement that identifies the caller of a key that is not the default one of its user, or None.
+    find_key: Callable[[str], Lookup | None] = _find_no_key
+    # Refuse an operation that such a key does not allow, and restrict the statements of the request to its rows.
+    use_key: Callable[[Key, Any], None] = _use_any_key
+    # Count a path of a branded domain that a visitor did not find.
+    count_missing_path: Callable[[dict[str, Any], int, str], None] = _count_no_path
+
+
+def init_app(app: Flask, parts: Iterable[Hooks]) -> None:
+    """Register the hooks that the parts set."""
+    chosen = [item for part in parts for item in part._asdict().items()]
+    own = {name: hook for name, hook in chosen if hook is not Hooks._field_defaults[name]}
+    app.extensions["linkmgr_hooks"] = Hooks(**own)
+
+
+def hooks() -> Hooks:
+    registered: Hooks = this_app().extensions["linkmgr_hooks"]
+    return registered

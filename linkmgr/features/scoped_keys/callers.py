@@ -1,0 +1,91 @@
+"""Callers of the API by scoped keys."""
+
+import ipaddress
+from functools import partial
+
+from linkmgr.core import keys
+from linkmgr.core.database.statements import Row, run_unsynced
+from linkmgr.core.errors import required
+from linkmgr.core.web import request as web_request
+from linkmgr.core.web import scopes
+from linkmgr.core.web.caller import Key, Lookup
+from linkmgr.core.web.operation import Operation
+from linkmgr.core.web.rate_windows import counted_caller, identify
+from linkmgr.features.scoped_keys import restricted
+
+
+def find_key(key: str) -> Lookup | None:
+    network = web_request.network()
+    if not key.startswith(keys.SCOPED_PREFIX):
+        return None
+    if not keys.is_well_formed(key):  # a mistyped key is not looked up
+        return partial(identify, keys.digest(""), network)
+    try:
+        address = str(ipaddress.ip_address(web_request.address()))
+    except ValueError:
+        address = None
+    return partial(_identify, keys.digest(key), network, address)
+
+
+def _identify(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
+    """Do what `identify` does for a scoped key. A request that the key does not allow counts against the network."""
+    return counted_caller(
+        """
+        WITH caller AS (
+            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
+                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
+                   suspended <> 'no' AS suspended, email, username, status, a.expires, registered,
+                   a.updated, domain, a.version,
+                   json_build_object(
+                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
+                       'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
+                       'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
+              FROM api_keys k
+              JOIN accounts a ON a.id = k.user_id,
+                   LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
+                                   IS NOT FALSE AND suspended = 'no' AS is_current,
+                                   allowed_ips IS NULL
+                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
+                   LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
+             WHERE k.digest = %(key_digest)s
+                OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(source)s) AS bucket,
+                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                        ELSE %(plan_window)s::float8 END AS seconds
+              FROM (SELECT 1) always
+              LEFT JOIN caller ON true)
+        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+          FROM bucket
+          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
+          LEFT JOIN caller ON true
+        """,
+        key_digest=key_digest,
+        source=network,
+        address=address,
+        by=by,
+    )
+
+
+def use_key(key: Key, stated: Operation | None) -> None:
+    if key.is_first_use:
+        _note_use(key.id, web_request.address())
+    if stated:
+        scopes.require(key, stated.scope, stated.restricted, stated.selections)
+    if key.is_restricted:
+        restriction = restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
+        web_request.current().at_end.enter_context(restriction)
+
+
+def _note_use(key_id: int, address: str) -> None:
+    """Store the time and the IP address of a use. The first request of each minute calls this."""
+    used = run_unsynced(
+        """
+        UPDATE api_keys SET last_used = date_trunc('minute', now()), last_address = %(address)s
+         WHERE id = %(key_id)s
+        RETURNING id
+        """,
+        key_id=key_id,
+        address=address,
+    )
+    required(used, "key_unknown")  # deleted meanwhile
