@@ -25,6 +25,144 @@ END $$;
 CREATE FUNCTION random_version() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (random() * 9007199254740991)::bigint;
 
+-- Argument: the columns that the service changes by itself, and those that are generated, which have no value yet.
+CREATE FUNCTION change_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_jsonb(NEW) - TG_ARGV[0]::text[] <> to_jsonb(OLD) - TG_ARGV[0]::text[] THEN
+        NEW.version := random_version();
+        NEW.updated := now();
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION has_text(searched text, q text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN q IS NULL OR position(lower(q) IN lower(searched)) > 0;
+
+CREATE TABLE jobs (
+    id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    task     text        NOT NULL,
+    argument jsonb       NOT NULL,
+    due      timestamptz NOT NULL DEFAULT now(),  -- a process sets it to the end of its lease
+    attempts integer     NOT NULL DEFAULT 0,  -- since the last success
+    created  timestamptz NOT NULL DEFAULT now(),
+    lost     integer     NOT NULL DEFAULT 0,  -- how often in a row it was not put back, with the present process
+    holder   text  -- has begun something in its memory: it continues before the end of the lease
+);
+CREATE INDEX ON jobs (due, id);
+
+-- Jobs delete large sets of dependent rows, or clear their references, in batches: a job for at most 1000 deleted rows.
+-- A link that enters or leaves the bin keeps its dependent rows.
+CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'users' THEN
+        INSERT INTO jobs (task, argument) SELECT 'users_deleted', jsonb_build_object('user_id', id) FROM deleted;
+    ELSE
+        INSERT INTO jobs (task, argument)
+        SELECT TG_TABLE_NAME || '_deleted', jsonb_build_object('user_id', user_id, 'ids', jsonb_agg(id))
+          FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS batch
+                  FROM deleted
+                 WHERE TG_TABLE_NAME NOT IN ('links', 'binned_links') OR owner_of_link(id) IS NULL) numbered
+         GROUP BY user_id, batch;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Events, noted in the transaction of the change and moved to `events`, when a row without `data` is read. `data` of an
+-- update has the previous values. `actor` is null for the owner's default key.
+CREATE TABLE outbox (
+    id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id   bigint      NOT NULL,
+    type      text        NOT NULL,
+    object_id bigint,
+    data      jsonb,
+    actor     jsonb       DEFAULT nullif(current_setting('linkmgr.actor', true), '')::jsonb,
+    created   timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX ON outbox (user_id, id);
+
+-- The users with events in the outbox, each found by one look into the index.
+CREATE VIEW outbox_owners AS
+WITH RECURSIVE owners AS (
+    SELECT min(user_id) AS user_id FROM outbox
+     UNION ALL
+    SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
+      FROM owners
+     WHERE owners.user_id IS NOT NULL)
+SELECT user_id FROM owners;
+
+-- Note the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,
+-- `source_clicks`, `created` or `checked` change nothing else that counts.
+CREATE FUNCTION note_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
+        RETURN NULL;
+    ELSIF TG_OP = 'INSERT' THEN
+        INSERT INTO outbox (user_id, type, object_id)
+        SELECT user_id, TG_ARGV[0] || '.created', id FROM inserted WHERE has_webhooks(user_id) ORDER BY id;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO outbox (user_id, type, object_id, data)
+        SELECT user_id, TG_ARGV[0] || '.deleted', id,
+               (SELECT jsonb_object_agg(key, value) FROM jsonb_each(members)
+                 WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign_id,channel_id,domain_id}'))
+               || jsonb_build_object('domain', (SELECT domain FROM domains
+                                                 WHERE id = (members ->> 'domain_id')::bigint))
+          FROM deleted d,
+               LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) objects
+         WHERE has_webhooks(user_id)
+         ORDER BY id;
+    ELSE
+        INSERT INTO outbox (user_id, type, object_id, data)
+        SELECT n.user_id, TG_ARGV[0] || '.updated', n.id,
+               CASE WHEN before ? 'domain_id'
+                    THEN jsonb_build_object('domain', (SELECT domain FROM domains
+                                                        WHERE id = (before ->> 'domain_id')::bigint))
+                    ELSE '{}' END
+               || (SELECT coalesce(jsonb_object_agg(key, value), '{}')
+                     FROM jsonb_each(before - '{version,updated,password_hash}'::text[])
+                    WHERE value <> after -> key AND octet_length(value::text) < 4000)
+          FROM updated n
+          JOIN deleted o USING (id),
+               LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) objects
+         WHERE has_webhooks(n.user_id) AND after <> before
+           AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
+               IS NOT DISTINCT FROM
+               (before -> 'imported_clicks', before -> 'source_clicks', before -> 'created', before -> 'checked')
+         ORDER BY n.id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Note an event of one row. Arguments: the type, and anything if the event has the row as it is now.
+CREATE FUNCTION note_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (user_id, type, object_id, data)
+    SELECT NEW.user_id, TG_ARGV[0], NEW.id, CASE TG_NARGS WHEN 2 THEN to_jsonb(NEW) END WHERE has_webhooks(NEW.user_id);
+    RETURN NULL;
+END $$;
+
+-- Note for administrators that a row was added, changed or deleted. Arguments: the type, in which %s is the action, the
+-- columns of the data, and for events of audits, the secret columns, of whose changes they have no values.
+CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
+    before  jsonb := to_jsonb(OLD);
+    after   jsonb := to_jsonb(NEW);
+    shown   text[] := TG_ARGV[1];
+    changes jsonb := (SELECT jsonb_object_agg(key, CASE WHEN key = ANY (shown) THEN jsonb_build_array(before -> key, value)
+                                                        ELSE '[]' END)
+                        FROM jsonb_each(after)
+                       WHERE value <> before -> key AND key = ANY (shown || TG_ARGV[2]::text[]));
+BEGIN
+    INSERT INTO outbox (user_id, type, data)
+    SELECT user_id, format(TG_ARGV[0], action),
+           (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
+           || CASE WHEN TG_NARGS > 2 THEN jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
+                   ELSE '{}' END
+      FROM auditors
+     WHERE (user_id <> 0 OR TG_NARGS > 2) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
+    RETURN NULL;
+END $$;
+
 CREATE TABLE plans (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name     text    NOT NULL CONSTRAINT plan_name_taken UNIQUE,
@@ -53,6 +191,11 @@ SELECT name, monthly = 0, monthly, 10 * monthly, 30 * monthly, rate, format(
                ('Business', 29,  600,   0,     0,   0, 1, 1,  0,  0,  0))
        AS offered (name, monthly, rate, links, clicks, retention, paid, team, pages, pixels, domains);
 
+CREATE TRIGGER change_version BEFORE UPDATE ON plans
+    FOR EACH ROW EXECUTE FUNCTION change_version('{api}');
+CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE ON plans FOR EACH ROW
+    EXECUTE FUNCTION note_audit('audit.plan', '{id,name,free,monthly,yearly,lifetime,rate,limits}', '{}');
+
 -- A user who is `suspended` with 'access' has no keys and sessions, and with 'all' no pages for visitors either.
 CREATE TABLE users (
     id             bigint PRIMARY KEY GENERATED BY DEFAULT AS IDENTITY,
@@ -80,6 +223,18 @@ CREATE UNIQUE INDEX email_taken ON users (lower(email));
 CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the latest one of all users
 CREATE INDEX ON users (id) WHERE admin;  -- triggers look them up at each sign-in
 
+CREATE TRIGGER change_version BEFORE UPDATE ON users
+    FOR EACH ROW EXECUTE FUNCTION change_version('{detailed_since}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON users
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW
+    EXECUTE FUNCTION note_audit('user.%s', '{id,username,email}');
+CREATE TRIGGER note_audit
+    AFTER INSERT OR DELETE
+       OR UPDATE OF username, email, password_hash, admin, plan_id, expires, key_digest, key_off, suspended ON users
+    FOR EACH ROW EXECUTE FUNCTION note_audit(
+        'audit.user', '{id,username,email,admin,plan_id,expires,key_off,suspended}', '{password_hash,key_digest}');
+
 -- LIMIT makes PostgreSQL look up the plan that is in force by its key: a join would hash all plans for every request.
 CREATE VIEW accounts AS
 SELECT u.*,
@@ -92,6 +247,104 @@ SELECT u.*,
                  WHERE id = CASE WHEN u.plan_id IS NOT NULL AND (u.expires IS NULL OR u.expires > now()) THEN u.plan_id
                                  ELSE (SELECT min(id) FROM plans WHERE free) END
                  LIMIT 1) p;
+
+-- The features that the plan of a user lacks, by their names in error messages.
+CREATE FUNCTION lacking_features(owner bigint) RETURNS text[] LANGUAGE sql STABLE
+RETURN ARRAY(SELECT label
+               FROM accounts,
+                    (VALUES ('alias', 'custom aliases'), ('device', 'targets by device'),
+                            ('geo', 'targets by country'), ('parameters', 'link parameters'),
+                            ('export', 'exports')) AS features (name, label)
+              WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
+
+-- Lock the users of visits. Call this in a statement of its own before visits are added: their statement then sees which
+-- days others have summed.
+CREATE FUNCTION lock_users(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM users WHERE id = ANY (ids) ORDER BY id FOR NO KEY UPDATE;
+END $$;
+
+-- The user whose visits are counted, or all users.
+CREATE FUNCTION owners(user_id bigint, everyone boolean) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
+    SELECT user_id WHERE NOT everyone UNION ALL SELECT id FROM users WHERE everyone
+$$;
+
+-- The number of rows of a user, in parts: a statement changes the part of its connection, so that the requests of a user
+-- do not wait for each other. The foreign key rejects new rows of a deleted user.
+CREATE TABLE usage_parts (
+    user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
+    counted    text    NOT NULL,  -- a table, 'visits YYYY-MM', 'imported visits YYYY-MM' or 'link <id>'
+    part       integer NOT NULL DEFAULT 0,  -- visits have one
+    total      bigint  NOT NULL,
+    last_added bigint  NOT NULL DEFAULT 0,  -- visits of the last statement, fewer than it got once the plan is full
+    full_since timestamptz,
+    PRIMARY KEY (user_id, counted, part)
+) WITH (fillfactor = 50);
+
+CREATE VIEW usage AS
+SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted;
+
+-- Check that a plan allows the rows that were just counted. Creates share a lock if at least 64 more rows are allowed.
+-- At most 32 do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it is a
+-- single statement. So at least 32 rows are still allowed once they have the lock, and none needs to lock alone as
+-- well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all others.
+CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    label   text := replace(name, '_', ' ');
+    allowed json := (SELECT limits -> feature FROM accounts WHERE id = owner AND NOT admin);  -- parses `limits` once
+    maximum bigint := CASE json_typeof(allowed) WHEN 'object' THEN allowed ->> 'count' ELSE allowed #>> '{}' END;
+    rows    bigint;
+    shared  boolean := false;
+    alone   boolean := false;
+BEGIN
+    IF allowed ->> 'enabled' <> '1' THEN
+        PERFORM refuse('plan_feature', label);
+    ELSIF maximum > 0 THEN
+        LOOP
+            rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = name), 0);
+            EXIT WHEN alone OR (shared AND rows <= maximum - 32);
+            shared := number = 1 AND rows <= maximum - 64 AND now() = statement_timestamp()
+                      AND pg_try_advisory_xact_lock_shared(hashtext(name), hashint8(owner));
+            IF NOT shared THEN
+                PERFORM pg_advisory_xact_lock(hashtext(name), hashint8(owner));
+                alone := true;
+            END IF;
+        END LOOP;
+        IF rows > maximum THEN
+            PERFORM refuse('plan_limit', maximum || ' ' || label);
+        ELSIF rows = maximum AND has_webhooks(owner) THEN
+            INSERT INTO outbox (user_id, type, data)
+            VALUES (owner, 'plan.limit_reached', jsonb_build_object('resource', label, 'limit', maximum));
+        END IF;
+    END IF;
+END $$;
+
+-- Count the rows that a statement adds or deletes. Aliases are stored after the plan was checked, so that its limit is
+-- reported before a taken alias. Argument: the member of `limits`, or ''.
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    own    integer := pg_backend_pid() % 32;
+    owner  bigint;
+    number bigint;
+BEGIN
+    FOR owner, number IN SELECT user_id, count(*) FROM changed GROUP BY user_id LOOP
+        IF TG_OP = 'DELETE' THEN
+            CONTINUE WHEN NOT EXISTS (SELECT FROM users WHERE id = owner);
+            number := -number;
+        END IF;
+        INSERT INTO public.usage_parts AS u (user_id, counted, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
+        ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
+        IF number > 0 AND TG_ARGV[0] <> '' THEN
+            PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
+        END IF;
+    END LOOP;
+    IF TG_OP = 'INSERT' AND TG_TABLE_NAME IN ('links', 'binned_links') THEN
+        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM changed;
+    ELSIF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'bios' THEN
+        INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM changed;
+    END IF;
+    RETURN NULL;
+END $$;
 
 -- Browser sessions, and sign-in links, which are sessions that have not begun.
 CREATE TABLE sessions (
@@ -106,6 +359,8 @@ CREATE TABLE sessions (
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
 CREATE INDEX ON sessions (created) WHERE is_link;
+CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link ON sessions FOR EACH ROW
+    EXECUTE FUNCTION note_audit('audit.sign_in', '{user_id,is_link,by_link,browser,system}', '{}');
 
 -- The columns that tables of resources share, for LIKE below.
 CREATE TABLE resources (
@@ -116,6 +371,41 @@ CREATE TABLE resources (
     updated timestamptz NOT NULL DEFAULT now(),  -- with the version
     UNIQUE (user_id, id)
 );
+
+-- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
+CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('SELECT refuse($1) FROM (SELECT FROM %I WHERE user_id = $2 AND id = ANY ($3) FOR KEY SHARE) locked
+                    HAVING count(*) < cardinality($3)', name)
+      USING code, owner, ids;
+END $$;
+
+-- Foreign keys that are checked only on write, so that deleting a row does not update those that refer to it.
+-- Arguments: pairs of a column, which has an id or an array of ids, and a table.
+CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    sent   jsonb := to_jsonb(NEW);
+    stored jsonb := to_jsonb(OLD);
+    ids    bigint[];
+BEGIN
+    FOR n IN 0 .. TG_NARGS - 1 BY 2 LOOP
+        ids := ARRAY(SELECT jsonb_path_query(sent -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint EXCEPT
+                     SELECT jsonb_path_query(stored -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint);
+        IF ids <> '{}' THEN
+            PERFORM require_rows(TG_ARGV[n + 1], NEW.user_id, ids, regexp_replace(TG_ARGV[n], '(_ids?)?$', '_unknown'));
+        END IF;
+    END LOOP;
+    RETURN NEW;
+END $$;
+
+-- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: number, error.
+CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
+    EXECUTE format('SELECT refuse($1) FROM public.%I WHERE user_id = $2 HAVING count(*) > $3', TG_TABLE_NAME)
+      USING TG_ARGV[1], NEW.user_id, TG_ARGV[0]::bigint;
+    RETURN NULL;
+END $$;
 
 -- Scoped keys: API keys besides the one in `users`.
 CREATE TABLE api_keys (
@@ -135,15 +425,15 @@ CREATE TABLE api_keys (
     FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
 
--- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: number, error.
-CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
-    EXECUTE format('SELECT refuse($1) FROM public.%I WHERE user_id = $2 HAVING count(*) > $3', TG_TABLE_NAME)
-      USING TG_ARGV[1], NEW.user_id, TG_ARGV[0]::bigint;
-    RETURN NULL;
-END $$;
+CREATE TRIGGER change_version BEFORE UPDATE ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION change_version('{last_used,last_address}');
 CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
+CREATE TRIGGER note_audit
+    AFTER INSERT OR DELETE OR UPDATE OF name, digest, scopes, domains, own_only, expires, allowed_ips ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION note_audit(
+        'audit.key', '{id,user_id,name,scopes,domains,own_only,expires,allowed_ips}', '{digest}');
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF domains ON api_keys
+    FOR EACH ROW WHEN (NEW.domains IS NOT NULL) EXECUTE FUNCTION require_references(domains, domains);
 
 -- Return true if a key allows no more than `grantable`, which has null for no limit.
 CREATE FUNCTION is_key_within(scopes text[], expires timestamptz, allowed_ips cidr[], grantable jsonb) RETURNS boolean
@@ -189,50 +479,6 @@ CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double prec
     RETURNING w.count, w.until
 $$;
 
-CREATE TABLE jobs (
-    id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    task     text        NOT NULL,
-    argument jsonb       NOT NULL,
-    due      timestamptz NOT NULL DEFAULT now(),  -- a process sets it to the end of its lease
-    attempts integer     NOT NULL DEFAULT 0,  -- since the last success
-    created  timestamptz NOT NULL DEFAULT now(),
-    lost     integer     NOT NULL DEFAULT 0,  -- how often in a row it was not put back, with the present process
-    holder   text  -- has begun something in its memory: it continues before the end of the lease
-);
-CREATE INDEX ON jobs (due, id);
-
--- Jobs delete large sets of dependent rows, or clear their references, in batches: a job for at most 1000 deleted rows.
--- A link that enters or leaves the bin keeps its dependent rows.
-CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_TABLE_NAME = 'users' THEN
-        INSERT INTO jobs (task, argument) SELECT 'users_deleted', jsonb_build_object('user_id', id) FROM deleted;
-    ELSE
-        INSERT INTO jobs (task, argument)
-        SELECT TG_TABLE_NAME || '_deleted', jsonb_build_object('user_id', user_id, 'ids', jsonb_agg(id))
-          FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS batch
-                  FROM deleted
-                 WHERE TG_TABLE_NAME NOT IN ('links', 'binned_links') OR owner_of_link(id) IS NULL) numbered
-         GROUP BY user_id, batch;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- The number of rows of a user, in parts: a statement changes the part of its connection, so that the requests of a user
--- do not wait for each other. The foreign key rejects new rows of a deleted user.
-CREATE TABLE usage_parts (
-    user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
-    counted    text    NOT NULL,  -- a table, 'visits YYYY-MM', 'imported visits YYYY-MM' or 'link <id>'
-    part       integer NOT NULL DEFAULT 0,  -- visits have one
-    total      bigint  NOT NULL,
-    last_added bigint  NOT NULL DEFAULT 0,  -- visits of the last statement, fewer than it got once the plan is full
-    full_since timestamptz,
-    PRIMARY KEY (user_id, counted, part)
-) WITH (fillfactor = 50);
-
-CREATE VIEW usage AS
-SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted;
-
 -- PNG files, once for each user. Each is deleted with its last use.
 CREATE TABLE logos (
     user_id bigint NOT NULL,
@@ -256,31 +502,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE TABLE domains (
-    LIKE resources INCLUDING ALL,
-    scheme       text    NOT NULL,
-    host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
-    domain       text    GENERATED ALWAYS AS (scheme || '://' || host) STORED,
-    redirectroot text    NOT NULL DEFAULT '',
-    redirect404  text    NOT NULL DEFAULT '',
-    brandname    text    NOT NULL DEFAULT '',
-    brandlogo    text    NOT NULL DEFAULT '',
-    brandcolor   text    NOT NULL DEFAULT '',
-    forwardquery boolean NOT NULL DEFAULT false,  -- of new links
-    logo_hash    bytea,
-    logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
-    checked      timestamptz,  -- the last check that the host points to the service
-    problem      text    NOT NULL DEFAULT '',  -- that it found
-    UNIQUE (user_id, domain),
-    FOREIGN KEY (user_id, logo_hash) REFERENCES logos
-);
-ALTER TABLE users ADD CONSTRAINT domain_unknown FOREIGN KEY (id, domain) REFERENCES domains (user_id, domain)
-    ON DELETE SET NULL (domain);
-CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
-
--- Those of a deleted user remain in the table until a job deletes them.
-CREATE VIEW live_domains AS
-SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
+-- The second statement sees what the transaction that held the lock has committed.
+CREATE FUNCTION delete_logo() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM logos WHERE user_id = OLD.user_id AND hash = OLD.logo_hash FOR UPDATE;
+    DELETE FROM logos l
+     WHERE user_id = OLD.user_id AND hash = OLD.logo_hash
+       AND NOT EXISTS (SELECT FROM public.qrs q WHERE q.user_id = l.user_id AND logo_hash = hash)
+       AND NOT EXISTS (SELECT FROM domains d WHERE d.user_id = l.user_id AND logo_hash = hash);
+    RETURN NULL;
+END $$;
 
 -- Return the host of a URL that linkmgr/core/fields/urls.py has normalized, which may be the first line of a text.
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
@@ -309,6 +540,8 @@ CREATE INDEX ON reports (id) WHERE decided_by IS NOT NULL;
 CREATE UNIQUE INDEX host_blocked ON reports (host) WHERE kind = 'host' AND ended IS NULL;
 CREATE UNIQUE INDEX link_blocked ON reports (link_id) WHERE kind = 'link' AND ended IS NULL;
 CREATE INDEX ON reports (owner_id) WHERE kind = 'link' AND ended IS NULL;
+CREATE TRIGGER note_report AFTER INSERT ON reports FOR EACH ROW WHEN (NEW.kind = 'report')
+    EXECUTE FUNCTION note_audit('report.%s', '{id,link_id,host,reason,text,created}');
 
 -- Return the blocked host that one of these hosts is, or is a subdomain of, or NULL.
 CREATE FUNCTION blocked_host(hosts text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -357,6 +590,76 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE TABLE domains (
+    LIKE resources INCLUDING ALL,
+    scheme       text    NOT NULL,
+    host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
+    domain       text    GENERATED ALWAYS AS (scheme || '://' || host) STORED,
+    redirectroot text    NOT NULL DEFAULT '',
+    redirect404  text    NOT NULL DEFAULT '',
+    brandname    text    NOT NULL DEFAULT '',
+    brandlogo    text    NOT NULL DEFAULT '',
+    brandcolor   text    NOT NULL DEFAULT '',
+    forwardquery boolean NOT NULL DEFAULT false,  -- of new links
+    logo_hash    bytea,
+    logo_digest  text    GENERATED ALWAYS AS (left(encode(logo_hash, 'hex'), 8)) STORED,
+    checked      timestamptz,  -- the last check that the host points to the service
+    problem      text    NOT NULL DEFAULT '',  -- that it found
+    UNIQUE (user_id, domain),
+    FOREIGN KEY (user_id, logo_hash) REFERENCES logos
+);
+ALTER TABLE users ADD CONSTRAINT domain_unknown FOREIGN KEY (id, domain) REFERENCES domains (user_id, domain)
+    ON DELETE SET NULL (domain);
+CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
+
+CREATE TRIGGER change_version BEFORE UPDATE ON domains
+    FOR EACH ROW EXECUTE FUNCTION change_version('{checked,problem,logo_digest,domain}');
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON domains
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('domain');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON domains
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('domain');
+CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON domains
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON domains
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON domains
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('domain');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON domains
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('domain');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON domains
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('domain');
+CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
+    WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
+
+-- Those of a deleted user remain in the table until a job deletes them.
+CREATE VIEW live_domains AS
+SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
+
+-- Redirects from one branded domain to another could lead back. The lock makes concurrent writes wait for each other,
+-- so that the later one sees the other domain.
+CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
+    PERFORM refuse('redirect_branded')
+       FROM live_domains
+      WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
+                     host_of(nullif(NEW.redirect404, OLD.redirect404)));
+    RETURN NULL;
+END $$;
+CREATE TRIGGER redirects_on_insert_or_update AFTER INSERT OR UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
+    WHEN (NEW.redirectroot <> '' OR NEW.redirect404 <> '') EXECUTE FUNCTION refuse_branded_redirects();
+
+-- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
+CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF own_host <> '' THEN
+        PERFORM refuse(code) FROM unknown_reference(owner, own_host, NULL, NULL, NULL, NULL, NULL)
+          WHERE code IS NOT NULL;
+        RETURN (SELECT id FROM domains WHERE user_id = owner AND host = own_host);
+    END IF;
+    RETURN NULL;
+END $$;
+
 -- Return true if the key of the request may store links on a domain (0 or NULL: our own host). See "Restricted keys".
 CREATE FUNCTION is_allowed_domain(domain bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN coalesce(current_setting('linkmgr.domains', true), '') = ''
@@ -388,49 +691,6 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION targets_of(url text, expired_url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb,
-                           variants jsonb, rules jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN ARRAY(SELECT target #>> '{}'
-                   FROM jsonb_path_query(jsonb_build_array(url, expired_url, locations, devices, languages, deeplink,
-                                                           jsonb_path_query_array(variants || rules, '$[*].url')),
-                                         'strict $.** ? (@.type() == "string")') target);
-END $$;
-
--- Return why a change of a link with the targets `stored` is refused, or NULL: a new target or image is refused, or a
--- stored target is on the new domain of the link. The host of a stored one may have become a branded domain, or been
--- blocked.
-CREATE FUNCTION change_refusal(owner bigint, sent text[], stored text[], new_image text, new_host text) RETURNS text
-    LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN coalesce(targets_refusal(owner, ARRAY(SELECT target FROM unnest(sent) AS target
-                                                  WHERE (target = ANY (stored)) IS NOT TRUE)),
-                    image_refusal(new_image),
-                    CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(stored) AS target) THEN 'link_branded' END);
-END $$;
-
--- Return true if the members of a link that have many values are larger together than the body of a request may be.
-CREATE FUNCTION is_too_large(locations jsonb, devices jsonb, languages jsonb, parameters jsonb, deeplink jsonb,
-                             variants jsonb, rules jsonb, pixel_ids bigint[]) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, variants, rules, pixel_ids)) > 64 << 10;
-END $$;
-
--- Redirects from one branded domain to another could lead back. The lock makes concurrent writes wait for each other,
--- so that the later one sees the other domain.
-CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
-    PERFORM refuse('redirect_branded')
-       FROM live_domains
-      WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
-                     host_of(nullif(NEW.redirect404, OLD.redirect404)));
-    RETURN NULL;
-END $$;
-CREATE TRIGGER redirects_on_insert_or_update AFTER INSERT OR UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
-    WHEN (NEW.redirectroot <> '' OR NEW.redirect404 <> '') EXECUTE FUNCTION refuse_branded_redirects();
-
 CREATE TABLE splash_pages (
     LIKE resources INCLUDING ALL,
     name    text        NOT NULL,
@@ -440,6 +700,25 @@ CREATE TABLE splash_pages (
     counter integer     NOT NULL DEFAULT 5,
     banner  text        NOT NULL DEFAULT ''
 );
+
+CREATE TRIGGER change_version BEFORE UPDATE ON splash_pages
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON splash_pages
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON splash_pages
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('splash');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON splash_pages
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('splash');
+CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON splash_pages
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON splash_pages
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON splash_pages
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('splash');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON splash_pages
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('splash');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON splash_pages
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('splash');
 
 CREATE TABLE overlays (
     LIKE resources INCLUDING ALL,
@@ -453,6 +732,25 @@ CREATE TABLE overlays (
     background text        NOT NULL DEFAULT '#1d4ed8'
 );
 
+CREATE TRIGGER change_version BEFORE UPDATE ON overlays
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON overlays
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON overlays
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('overlay');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON overlays
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('overlay');
+CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON overlays
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON overlays
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON overlays
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('overlay');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON overlays
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('overlay');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON overlays
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('overlay');
+
 CREATE TABLE overlay_answers (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id    bigint      NOT NULL,
@@ -461,6 +759,10 @@ CREATE TABLE overlay_answers (
     created    timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
+CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers
+    FOR EACH ROW EXECUTE FUNCTION require_references(overlay_id, overlays);
+CREATE TRIGGER note_answer AFTER INSERT ON overlay_answers FOR EACH ROW
+    EXECUTE FUNCTION note_event('answer.received', 'now');
 
 CREATE TABLE utm_templates (
     LIKE resources INCLUDING ALL,
@@ -471,6 +773,19 @@ CREATE TABLE utm_templates (
     utm_term     text NOT NULL DEFAULT '',
     utm_content  text NOT NULL DEFAULT ''
 );
+
+CREATE TRIGGER change_version BEFORE UPDATE ON utm_templates
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON utm_templates
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON utm_templates
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON utm_templates
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('utm');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON utm_templates
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('utm');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON utm_templates
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('utm');
 CREATE TRIGGER limit_rows AFTER INSERT ON utm_templates FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'utm_full');
 
 CREATE TABLE pixels (
@@ -479,6 +794,19 @@ CREATE TABLE pixels (
     name    text        NOT NULL,
     tag     text        NOT NULL
 );
+
+CREATE TRIGGER change_version BEFORE UPDATE ON pixels
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON pixels
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('pixels');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON pixels
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('pixels');
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON pixels
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('pixel');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON pixels
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('pixel');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON pixels
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('pixel');
 
 -- If name and slug are both taken, the error names the name, whose constraint is created first.
 CREATE TABLE campaigns (
@@ -489,8 +817,117 @@ CREATE TABLE campaigns (
     public  boolean     NOT NULL
 );
 
+CREATE TRIGGER change_version BEFORE UPDATE ON campaigns
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON campaigns
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON campaigns
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('bundle');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON campaigns
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('bundle');
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON campaigns
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('campaign');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON campaigns
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('campaign');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON campaigns
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('campaign');
+
+CREATE TABLE channels (
+    LIKE resources INCLUDING ALL,
+    name        text        NOT NULL,
+    description text        NOT NULL DEFAULT '',
+    color       text        NOT NULL,
+    starred     boolean     NOT NULL DEFAULT false,
+    CONSTRAINT channel_name_taken UNIQUE (user_id, name)
+);
+
+CREATE TRIGGER change_version BEFORE UPDATE ON channels
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON channels
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON channels
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON channels
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON channels
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('channel');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON channels
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('channel');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON channels
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('channel');
+
+-- There are no foreign keys, because their indexes would slow down every new link. Codes of deleted QR codes have the
+-- domain -1: only `owner_id`, who may have been deleted, may store them again, from an export.
+CREATE TABLE aliases (
+    alias     text   NOT NULL,
+    domain_id bigint NOT NULL,  -- 0: our own host
+    link_id   bigint,
+    bio_id    bigint,
+    owner_id  bigint,
+    CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
+    CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
+);
+
+-- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
+CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    old_domain bigint := coalesce(OLD.domain_id, 0);
+    new_domain bigint := coalesce(NEW.domain_id, 0);
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
+    ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
+        UPDATE aliases SET alias = NEW.alias, domain_id = new_domain
+         WHERE alias = OLD.alias AND domain_id = old_domain;
+    END IF;
+    RETURN NULL;
+END $$;
+
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
+
+-- Return true if the members of a link that have many values are larger together than the body of a request may be.
+CREATE FUNCTION is_too_large(locations jsonb, devices jsonb, languages jsonb, parameters jsonb, deeplink jsonb,
+                             variants jsonb, rules jsonb, pixel_ids bigint[]) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, variants, rules, pixel_ids)) > 64 << 10;
+END $$;
+
+CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb,
+                               rules jsonb) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
+            WHEN 'targets by device' = ANY (lacking) AND (
+                 devices <> '{}'
+                 OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
+                 THEN 'targets by device'
+            WHEN 'targets by country' = ANY (lacking) AND (
+                 locations <> '{}' OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))')
+                 THEN 'targets by country'
+            WHEN parameters <> '[]' AND 'link parameters' = ANY (lacking) THEN 'link parameters' END;
+
+-- Return true if an array has each element of another one. `@>` also ignores the order in arrays that are elements.
+CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
+
+CREATE FUNCTION require_features() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    lacking   CONSTANT text[]  := lacking_features(NEW.user_id);
+    has_alias CONSTANT boolean := NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias;
+    denied    text;
+BEGIN
+    IF TG_TABLE_NAME = 'bios' THEN
+        denied := denied_feature(lacking, has_alias, NULL, NULL, NULL, NULL);
+    ELSE
+        denied := denied_feature(lacking, has_alias,
+                                 CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
+                                 CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
+                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
+                                 CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
+    END IF;
+    PERFORM refuse('plan_feature', denied) WHERE denied IS NOT NULL;
+    RETURN NULL;
+END $$;
 
 -- A `url_only` link was created from a URL alone, which then returns the same link to the restricted key that created it,
 -- or to all other callers. `locations`, `devices` and `languages` map a lower-case name to a URL.
@@ -547,6 +984,190 @@ CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists 
 CREATE INDEX ON links (user_id, id) INCLUDE (imported_clicks) WHERE imported_clicks IS NOT NULL;  -- order by clicks
 CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in which expired links are announced
 
+CREATE TRIGGER change_version BEFORE UPDATE ON links
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON links
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON links
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('links');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON links
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('links');
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON links
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('link');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON links
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('link');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON links
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('link');
+CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
+    WHEN (NEW.blocked IS NOT NULL AND OLD.blocked IS NULL) EXECUTE FUNCTION note_event('link.blocked');
+CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
+    EXECUTE FUNCTION change_alias();
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, splash_id, overlay_id, pixel_ids ON links
+    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.splash_id, NEW.overlay_id, NEW.pixel_ids) > 0)
+    EXECUTE FUNCTION require_references(campaign_id, campaigns, splash_id, splash_pages, overlay_id, overlays,
+                                        pixel_ids, pixels);
+CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters, rules ON links
+    FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]'
+                       OR NEW.rules <> '[]')
+    EXECUTE FUNCTION require_features();
+
+-- A new URL begins without results. Other new targets keep them until they have been checked.
+CREATE FUNCTION reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = NEW.id;
+    IF NEW.url <> OLD.url THEN
+        UPDATE link_checks
+           SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
+         WHERE link_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER reset_check
+    AFTER UPDATE OF url, expired_url, locations, devices, languages, deeplink, variants, rules ON links FOR EACH ROW
+    WHEN ((NEW.url, NEW.expired_url, NEW.locations, NEW.devices, NEW.languages, NEW.deeplink, NEW.variants, NEW.rules)
+       <> (OLD.url, OLD.expired_url, OLD.locations, OLD.devices, OLD.languages, OLD.deeplink, OLD.variants, OLD.rules))
+    EXECUTE FUNCTION reset_check();
+
+-- Note the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
+-- so at its end, while `announced` does not change, so that each expiry is noted exactly once.
+CREATE FUNCTION note_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF has_webhooks(NEW.user_id) THEN
+        -- MATERIALIZED: the row is locked before it is compared, also if it does not match.
+        WITH clock AS MATERIALIZED (SELECT announced, announced_id FROM service FOR KEY SHARE)
+        INSERT INTO outbox (user_id, type, object_id)
+        SELECT NEW.user_id, 'link.expired', NEW.id
+          FROM clock
+         WHERE (NEW.expires, NEW.id) <= (announced, announced_id)
+           AND ((OLD.expires, OLD.id) > (announced, announced_id)) IS NOT FALSE;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expires ON links
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION note_past_expiry();
+
+CREATE FUNCTION targets_of(url text, expired_url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb,
+                           variants jsonb, rules jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY(SELECT target #>> '{}'
+                   FROM jsonb_path_query(jsonb_build_array(url, expired_url, locations, devices, languages, deeplink,
+                                                           jsonb_path_query_array(variants || rules, '$[*].url')),
+                                         'strict $.** ? (@.type() == "string")') target);
+END $$;
+
+-- Return why a change of a link with the targets `stored` is refused, or NULL: a new target or image is refused, or a
+-- stored target is on the new domain of the link. The host of a stored one may have become a branded domain, or been
+-- blocked.
+CREATE FUNCTION change_refusal(owner bigint, sent text[], stored text[], new_image text, new_host text) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce(targets_refusal(owner, ARRAY(SELECT target FROM unnest(sent) AS target
+                                                  WHERE (target = ANY (stored)) IS NOT TRUE)),
+                    image_refusal(new_image),
+                    CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(stored) AS target) THEN 'link_branded' END);
+END $$;
+
+-- Return the error of the first row that the user does not have, of those that a link is to refer to. PostgreSQL
+-- inlines this: a thousand calls take a third of a bulk statement. LIMIT makes it look up single rows, not read tables.
+CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
+                                  pixel_ids bigint[], channel_ids bigint[])
+RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
+    SELECT CASE
+           WHEN own_host <> '' AND
+                (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL
+                THEN 'domain_unknown'
+           WHEN campaign_id <> 0 AND
+                (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
+                THEN 'campaign_unknown'
+           WHEN splash_id IS NOT NULL AND
+                (SELECT true FROM splash_pages WHERE user_id = owner AND id = splash_id LIMIT 1) IS NULL
+                THEN 'splash_unknown'
+           WHEN overlay_id IS NOT NULL AND
+                (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
+                THEN 'overlay_unknown'
+           WHEN cardinality(pixel_ids) >
+                (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids))
+                THEN 'pixel_unknown'
+           WHEN cardinality(channel_ids) >
+                (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids))
+                THEN 'channel_unknown' END
+$$;
+
+-- Write the columns that are `sent` to links, and return these. If the link `moves`, it gets the domain that stands at the
+-- place of its id. They are added to `channels`, or leave all if there are none, and leave the channel `left_channel`. A
+-- changed link is not `url_only`: a new link with the same URL must not return it.
+CREATE FUNCTION change_links(owner bigint, ids bigint[], domain_ids bigint[], sent jsonb, has_more boolean, moves boolean,
+                             channels bigint[], left_channel bigint) RETURNS SETOF links LANGUAGE plpgsql ROWS 1 AS $$
+BEGIN
+    RETURN QUERY
+    WITH updated AS (
+        UPDATE links l
+           SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
+                metatitle, description, password_hash, expires, locations, devices, languages, parameters,
+                metadescription, metaimage, deeplink, variants, rules, public, starts, max_clicks, expired_url,
+                forward_query) = (
+               SELECT l.url_only AND NOT has_more AND new.url = l.url
+                          AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
+                          AND NOT EXISTS (SELECT unnest(channels) EXCEPT
+                                          SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = l.id),
+                      new.url, new.alias, l.custom OR new.alias <> l.alias,
+                      CASE WHEN moves THEN accepted.domain_id ELSE l.domain_id END,
+                      new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
+                      CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT sent ? 'title')
+                           THEN new.metatitle ELSE new.title END,
+                      new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
+                      new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
+                      new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
+                      new.forward_query
+                 FROM jsonb_populate_record(l, sent) AS new)
+          FROM unnest(ids, domain_ids) AS accepted (id, domain_id)
+         WHERE l.user_id = owner AND l.id = accepted.id
+        RETURNING l.*),
+    channels_added AS (
+        INSERT INTO channel_items (user_id, channel_id, link_id)
+        SELECT owner, channel_id, updated.id FROM updated, unnest(channels) AS added (channel_id)
+        ON CONFLICT DO NOTHING
+        RETURNING link_id),
+    channels_removed AS (
+        DELETE FROM channel_items
+         WHERE user_id = owner AND link_id IN (SELECT id FROM updated) AND (channels = '{}' OR channel_id = left_channel)
+        RETURNING link_id),
+    events_added AS (
+        INSERT INTO outbox (user_id, type, object_id)
+        SELECT owner, 'link.updated', link_id
+          FROM (SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed) changed
+         WHERE has_webhooks(owner))
+    SELECT * FROM updated;
+END $$;
+
+CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN lower(url || chr(10) || alias || chr(10) || title);
+
+-- Create the index of the search unless its extensions are refused: a search then reads all links of its user. Entries
+-- of new rows wait in a list, which the jobs empty.
+CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
+BEGIN
+    IF to_regclass('links_search') IS NULL THEN
+        CREATE EXTENSION IF NOT EXISTS pg_trgm;
+        CREATE EXTENSION IF NOT EXISTS btree_gin;
+        CREATE INDEX links_search ON links USING gin (user_id, search_text(url, alias, title) gin_trgm_ops);
+    END IF;
+EXCEPTION
+    -- PostgreSQL reports a missing extension by the second, and from version 15 on by the third.
+    WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN NULL;
+END $$;
+SELECT create_search_index();
+
+-- EXECUTE plans for each text: short and frequent ones are found faster without the index.
+CREATE FUNCTION search_links(owner bigint, q text) RETURNS TABLE (total bigint, ids bigint[])
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY EXECUTE
+        'SELECT count(*), array_agg(id) FROM links WHERE user_id = $1 AND search_text(url, alias, title) LIKE $2'
+        USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
+END $$;
+
 -- Deleted links that can be restored: another table, so that no statement that reads links sees them. Their aliases,
 -- visits and totals remain.
 CREATE TABLE binned_links (
@@ -559,6 +1180,16 @@ CREATE TABLE binned_links (
 CREATE INDEX ON binned_links (user_id, binned, id);
 CREATE INDEX ON binned_links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion of domains
 CREATE INDEX ON binned_links (binned);  -- the purge
+
+CREATE TRIGGER change_version BEFORE UPDATE ON binned_links
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON binned_links
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON binned_links
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON binned_links
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER change_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 -- Return the owner of a link, also of one in the bin, or NULL.
 CREATE FUNCTION owner_of_link(link bigint) RETURNS bigint LANGUAGE sql STABLE
@@ -585,53 +1216,6 @@ CREATE INDEX ON link_checks (user_id, state, link_id);
 CREATE VIEW link_health AS
 SELECT link_id, ARRAY[state, reason, target, title, checked::text] AS health FROM link_checks;
 
--- A new URL begins without results. Other new targets keep them until they have been checked.
-CREATE FUNCTION reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = NEW.id;
-    IF NEW.url <> OLD.url THEN
-        UPDATE link_checks
-           SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
-         WHERE link_id = NEW.id;
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER reset_check
-    AFTER UPDATE OF url, expired_url, locations, devices, languages, deeplink, variants, rules ON links FOR EACH ROW
-    WHEN ((NEW.url, NEW.expired_url, NEW.locations, NEW.devices, NEW.languages, NEW.deeplink, NEW.variants, NEW.rules)
-       <> (OLD.url, OLD.expired_url, OLD.locations, OLD.devices, OLD.languages, OLD.deeplink, OLD.variants, OLD.rules))
-    EXECUTE FUNCTION reset_check();
-
-CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN lower(url || chr(10) || alias || chr(10) || title);
-
-CREATE FUNCTION has_text(searched text, q text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN q IS NULL OR position(lower(q) IN lower(searched)) > 0;
-
--- Create the index of the search unless its extensions are refused: a search then reads all links of its user. Entries
--- of new rows wait in a list, which the jobs empty.
-CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
-BEGIN
-    IF to_regclass('links_search') IS NULL THEN
-        CREATE EXTENSION IF NOT EXISTS pg_trgm;
-        CREATE EXTENSION IF NOT EXISTS btree_gin;
-        CREATE INDEX links_search ON links USING gin (user_id, search_text(url, alias, title) gin_trgm_ops);
-    END IF;
-EXCEPTION
-    -- PostgreSQL reports a missing extension by the second, and from version 15 on by the third.
-    WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN NULL;
-END $$;
-SELECT create_search_index();
-
--- EXECUTE plans for each text: short and frequent ones are found faster without the index.
-CREATE FUNCTION search_links(owner bigint, q text) RETURNS TABLE (total bigint, ids bigint[])
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN QUERY EXECUTE
-        'SELECT count(*), array_agg(id) FROM links WHERE user_id = $1 AND search_text(url, alias, title) LIKE $2'
-        USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
-END $$;
-
 CREATE TABLE bios (
     LIKE resources INCLUDING ALL,
     domain_id bigint CHECK (domain_id IS NULL),  -- our own host, for the triggers of links
@@ -643,17 +1227,25 @@ CREATE TABLE bios (
     links   json        NOT NULL DEFAULT '[]' CONSTRAINT too_large CHECK (octet_length(links::text) <= 64 << 10)
 );
 
--- There are no foreign keys, because their indexes would slow down every new link. Codes of deleted QR codes have the
--- domain -1: only `owner_id`, who may have been deleted, may store them again, from an export.
-CREATE TABLE aliases (
-    alias     text   NOT NULL,
-    domain_id bigint NOT NULL,  -- 0: our own host
-    link_id   bigint,
-    bio_id    bigint,
-    owner_id  bigint,
-    CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
-    CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
-);
+CREATE TRIGGER change_version BEFORE UPDATE ON bios
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON bios
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON bios
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON bios
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON bios
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON bios
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('bio');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON bios
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('bio');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON bios
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('bio');
+CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH ROW WHEN (NEW.custom)
+    EXECUTE FUNCTION require_features();
+CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 CREATE TABLE qrs (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
@@ -671,30 +1263,26 @@ CREATE TABLE qrs (
 ALTER TABLE qrs ALTER id SET DEFAULT nextval('tracked_ids');
 CREATE INDEX ON qrs (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 
--- The second statement sees what the transaction that held the lock has committed.
-CREATE FUNCTION delete_logo() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM logos WHERE user_id = OLD.user_id AND hash = OLD.logo_hash FOR UPDATE;
-    DELETE FROM logos l
-     WHERE user_id = OLD.user_id AND hash = OLD.logo_hash
-       AND NOT EXISTS (SELECT FROM public.qrs q WHERE q.user_id = l.user_id AND logo_hash = hash)
-       AND NOT EXISTS (SELECT FROM domains d WHERE d.user_id = l.user_id AND logo_hash = hash);
-    RETURN NULL;
-END $$;
+CREATE TRIGGER change_version BEFORE UPDATE ON qrs
+    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON qrs
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON qrs
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON qrs
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON qrs
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON qrs
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
+CREATE TRIGGER note_events_on_insert AFTER INSERT ON qrs
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('qr');
+CREATE TRIGGER note_events_on_update AFTER UPDATE ON qrs
+    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('qr');
+CREATE TRIGGER note_events_on_delete AFTER DELETE ON qrs
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('qr');
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
-CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
-    WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
-
--- Links and QR codes by the id under which their visits are counted. The name of a link is its short URL.
-CREATE VIEW tracked_rows AS
-SELECT user_id, id, 'link' AS noun,
-       coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name,
-       (SELECT domain FROM domains WHERE id = domain_id) AS domain, alias,
-       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = id), '') AS title, url
-  FROM links
- UNION ALL
-SELECT user_id, id, 'QR code', name, NULL, NULL, NULL, NULL FROM qrs;
 
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -729,15 +1317,6 @@ END $$;
 CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
     WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_link();
 
-CREATE TABLE channels (
-    LIKE resources INCLUDING ALL,
-    name        text        NOT NULL,
-    description text        NOT NULL DEFAULT '',
-    color       text        NOT NULL,
-    starred     boolean     NOT NULL DEFAULT false,
-    CONSTRAINT channel_name_taken UNIQUE (user_id, name)
-);
-
 CREATE TABLE channel_items (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id    bigint NOT NULL,
@@ -755,6 +1334,59 @@ CREATE INDEX ON channel_items (channel_id, id);
 CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
+
+-- Channels of many items are looked up once, because a bulk request may send 20,000.
+CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM require_rows('channels', user_id, array_agg(DISTINCT channel_id), 'channel_unknown')
+       FROM inserted
+      GROUP BY user_id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION require_channels();
+
+-- Links and QR codes by the id under which their visits are counted. The name of a link is its short URL.
+CREATE VIEW tracked_rows AS
+SELECT user_id, id, 'link' AS noun,
+       coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name,
+       (SELECT domain FROM domains WHERE id = domain_id) AS domain, alias,
+       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = id), '') AS title, url
+  FROM links
+ UNION ALL
+SELECT user_id, id, 'QR code', name, NULL, NULL, NULL, NULL FROM qrs;
+
+-- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, or the name of a campaign
+-- or channel. Deleted ones have none.
+CREATE FUNCTION label_name(owner bigint, dimension text, label text) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE WHEN label = '-' THEN NULL
+                WHEN dimension = 'target'
+                THEN (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint)
+                WHEN dimension = 'campaign'
+                THEN (SELECT json_build_object('name', name) FROM campaigns WHERE user_id = owner AND id = label::bigint)
+                WHEN dimension = 'channel'
+                THEN (SELECT json_build_object('name', name) FROM channels WHERE user_id = owner AND id = label::bigint)
+           END;
+END $$;
+
+-- Return the labels of links and QR codes in a dimension that is not one of visits: the ids of their campaigns and
+-- channels, or the hosts of their domains, which are empty for our own. Of all users if there is no owner.
+CREATE FUNCTION tracked_labels(owner bigint, tracked bigint[], dimension text)
+RETURNS TABLE (tracked_id bigint, label text) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF dimension = 'campaign' THEN
+        RETURN QUERY SELECT l.id, c.id::text FROM links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign_id
+                      WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
+    ELSIF dimension = 'channel' THEN
+        RETURN QUERY SELECT coalesce(link_id, qr_id), c.id::text
+                       FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE (owner IS NULL OR i.user_id = owner) AND (link_id = ANY (tracked) OR qr_id = ANY (tracked));
+    ELSIF dimension = 'domain' THEN
+        RETURN QUERY SELECT l.id, coalesce(host, '') FROM links l LEFT JOIN domains d ON d.id = domain_id
+                      WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
+    END IF;
+END $$;
 
 -- `kind` is 'click' or 'scan', which may be one of the QR code of a link. IP addresses are not stored: `visitor` is a
 -- keyed digest. Old months are dropped.
@@ -777,6 +1409,28 @@ CREATE TABLE visits (
     kind       text        NOT NULL DEFAULT 'Unknown'
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
+
+-- Note visits of people, unless they are stored more than a day late: 40 fit into a delivery.
+CREATE FUNCTION note_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO outbox (user_id, type, data)
+    SELECT user_id, type, jsonb_agg(visit ORDER BY number)
+      FROM (SELECT owners.user_id, owners.type,
+                   row_number() OVER (PARTITION BY owners.user_id, owners.type ORDER BY at) AS number,
+                   jsonb_build_object('id', tracked_id, 'time', at)
+                   || (SELECT jsonb_object_agg(dimension, left(label, 60))
+                         FROM jsonb_each_text(to_jsonb(inserted) - '{tracked_id,at,visitor,bot}'::text[])
+                              AS labels (dimension, label)) AS visit
+              FROM inserted,
+                   LATERAL (SELECT user_id, CASE noun WHEN 'link' THEN 'visit' ELSE 'scan' END AS type
+                              FROM tracked_rows WHERE id = tracked_id) owners
+             WHERE EXISTS (SELECT FROM webhooks WHERE active)
+               AND NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
+     GROUP BY user_id, type, (number - 1) / 40;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION note_visit_events();
 
 -- Create the functions that name all dimensions of statistics, which are the columns of type text. PostgreSQL inlines
 -- them, so that they take no longer than the columns. visit_label() is the label of a visit in a dimension.
@@ -832,7 +1486,6 @@ BEGIN
                        partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
     END IF;
 END $$;
-
 SELECT create_partition(now());
 
 CREATE VIEW partitions AS
@@ -936,37 +1589,59 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
--- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, or the name of a campaign
--- or channel. Deleted ones have none.
-CREATE FUNCTION label_name(owner bigint, dimension text, label text) RETURNS json LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN CASE WHEN label = '-' THEN NULL
-                WHEN dimension = 'target'
-                THEN (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint)
-                WHEN dimension = 'campaign'
-                THEN (SELECT json_build_object('name', name) FROM campaigns WHERE user_id = owner AND id = label::bigint)
-                WHEN dimension = 'channel'
-                THEN (SELECT json_build_object('name', name) FROM channels WHERE user_id = owner AND id = label::bigint)
-           END;
-END $$;
+-- Most links have no domain, campaign and channel, so those are not looked up for each.
+CREATE VIEW link_records AS
+SELECT l.user_id, l.id, l.alias, l.url AS longurl, l.title, l.description,
+       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, l.imported_clicks,
+       CASE WHEN domain_id IS NOT NULL THEN (SELECT domain FROM domains d WHERE d.id = domain_id) END AS host,
+       CASE WHEN campaign_id IS NOT NULL
+            THEN (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = campaign_id) END AS campaign,
+       CASE WHEN EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+            THEN ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                        WHERE i.user_id = l.user_id AND i.link_id = l.id
+                        ORDER BY channel_id)
+            ELSE '{}' END AS channel,
+       l.created AS date, l.updated, health
+  FROM links l
+  LEFT JOIN totals t ON t.tracked_id = l.id
+  LEFT JOIN link_health h ON h.link_id = l.id;
 
--- Return the labels of links and QR codes in a dimension that is not one of visits: the ids of their campaigns and
--- channels, or the hosts of their domains, which are empty for our own. Of all users if there is no owner.
-CREATE FUNCTION tracked_labels(owner bigint, tracked bigint[], dimension text)
-RETURNS TABLE (tracked_id bigint, label text) LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    IF dimension = 'campaign' THEN
-        RETURN QUERY SELECT l.id, c.id::text FROM links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign_id
-                      WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
-    ELSIF dimension = 'channel' THEN
-        RETURN QUERY SELECT coalesce(link_id, qr_id), c.id::text
-                       FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE (owner IS NULL OR i.user_id = owner) AND (link_id = ANY (tracked) OR qr_id = ANY (tracked));
-    ELSIF dimension = 'domain' THEN
-        RETURN QUERY SELECT l.id, coalesce(host, '') FROM links l LEFT JOIN domains d ON d.id = domain_id
-                      WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
-    END IF;
-END $$;
+-- Links and, as `related`, the rows that they refer to: null for the common link without domain, campaign, page, pixel or
+-- channel.
+CREATE VIEW link_details AS
+SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
+       CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
+              OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+            THEN link_references(l.user_id, l.id) END AS related
+  FROM links l;
+
+-- The ids of the links that match all filters that are not null. The domain 0 is our own host. Links by `health` are found
+-- by the index of its states, and those that have none yet by their ids.
+CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
+                               expired text, password text, clicked text, health text, since timestamptz,
+                               until timestamptz)
+RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
+    SELECT id
+      FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
+             UNION ALL
+            SELECT l.* FROM link_checks c JOIN links l ON l.id = link_id WHERE c.user_id = owner AND state = health
+             UNION ALL
+            SELECT l.* FROM links l, service WHERE user_id = owner AND id > checks_until AND health = 'unchecked') l
+     WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
+       AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
+       AND (campaign IS NULL OR campaign_id = campaign)
+       AND (channel IS NULL OR l.id IN (
+            SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
+       AND (status IS NULL OR public = (status = 'public'))
+       AND (expired IS NULL
+            OR coalesce(link_state(user_id, l.id, starts, expires, max_clicks, NULL) <> 'scheduled', false)
+               = (expired = 'yes'))
+       AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
+       AND (clicked IS NULL OR (clicked = 'yes') = (
+            coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
+       AND (since IS NULL OR created >= since)
+       AND (until IS NULL OR created < until)
+$$;
 
 -- Sums of visits. One row for all labels takes less time and space than a row for each. The label 'Unknown' is not
 -- stored: it is what the other labels leave of the visits. A day has quarters and labels, or it is 'raw': while it has few
@@ -996,13 +1671,6 @@ BEGIN
                 OFFSET 0) pairs);
 END $$;
 CREATE AGGREGATE sum_labels(jsonb) (sfunc = add_labels, stype = jsonb);
-
--- Lock the users of visits. Call this in a statement of its own before visits are added: their statement then sees which
--- days others have summed.
-CREATE FUNCTION lock_users(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM users WHERE id = ANY (ids) ORDER BY id FOR NO KEY UPDATE;
-END $$;
 
 -- Sums of all visits of a user by UTC day, a row for each label but 'Unknown': an account has any number of labels.
 CREATE TABLE account_rollups (
@@ -1042,11 +1710,6 @@ $$;
 -- Return the UTC minute of a visit as a label, or NULL if the visit is too old for the view of the last minutes.
 CREATE FUNCTION recent_minute(at timestamptz) RETURNS text LANGUAGE sql STABLE
 RETURN CASE WHEN at > now() - interval '1 hour' THEN to_char(timezone('UTC', at), 'HH24:MI') END;
-
--- The user whose visits are counted, or all users.
-CREATE FUNCTION owners(user_id bigint, everyone boolean) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
-    SELECT user_id WHERE NOT everyone UNION ALL SELECT id FROM users WHERE everyone
-$$;
 
 -- Return the visits of raw days for tracked_counts(), at their times: each with its labels, and with the dimension '' if its
 -- day is in `split`. This is in plpgsql to be planned once, with the partitions between `since` and `until`.
@@ -1171,60 +1834,6 @@ LANGUAGE sql STABLE AS $$
                 ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), bots) END
 $$;
 
--- Most links have no domain, campaign and channel, so those are not looked up for each.
-CREATE VIEW link_records AS
-SELECT l.user_id, l.id, l.alias, l.url AS longurl, l.title, l.description,
-       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, l.imported_clicks,
-       CASE WHEN domain_id IS NOT NULL THEN (SELECT domain FROM domains d WHERE d.id = domain_id) END AS host,
-       CASE WHEN campaign_id IS NOT NULL
-            THEN (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = campaign_id) END AS campaign,
-       CASE WHEN EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
-            THEN ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                        WHERE i.user_id = l.user_id AND i.link_id = l.id
-                        ORDER BY channel_id)
-            ELSE '{}' END AS channel,
-       l.created AS date, l.updated, health
-  FROM links l
-  LEFT JOIN totals t ON t.tracked_id = l.id
-  LEFT JOIN link_health h ON h.link_id = l.id;
-
--- Links and, as `related`, the rows that they refer to: null for the common link without domain, campaign, page, pixel or
--- channel.
-CREATE VIEW link_details AS
-SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
-       CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
-              OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
-            THEN link_references(l.user_id, l.id) END AS related
-  FROM links l;
-
--- The ids of the links that match all filters that are not null. The domain 0 is our own host. Links by `health` are found
--- by the index of its states, and those that have none yet by their ids.
-CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
-                               expired text, password text, clicked text, health text, since timestamptz,
-                               until timestamptz)
-RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
-    SELECT id
-      FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
-             UNION ALL
-            SELECT l.* FROM link_checks c JOIN links l ON l.id = link_id WHERE c.user_id = owner AND state = health
-             UNION ALL
-            SELECT l.* FROM links l, service WHERE user_id = owner AND id > checks_until AND health = 'unchecked') l
-     WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
-       AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
-       AND (campaign IS NULL OR campaign_id = campaign)
-       AND (channel IS NULL OR l.id IN (
-            SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
-       AND (status IS NULL OR public = (status = 'public'))
-       AND (expired IS NULL
-            OR coalesce(link_state(user_id, l.id, starts, expires, max_clicks, NULL) <> 'scheduled', false)
-               = (expired = 'yes'))
-       AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
-       AND (clicked IS NULL OR (clicked = 'yes') = (
-            coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
-       AND (since IS NULL OR created >= since)
-       AND (until IS NULL OR created < until)
-$$;
-
 -- The stage 'read' turns a file or service into rows of import_rows; 'store' works on them.
 CREATE TABLE imports (
     LIKE resources INCLUDING ALL,
@@ -1264,6 +1873,18 @@ CREATE TABLE imports (
                      WHEN stage = 'read' THEN 0.5 * bytes_read / nullif(size, 0)
                      WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED
 );
+
+CREATE TRIGGER change_version BEFORE UPDATE ON imports
+    FOR EACH ROW EXECUTE FUNCTION change_version('{part}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON imports
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON imports
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER count_rows_on_delete AFTER DELETE ON imports
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
+    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
+    EXECUTE FUNCTION note_event('import.finished');
 
 CREATE VIEW import_records AS
 SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, changed AS updated, skipped, failed,
@@ -1315,30 +1936,27 @@ CREATE TABLE webhooks (
     retry_after         timestamptz,  -- until then none, as the receiver asked
     FOREIGN KEY (user_id) REFERENCES users ON DELETE CASCADE
 );
+
+CREATE TRIGGER change_version BEFORE UPDATE ON webhooks
+    FOR EACH ROW EXECUTE FUNCTION change_version(
+        '{secret_ciphertext,secret_version,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON webhooks
+    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, channel, domain ON webhooks
+    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.channel, NEW.domain) > 0)
+    EXECUTE FUNCTION require_references(campaign, campaigns, channel, channels, domain, domains);
+
 DROP TABLE resources;
 
--- Events, noted in the transaction of the change and moved to `events`, when a row without `data` is read. `data` of an
--- update has the previous values. `actor` is null for the owner's default key.
-CREATE TABLE outbox (
-    id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id   bigint      NOT NULL,
-    type      text        NOT NULL,
-    object_id bigint,
-    data      jsonb,
-    actor     jsonb       DEFAULT nullif(current_setting('linkmgr.actor', true), '')::jsonb,
-    created   timestamptz NOT NULL DEFAULT clock_timestamp()
-);
-CREATE INDEX ON outbox (user_id, id);
+CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
+RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
--- The users with events in the outbox, each found by one look into the index.
-CREATE VIEW outbox_owners AS
-WITH RECURSIVE owners AS (
-    SELECT min(user_id) AS user_id FROM outbox
-     UNION ALL
-    SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
-      FROM owners
-     WHERE owners.user_id IS NOT NULL)
-SELECT user_id FROM owners;
+-- The users who get the events of audits: administrators with webhooks, and 0, whose events are the audit trail.
+CREATE VIEW auditors AS
+SELECT 0::bigint AS user_id
+ UNION ALL
+SELECT id FROM users WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active);
 
 -- Numbers ascend in the order of the commits, so that a reader behind a number misses none, and begin with the time in
 -- microseconds, so that a restore repeats none. `position` and `bytes` count up to this event, to drop the oldest.
@@ -1375,482 +1993,6 @@ CREATE INDEX ON deliveries (webhook_id, id);
 CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
-
-CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
-RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
-
--- Write the columns that are `sent` to links, and return these. If the link `moves`, it gets the domain that stands at the
--- place of its id. They are added to `channels`, or leave all if there are none, and leave the channel `left_channel`. A
--- changed link is not `url_only`: a new link with the same URL must not return it.
-CREATE FUNCTION change_links(owner bigint, ids bigint[], domain_ids bigint[], sent jsonb, has_more boolean, moves boolean,
-                             channels bigint[], left_channel bigint) RETURNS SETOF links LANGUAGE plpgsql ROWS 1 AS $$
-BEGIN
-    RETURN QUERY
-    WITH updated AS (
-        UPDATE links l
-           SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
-                metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                metadescription, metaimage, deeplink, variants, rules, public, starts, max_clicks, expired_url,
-                forward_query) = (
-               SELECT l.url_only AND NOT has_more AND new.url = l.url
-                          AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
-                          AND NOT EXISTS (SELECT unnest(channels) EXCEPT
-                                          SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = l.id),
-                      new.url, new.alias, l.custom OR new.alias <> l.alias,
-                      CASE WHEN moves THEN accepted.domain_id ELSE l.domain_id END,
-                      new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
-                      CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT sent ? 'title')
-                           THEN new.metatitle ELSE new.title END,
-                      new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
-                      new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                      new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
-                      new.forward_query
-                 FROM jsonb_populate_record(l, sent) AS new)
-          FROM unnest(ids, domain_ids) AS accepted (id, domain_id)
-         WHERE l.user_id = owner AND l.id = accepted.id
-        RETURNING l.*),
-    channels_added AS (
-        INSERT INTO channel_items (user_id, channel_id, link_id)
-        SELECT owner, channel_id, updated.id FROM updated, unnest(channels) AS added (channel_id)
-        ON CONFLICT DO NOTHING
-        RETURNING link_id),
-    channels_removed AS (
-        DELETE FROM channel_items
-         WHERE user_id = owner AND link_id IN (SELECT id FROM updated) AND (channels = '{}' OR channel_id = left_channel)
-        RETURNING link_id),
-    events_added AS (
-        INSERT INTO outbox (user_id, type, object_id)
-        SELECT owner, 'link.updated', link_id
-          FROM (SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed) changed
-         WHERE has_webhooks(owner))
-    SELECT * FROM updated;
-END $$;
-
-CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
-
--- Note the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,
--- `source_clicks`, `created` or `checked` change nothing else that counts.
-CREATE FUNCTION note_events() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
-        RETURN NULL;
-    ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO outbox (user_id, type, object_id)
-        SELECT user_id, TG_ARGV[0] || '.created', id FROM inserted WHERE has_webhooks(user_id) ORDER BY id;
-    ELSIF TG_OP = 'DELETE' THEN
-        INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, TG_ARGV[0] || '.deleted', id,
-               (SELECT jsonb_object_agg(key, value) FROM jsonb_each(members)
-                 WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign_id,channel_id,domain_id}'))
-               || jsonb_build_object('domain', (SELECT domain FROM domains
-                                                 WHERE id = (members ->> 'domain_id')::bigint))
-          FROM deleted d,
-               LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) objects
-         WHERE has_webhooks(user_id)
-         ORDER BY id;
-    ELSE
-        INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT n.user_id, TG_ARGV[0] || '.updated', n.id,
-               CASE WHEN before ? 'domain_id'
-                    THEN jsonb_build_object('domain', (SELECT domain FROM domains
-                                                        WHERE id = (before ->> 'domain_id')::bigint))
-                    ELSE '{}' END
-               || (SELECT coalesce(jsonb_object_agg(key, value), '{}')
-                     FROM jsonb_each(before - '{version,updated,password_hash}'::text[])
-                    WHERE value <> after -> key AND octet_length(value::text) < 4000)
-          FROM updated n
-          JOIN deleted o USING (id),
-               LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) objects
-         WHERE has_webhooks(n.user_id) AND after <> before
-           AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
-               IS NOT DISTINCT FROM
-               (before -> 'imported_clicks', before -> 'source_clicks', before -> 'created', before -> 'checked')
-         ORDER BY n.id;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- Note the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
--- so at its end, while `announced` does not change, so that each expiry is noted exactly once.
-CREATE FUNCTION note_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF has_webhooks(NEW.user_id) THEN
-        -- MATERIALIZED: the row is locked before it is compared, also if it does not match.
-        WITH clock AS MATERIALIZED (SELECT announced, announced_id FROM service FOR KEY SHARE)
-        INSERT INTO outbox (user_id, type, object_id)
-        SELECT NEW.user_id, 'link.expired', NEW.id
-          FROM clock
-         WHERE (NEW.expires, NEW.id) <= (announced, announced_id)
-           AND ((OLD.expires, OLD.id) > (announced, announced_id)) IS NOT FALSE;
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expires ON links
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION note_past_expiry();
-
--- Note visits of people, unless they are stored more than a day late: 40 fit into a delivery.
-CREATE FUNCTION note_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO outbox (user_id, type, data)
-    SELECT user_id, type, jsonb_agg(visit ORDER BY number)
-      FROM (SELECT owners.user_id, owners.type,
-                   row_number() OVER (PARTITION BY owners.user_id, owners.type ORDER BY at) AS number,
-                   jsonb_build_object('id', tracked_id, 'time', at)
-                   || (SELECT jsonb_object_agg(dimension, left(label, 60))
-                         FROM jsonb_each_text(to_jsonb(inserted) - '{tracked_id,at,visitor,bot}'::text[])
-                              AS labels (dimension, label)) AS visit
-              FROM inserted,
-                   LATERAL (SELECT user_id, CASE noun WHEN 'link' THEN 'visit' ELSE 'scan' END AS type
-                              FROM tracked_rows WHERE id = tracked_id) owners
-             WHERE EXISTS (SELECT FROM webhooks WHERE active)
-               AND NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
-     GROUP BY user_id, type, (number - 1) / 40;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION note_visit_events();
-
--- Note an event of one row. Arguments: the type, and anything if the event has the row as it is now.
-CREATE FUNCTION note_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO outbox (user_id, type, object_id, data)
-    SELECT NEW.user_id, TG_ARGV[0], NEW.id, CASE TG_NARGS WHEN 2 THEN to_jsonb(NEW) END WHERE has_webhooks(NEW.user_id);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_answer AFTER INSERT ON overlay_answers FOR EACH ROW
-    EXECUTE FUNCTION note_event('answer.received', 'now');
-CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
-    WHEN (NEW.blocked IS NOT NULL AND OLD.blocked IS NULL) EXECUTE FUNCTION note_event('link.blocked');
-CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
-    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
-    EXECUTE FUNCTION note_event('import.finished');
-
--- The users who get the events of audits: administrators with webhooks, and 0, whose events are the audit trail.
-CREATE VIEW auditors AS
-SELECT 0::bigint AS user_id
- UNION ALL
-SELECT id FROM users WHERE admin AND id IN (SELECT user_id FROM webhooks WHERE active);
-
--- Note for administrators that a row was added, changed or deleted. Arguments: the type, in which %s is the action, the
--- columns of the data, and for events of audits, the secret columns, of whose changes they have no values.
-CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
-    before  jsonb := to_jsonb(OLD);
-    after   jsonb := to_jsonb(NEW);
-    shown   text[] := TG_ARGV[1];
-    changes jsonb := (SELECT jsonb_object_agg(key, CASE WHEN key = ANY (shown) THEN jsonb_build_array(before -> key, value)
-                                                        ELSE '[]' END)
-                        FROM jsonb_each(after)
-                       WHERE value <> before -> key AND key = ANY (shown || TG_ARGV[2]::text[]));
-BEGIN
-    INSERT INTO outbox (user_id, type, data)
-    SELECT user_id, format(TG_ARGV[0], action),
-           (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
-           || CASE WHEN TG_NARGS > 2 THEN jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
-                   ELSE '{}' END
-      FROM auditors
-     WHERE (user_id <> 0 OR TG_NARGS > 2) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW
-    EXECUTE FUNCTION note_audit('user.%s', '{id,username,email}');
-CREATE TRIGGER note_report AFTER INSERT ON reports FOR EACH ROW WHEN (NEW.kind = 'report')
-    EXECUTE FUNCTION note_audit('report.%s', '{id,link_id,host,reason,text,created}');
-CREATE TRIGGER note_audit AFTER INSERT OR UPDATE OF is_link ON sessions FOR EACH ROW
-    EXECUTE FUNCTION note_audit('audit.sign_in', '{user_id,is_link,by_link,browser,system}', '{}');
-CREATE TRIGGER note_audit
-    AFTER INSERT OR DELETE OR UPDATE OF name, digest, scopes, domains, own_only, expires, allowed_ips ON api_keys
-    FOR EACH ROW EXECUTE FUNCTION note_audit(
-        'audit.key', '{id,user_id,name,scopes,domains,own_only,expires,allowed_ips}', '{digest}');
-CREATE TRIGGER note_audit
-    AFTER INSERT OR DELETE
-       OR UPDATE OF username, email, password_hash, admin, plan_id, expires, key_digest, key_off, suspended ON users
-    FOR EACH ROW EXECUTE FUNCTION note_audit(
-        'audit.user', '{id,username,email,admin,plan_id,expires,key_off,suspended}', '{password_hash,key_digest}');
-CREATE TRIGGER note_audit AFTER INSERT OR DELETE OR UPDATE ON plans FOR EACH ROW
-    EXECUTE FUNCTION note_audit('audit.plan', '{id,name,free,monthly,yearly,lifetime,rate,limits}', '{}');
-
--- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
-CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE format('SELECT refuse($1) FROM (SELECT FROM %I WHERE user_id = $2 AND id = ANY ($3) FOR KEY SHARE) locked
-                    HAVING count(*) < cardinality($3)', name)
-      USING code, owner, ids;
-END $$;
-
--- Return the error of the first row that the user does not have, of those that a link is to refer to. PostgreSQL
--- inlines this: a thousand calls take a third of a bulk statement. LIMIT makes it look up single rows, not read tables.
-CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
-                                  pixel_ids bigint[], channel_ids bigint[])
-RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
-    SELECT CASE
-           WHEN own_host <> '' AND
-                (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL
-                THEN 'domain_unknown'
-           WHEN campaign_id <> 0 AND
-                (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
-                THEN 'campaign_unknown'
-           WHEN splash_id IS NOT NULL AND
-                (SELECT true FROM splash_pages WHERE user_id = owner AND id = splash_id LIMIT 1) IS NULL
-                THEN 'splash_unknown'
-           WHEN overlay_id IS NOT NULL AND
-                (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
-                THEN 'overlay_unknown'
-           WHEN cardinality(pixel_ids) >
-                (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids))
-                THEN 'pixel_unknown'
-           WHEN cardinality(channel_ids) >
-                (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids))
-                THEN 'channel_unknown' END
-$$;
-
--- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
-CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
-BEGIN
-    IF own_host <> '' THEN
-        PERFORM refuse(code) FROM unknown_reference(owner, own_host, NULL, NULL, NULL, NULL, NULL)
-          WHERE code IS NOT NULL;
-        RETURN (SELECT id FROM domains WHERE user_id = owner AND host = own_host);
-    END IF;
-    RETURN NULL;
-END $$;
-
--- Foreign keys that are checked only on write, so that deleting a row does not update those that refer to it.
--- Arguments: pairs of a column, which has an id or an array of ids, and a table.
-CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    sent   jsonb := to_jsonb(NEW);
-    stored jsonb := to_jsonb(OLD);
-    ids    bigint[];
-BEGIN
-    FOR n IN 0 .. TG_NARGS - 1 BY 2 LOOP
-        ids := ARRAY(SELECT jsonb_path_query(sent -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint EXCEPT
-                     SELECT jsonb_path_query(stored -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint);
-        IF ids <> '{}' THEN
-            PERFORM require_rows(TG_ARGV[n + 1], NEW.user_id, ids, regexp_replace(TG_ARGV[n], '(_ids?)?$', '_unknown'));
-        END IF;
-    END LOOP;
-    RETURN NEW;
-END $$;
-
--- Channels of many items are looked up once, because a bulk request may send 20,000.
-CREATE FUNCTION require_channels() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM require_rows('channels', user_id, array_agg(DISTINCT channel_id), 'channel_unknown')
-       FROM inserted
-      GROUP BY user_id;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER require_channels AFTER INSERT ON channel_items REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION require_channels();
-
--- The features that the plan of a user lacks, by their names in error messages.
-CREATE FUNCTION lacking_features(owner bigint) RETURNS text[] LANGUAGE sql STABLE
-RETURN ARRAY(SELECT label
-               FROM accounts,
-                    (VALUES ('alias', 'custom aliases'), ('device', 'targets by device'),
-                            ('geo', 'targets by country'), ('parameters', 'link parameters'),
-                            ('export', 'exports')) AS features (name, label)
-              WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
-
-CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb,
-                               rules jsonb) RETURNS text LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
-            WHEN 'targets by device' = ANY (lacking) AND (
-                 devices <> '{}'
-                 OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
-                 THEN 'targets by device'
-            WHEN 'targets by country' = ANY (lacking) AND (
-                 locations <> '{}' OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))')
-                 THEN 'targets by country'
-            WHEN parameters <> '[]' AND 'link parameters' = ANY (lacking) THEN 'link parameters' END;
-
--- Return true if an array has each element of another one. `@>` also ignores the order in arrays that are elements.
-CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
-
-CREATE FUNCTION require_features() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    lacking   CONSTANT text[]  := lacking_features(NEW.user_id);
-    has_alias CONSTANT boolean := NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias;
-    denied    text;
-BEGIN
-    IF TG_TABLE_NAME = 'bios' THEN
-        denied := denied_feature(lacking, has_alias, NULL, NULL, NULL, NULL);
-    ELSE
-        denied := denied_feature(lacking, has_alias,
-                                 CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
-                                 CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
-                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
-                                 CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
-    END IF;
-    PERFORM refuse('plan_feature', denied) WHERE denied IS NOT NULL;
-    RETURN NULL;
-END $$;
-
--- Check that a plan allows the rows that were just counted. Creates share a lock if at least 64 more rows are allowed.
--- At most 32 do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it is a
--- single statement. So at least 32 rows are still allowed once they have the lock, and none needs to lock alone as
--- well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all others.
-CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    label   text := replace(name, '_', ' ');
-    allowed json := (SELECT limits -> feature FROM accounts WHERE id = owner AND NOT admin);  -- parses `limits` once
-    maximum bigint := CASE json_typeof(allowed) WHEN 'object' THEN allowed ->> 'count' ELSE allowed #>> '{}' END;
-    rows    bigint;
-    shared  boolean := false;
-    alone   boolean := false;
-BEGIN
-    IF allowed ->> 'enabled' <> '1' THEN
-        PERFORM refuse('plan_feature', label);
-    ELSIF maximum > 0 THEN
-        LOOP
-            rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = name), 0);
-            EXIT WHEN alone OR (shared AND rows <= maximum - 32);
-            shared := number = 1 AND rows <= maximum - 64 AND now() = statement_timestamp()
-                      AND pg_try_advisory_xact_lock_shared(hashtext(name), hashint8(owner));
-            IF NOT shared THEN
-                PERFORM pg_advisory_xact_lock(hashtext(name), hashint8(owner));
-                alone := true;
-            END IF;
-        END LOOP;
-        IF rows > maximum THEN
-            PERFORM refuse('plan_limit', maximum || ' ' || label);
-        ELSIF rows = maximum AND has_webhooks(owner) THEN
-            INSERT INTO outbox (user_id, type, data)
-            VALUES (owner, 'plan.limit_reached', jsonb_build_object('resource', label, 'limit', maximum));
-        END IF;
-    END IF;
-END $$;
-
--- Count the rows that a statement adds or deletes. Aliases are stored after the plan was checked, so that its limit is
--- reported before a taken alias. Argument: the member of `limits`, or ''.
-CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    own    integer := pg_backend_pid() % 32;
-    owner  bigint;
-    number bigint;
-BEGIN
-    FOR owner, number IN SELECT user_id, count(*) FROM changed GROUP BY user_id LOOP
-        IF TG_OP = 'DELETE' THEN
-            CONTINUE WHEN NOT EXISTS (SELECT FROM users WHERE id = owner);
-            number := -number;
-        END IF;
-        INSERT INTO public.usage_parts AS u (user_id, counted, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
-        ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
-        IF number > 0 AND TG_ARGV[0] <> '' THEN
-            PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
-        END IF;
-    END LOOP;
-    IF TG_OP = 'INSERT' AND TG_TABLE_NAME IN ('links', 'binned_links') THEN
-        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM changed;
-    ELSIF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'bios' THEN
-        INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM changed;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
-CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    old_domain bigint := coalesce(OLD.domain_id, 0);
-    new_domain bigint := coalesce(NEW.domain_id, 0);
-BEGIN
-    IF TG_OP = 'DELETE' THEN
-        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
-    ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
-        UPDATE aliases SET alias = NEW.alias, domain_id = new_domain
-         WHERE alias = OLD.alias AND domain_id = old_domain;
-    END IF;
-    RETURN NULL;
-END $$;
-
--- Argument: the columns that the service changes by itself, and those that are generated, which have no value yet.
-CREATE FUNCTION change_version() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF to_jsonb(NEW) - TG_ARGV[0]::text[] <> to_jsonb(OLD) - TG_ARGV[0]::text[] THEN
-        NEW.version := random_version();
-        NEW.updated := now();
-    END IF;
-    RETURN NEW;
-END $$;
-
-DO $$
-DECLARE
-    name     text;
-    prefix   text;     -- of the types of events, or NULL for none
-    feature  text;     -- the member of `limits`, '' for no limit, or NULL if the rows are not counted
-    has_rows boolean;  -- that jobs delete or change after a delete
-    ignored  text;     -- columns without influence on the version
-    is_seen  boolean;  -- visitors see URLs of the rows. Statements check those of links.
-    added    record;
-BEGIN
-    FOR name, prefix, feature, has_rows, ignored IN VALUES
-        ('links', 'link', 'links', true, '{}'),
-        ('binned_links', NULL, '', true, '{}'),
-        ('bios', 'bio', '', false, '{}'),
-        ('qrs', 'qr', '', true, '{}'),
-        ('campaigns', 'campaign', 'bundle', true, '{}'),
-        ('channels', 'channel', '', true, '{}'),
-        ('domains', 'domain', 'domain', false, '{checked,problem,logo_digest,domain}'),
-        ('splash_pages', 'splash', 'splash', true, '{}'),
-        ('overlays', 'overlay', 'overlay', true, '{}'),
-        ('pixels', 'pixel', 'pixels', false, '{}'),
-        ('utm_templates', 'utm', '', false, '{}'),
-        ('imports', NULL, '', true, '{part}'),
-        ('webhooks', NULL, NULL, true,
-         '{secret_ciphertext,secret_version,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}'),
-        ('api_keys', NULL, NULL, false, '{last_used,last_address}'),
-        ('plans', NULL, NULL, false, '{api}'),
-        ('users', NULL, NULL, true, '{detailed_since}')
-    LOOP
-        is_seen := name IN ('bios', 'qrs', 'domains', 'splash_pages', 'overlays');
-        EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW
-                        EXECUTE FUNCTION change_version(%L)', name, ignored);
-        FOR added IN
-            SELECT *
-              FROM (VALUES ('enqueue_cleanup', 'DELETE', 'OLD TABLE AS deleted', CASE WHEN has_rows THEN '' END),
-                           ('count_rows', 'INSERT', 'NEW TABLE AS changed', feature),
-                           ('count_rows', 'DELETE', 'OLD TABLE AS changed', feature),
-                           ('refuse_blocked', 'INSERT', 'NEW TABLE AS inserted', CASE WHEN is_seen THEN '' END),
-                           ('refuse_blocked', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated',
-                            CASE WHEN is_seen THEN '' END),
-                           ('note_events', 'INSERT', 'NEW TABLE AS inserted', prefix),
-                           ('note_events', 'UPDATE', 'OLD TABLE AS deleted NEW TABLE AS updated', prefix),
-                           ('note_events', 'DELETE', 'OLD TABLE AS deleted', prefix)
-                   ) AS triggers (called, event, transition, argument)
-             WHERE argument IS NOT NULL
-        LOOP
-            EXECUTE format('CREATE TRIGGER %1$s_on_%2$s AFTER %2$s ON %3$I REFERENCING %4$s
-                            EXECUTE FUNCTION %1$s(%5$L)',
-                           added.called, added.event, name, added.transition, added.argument);
-        END LOOP;
-    END LOOP;
-END $$;
-
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, splash_id, overlay_id, pixel_ids ON links
-    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.splash_id, NEW.overlay_id, NEW.pixel_ids) > 0)
-    EXECUTE FUNCTION require_references(campaign_id, campaigns, splash_id, splash_pages, overlay_id, overlays,
-                                        pixel_ids, pixels);
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, channel, domain ON webhooks
-    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.channel, NEW.domain) > 0)
-    EXECUTE FUNCTION require_references(campaign, campaigns, channel, channels, domain, domains);
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF domains ON api_keys
-    FOR EACH ROW WHEN (NEW.domains IS NOT NULL) EXECUTE FUNCTION require_references(domains, domains);
-CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers
-    FOR EACH ROW EXECUTE FUNCTION require_references(overlay_id, overlays);
-CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters, rules ON links
-    FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]'
-                       OR NEW.rules <> '[]')
-    EXECUTE FUNCTION require_features();
-CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH ROW WHEN (NEW.custom)
-    EXECUTE FUNCTION require_features();
-CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
-    EXECUTE FUNCTION change_alias();
-CREATE TRIGGER change_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION change_alias();
-CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 -- Restricted keys: those with `domains` or `own_only`. The search path of their connections begins with the schema
 -- `restricted_own`, or `restricted_domains` for keys without `own_only`, because an index answers a condition only
