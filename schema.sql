@@ -103,7 +103,7 @@ BEGIN
         INSERT INTO outbox (user_id, type, object_id, data)
         SELECT user_id, TG_ARGV[0] || '.deleted', id,
                (SELECT jsonb_object_agg(key, value) FROM jsonb_each(members)
-                 WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign_id,channel_id,domain_id}'))
+                 WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign,channel_id,domain_id}'))
                || jsonb_build_object('domain', (SELECT domain FROM domains
                                                  WHERE id = (members ->> 'domain_id')::bigint))
           FROM deleted d,
@@ -392,7 +392,8 @@ BEGIN
         ids := ARRAY(SELECT jsonb_path_query(sent -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint EXCEPT
                      SELECT jsonb_path_query(stored -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint);
         IF ids <> '{}' THEN
-            PERFORM require_rows(TG_ARGV[n + 1], NEW.user_id, ids, regexp_replace(TG_ARGV[n], '(_ids?)?$', '_unknown'));
+            PERFORM require_rows(TG_ARGV[n + 1], NEW.user_id, ids,
+                                 regexp_replace(replace(TG_ARGV[n], 'pixels', 'pixel'), '(_id)?$', '_unknown'));
         END IF;
     END LOOP;
     RETURN NEW;
@@ -887,22 +888,23 @@ END $$;
 CREATE SEQUENCE tracked_ids;
 
 -- Return true if the members of a link that have many values are larger together than the body of a request may be.
-CREATE FUNCTION is_too_large(locations jsonb, devices jsonb, languages jsonb, parameters jsonb, deeplink jsonb,
-                             variants jsonb, rules jsonb, pixel_ids bigint[]) RETURNS boolean
+CREATE FUNCTION is_too_large(geotarget jsonb, devicetarget jsonb, languagetarget jsonb, parameters jsonb, deeplink jsonb,
+                             variants jsonb, rules jsonb, pixels bigint[]) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    RETURN octet_length(concat(locations, devices, languages, parameters, deeplink, variants, rules, pixel_ids)) > 64 << 10;
+    RETURN octet_length(concat(geotarget, devicetarget, languagetarget, parameters, deeplink, variants, rules, pixels))
+           > 64 << 10;
 END $$;
 
-CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb,
+CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devicetarget jsonb, geotarget jsonb, parameters jsonb,
                                rules jsonb) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
             WHEN 'targets by device' = ANY (lacking) AND (
-                 devices <> '{}'
+                 devicetarget <> '{}'
                  OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
                  THEN 'targets by device'
             WHEN 'targets by country' = ANY (lacking) AND (
-                 locations <> '{}' OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))')
+                 geotarget <> '{}' OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))')
                  THEN 'targets by country'
             WHEN parameters <> '[]' AND 'link parameters' = ANY (lacking) THEN 'link parameters' END;
 
@@ -920,8 +922,8 @@ BEGIN
         denied := denied_feature(lacking, has_alias, NULL, NULL, NULL, NULL);
     ELSE
         denied := denied_feature(lacking, has_alias,
-                                 CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
-                                 CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
+                                 CASE WHEN (NEW.devicetarget <@ OLD.devicetarget) IS NOT TRUE THEN NEW.devicetarget END,
+                                 CASE WHEN (NEW.geotarget <@ OLD.geotarget) IS NOT TRUE THEN NEW.geotarget END,
                                  CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
                                  CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
     END IF;
@@ -930,11 +932,11 @@ BEGIN
 END $$;
 
 -- A `url_only` link was created from a URL alone, which then returns the same link to the restricted key that created it,
--- or to all other callers. `locations`, `devices` and `languages` map a lower-case name to a URL.
+-- or to all other callers. `geotarget`, `devicetarget` and `languagetarget` map a lower-case name to a URL.
 CREATE TABLE links (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     key_id          bigint,
-    campaign_id     bigint,
+    campaign        bigint,
     domain_id       bigint,
     alias           text        NOT NULL,
     custom          boolean     NOT NULL DEFAULT false,  -- the user chose the alias
@@ -946,43 +948,43 @@ CREATE TABLE links (
     type            text        NOT NULL DEFAULT 'direct' CHECK (type IN ('direct', 'frame', 'splash', 'overlay')),
     splash_id       bigint,
     overlay_id      bigint,
-    pixel_ids       bigint[],  -- NULL: none; may contain ids of deleted pixels
+    pixels          bigint[],  -- NULL: none; may contain ids of deleted pixels
     password_hash   text,
     starts          timestamptz,
-    expires         timestamptz,
-    max_clicks      bigint,
-    expired_url     text        NOT NULL DEFAULT '',
-    locations       jsonb       NOT NULL DEFAULT '{}',
-    devices         jsonb       NOT NULL DEFAULT '{}',
-    languages       jsonb       NOT NULL DEFAULT '{}',
+    expiry          timestamptz,
+    maxclicks       bigint,
+    expiredurl      text        NOT NULL DEFAULT '',
+    geotarget       jsonb       NOT NULL DEFAULT '{}',
+    devicetarget    jsonb       NOT NULL DEFAULT '{}',
+    languagetarget  jsonb       NOT NULL DEFAULT '{}',
     rules           jsonb       NOT NULL DEFAULT '[]',  -- see linkmgr/visits/rules.py
     parameters      jsonb       NOT NULL DEFAULT '[]',  -- [name, value]
-    forward_query   boolean     NOT NULL DEFAULT false,
+    forwardquery    boolean     NOT NULL DEFAULT false,
     metadescription text        NOT NULL DEFAULT '',
     metaimage       text        NOT NULL DEFAULT '',
     deeplink        jsonb       NOT NULL DEFAULT '{}',
     variants        jsonb       NOT NULL DEFAULT '[]',  -- {name, url, weight}
-    public          boolean     NOT NULL DEFAULT true,
+    status          text        NOT NULL DEFAULT 'public' CHECK (status IN ('private', 'public')),
     imported_clicks bigint,  -- that another service counted, without those imported as visits
     source_host     text,  -- that an imported link had, if it is not ours
     source_clicks   bigint,  -- that another service counted, at the last import
     blocked         timestamptz,  -- by an administrator
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
-    CONSTRAINT starts_late CHECK (starts < expires),
-    CONSTRAINT too_large CHECK (NOT is_too_large(locations, devices, languages, parameters, deeplink, variants, rules,
-                                                 pixel_ids))
+    CONSTRAINT starts_late CHECK (starts < expiry),
+    CONSTRAINT too_large CHECK (NOT is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink,
+                                                 variants, rules, pixels))
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- A link of a URL alone is in no other index than this one, its ids, and that of the search.
 CREATE UNIQUE INDEX url_only_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE url_only;
-CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;  -- public lists, rotators, deletion
+CREATE INDEX ON links (campaign, id) WHERE campaign IS NOT NULL;  -- public lists, rotators, deletion
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion, lists of keys with `domains`
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;  -- deletion
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;  -- deletion
-CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;  -- the number of links in the console
+CREATE INDEX ON links USING gin (pixels) WHERE pixels IS NOT NULL;  -- the number of links in the console
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists of keys with `own_only`
 CREATE INDEX ON links (user_id, id) INCLUDE (imported_clicks) WHERE imported_clicks IS NOT NULL;  -- order by clicks
-CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;  -- the order in which expired links are announced
+CREATE INDEX ON links (expiry, id) WHERE expiry IS NOT NULL;  -- the order in which expired links are announced
 
 CREATE TRIGGER change_version BEFORE UPDATE ON links
     FOR EACH ROW EXECUTE FUNCTION change_version('{}');
@@ -1002,12 +1004,12 @@ CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
     WHEN (NEW.blocked IS NOT NULL AND OLD.blocked IS NULL) EXECUTE FUNCTION note_event('link.blocked');
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
     EXECUTE FUNCTION change_alias();
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign_id, splash_id, overlay_id, pixel_ids ON links
-    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign_id, NEW.splash_id, NEW.overlay_id, NEW.pixel_ids) > 0)
-    EXECUTE FUNCTION require_references(campaign_id, campaigns, splash_id, splash_pages, overlay_id, overlays,
-                                        pixel_ids, pixels);
-CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters, rules ON links
-    FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]'
+CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, splash_id, overlay_id, pixels ON links
+    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.splash_id, NEW.overlay_id, NEW.pixels) > 0)
+    EXECUTE FUNCTION require_references(campaign, campaigns, splash_id, splash_pages, overlay_id, overlays,
+                                        pixels, pixels);
+CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devicetarget, geotarget, parameters, rules ON links
+    FOR EACH ROW WHEN (NEW.custom OR NEW.devicetarget <> '{}' OR NEW.geotarget <> '{}' OR NEW.parameters <> '[]'
                        OR NEW.rules <> '[]')
     EXECUTE FUNCTION require_features();
 
@@ -1023,9 +1025,12 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER reset_check
-    AFTER UPDATE OF url, expired_url, locations, devices, languages, deeplink, variants, rules ON links FOR EACH ROW
-    WHEN ((NEW.url, NEW.expired_url, NEW.locations, NEW.devices, NEW.languages, NEW.deeplink, NEW.variants, NEW.rules)
-       <> (OLD.url, OLD.expired_url, OLD.locations, OLD.devices, OLD.languages, OLD.deeplink, OLD.variants, OLD.rules))
+    AFTER UPDATE OF url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants, rules ON links
+    FOR EACH ROW
+    WHEN ((NEW.url, NEW.expiredurl, NEW.geotarget, NEW.devicetarget, NEW.languagetarget, NEW.deeplink, NEW.variants,
+           NEW.rules)
+       <> (OLD.url, OLD.expiredurl, OLD.geotarget, OLD.devicetarget, OLD.languagetarget, OLD.deeplink, OLD.variants,
+           OLD.rules))
     EXECUTE FUNCTION reset_check();
 
 -- Note the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
@@ -1038,21 +1043,21 @@ BEGIN
         INSERT INTO outbox (user_id, type, object_id)
         SELECT NEW.user_id, 'link.expired', NEW.id
           FROM clock
-         WHERE (NEW.expires, NEW.id) <= (announced, announced_id)
-           AND ((OLD.expires, OLD.id) > (announced, announced_id)) IS NOT FALSE;
+         WHERE (NEW.expiry, NEW.id) <= (announced, announced_id)
+           AND ((OLD.expiry, OLD.id) > (announced, announced_id)) IS NOT FALSE;
     END IF;
     RETURN NULL;
 END $$;
-CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expires ON links
+CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expiry ON links
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION note_past_expiry();
+    WHEN (NEW.expiry <= now() + interval '1 minute') EXECUTE FUNCTION note_past_expiry();
 
-CREATE FUNCTION targets_of(url text, expired_url text, locations jsonb, devices jsonb, languages jsonb, deeplink jsonb,
-                           variants jsonb, rules jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE FUNCTION targets_of(url text, expiredurl text, geotarget jsonb, devicetarget jsonb, languagetarget jsonb,
+                           deeplink jsonb, variants jsonb, rules jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN ARRAY(SELECT target #>> '{}'
-                   FROM jsonb_path_query(jsonb_build_array(url, expired_url, locations, devices, languages, deeplink,
-                                                           jsonb_path_query_array(variants || rules, '$[*].url')),
+                   FROM jsonb_path_query(jsonb_build_array(url, expiredurl, geotarget, devicetarget, languagetarget,
+                                                           deeplink, jsonb_path_query_array(variants || rules, '$[*].url')),
                                          'strict $.** ? (@.type() == "string")') target);
 END $$;
 
@@ -1103,23 +1108,23 @@ BEGIN
     RETURN QUERY
     WITH updated AS (
         UPDATE links l
-           SET (url_only, url, alias, custom, domain_id, campaign_id, type, splash_id, overlay_id, pixel_ids, title,
-                metatitle, description, password_hash, expires, locations, devices, languages, parameters,
-                metadescription, metaimage, deeplink, variants, rules, public, starts, max_clicks, expired_url,
-                forward_query) = (
+           SET (url_only, url, alias, custom, domain_id, campaign, type, splash_id, overlay_id, pixels, title,
+                metatitle, description, password_hash, expiry, geotarget, devicetarget, languagetarget, parameters,
+                metadescription, metaimage, deeplink, variants, rules, status, starts, maxclicks, expiredurl,
+                forwardquery) = (
                SELECT l.url_only AND NOT has_more AND new.url = l.url
-                          AND new.campaign_id IS NOT DISTINCT FROM l.campaign_id
+                          AND new.campaign IS NOT DISTINCT FROM l.campaign
                           AND NOT EXISTS (SELECT unnest(channels) EXCEPT
                                           SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = l.id),
                       new.url, new.alias, l.custom OR new.alias <> l.alias,
                       CASE WHEN moves THEN accepted.domain_id ELSE l.domain_id END,
-                      new.campaign_id, new.type, new.splash_id, new.overlay_id, new.pixel_ids,
+                      new.campaign, new.type, new.splash_id, new.overlay_id, new.pixels,
                       CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT sent ? 'title')
                            THEN new.metatitle ELSE new.title END,
-                      new.metatitle, new.description, new.password_hash, new.expires, new.locations, new.devices,
-                      new.languages, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                      new.variants, new.rules, new.public, new.starts, new.max_clicks, new.expired_url,
-                      new.forward_query
+                      new.metatitle, new.description, new.password_hash, new.expiry, new.geotarget, new.devicetarget,
+                      new.languagetarget, new.parameters, new.metadescription, new.metaimage, new.deeplink,
+                      new.variants, new.rules, new.status, new.starts, new.maxclicks, new.expiredurl,
+                      new.forwardquery
                  FROM jsonb_populate_record(l, sent) AS new)
           FROM unnest(ids, domain_ids) AS accepted (id, domain_id)
          WHERE l.user_id = owner AND l.id = accepted.id
@@ -1376,7 +1381,7 @@ CREATE FUNCTION tracked_labels(owner bigint, tracked bigint[], dimension text)
 RETURNS TABLE (tracked_id bigint, label text) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF dimension = 'campaign' THEN
-        RETURN QUERY SELECT l.id, c.id::text FROM links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign_id
+        RETURN QUERY SELECT l.id, c.id::text FROM links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign
                       WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
     ELSIF dimension = 'channel' THEN
         RETURN QUERY SELECT coalesce(link_id, qr_id), c.id::text
@@ -1545,7 +1550,7 @@ CREATE TABLE totals (
     conversions jsonb  -- by the name of a variant, their `value` in hundredths, and by their own `name`
 ) WITH (fillfactor = 50);
 
--- The clicks of a link that count for `max_clicks`: those that were taken, or all before it had a limit. In plpgsql, because
+-- The clicks of a link that count for `maxclicks`: those that were taken, or all before it had a limit. In plpgsql, because
 -- PostgreSQL would otherwise set up its subqueries for each redirect.
 CREATE FUNCTION used_clicks(owner bigint, link bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -1556,12 +1561,12 @@ BEGIN
 END $$;
 
 -- Return why visitors of a link are not led to its target, or NULL if they are.
-CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expires timestamptz, max_clicks bigint,
+CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expiry timestamptz, maxclicks bigint,
                            blocked timestamptz) RETURNS text LANGUAGE sql STABLE
 RETURN CASE WHEN blocked IS NOT NULL THEN 'blocked'
             WHEN starts > now() THEN 'scheduled'
-            WHEN expires <= now() THEN 'expired'
-            WHEN CASE WHEN max_clicks IS NOT NULL THEN used_clicks(owner, link) >= max_clicks END THEN 'used' END;
+            WHEN expiry <= now() THEN 'expired'
+            WHEN CASE WHEN maxclicks IS NOT NULL THEN used_clicks(owner, link) >= maxclicks END THEN 'used' END;
 
 -- The rows that a link refers to. A function, because PostgreSQL would otherwise open all of these tables for each
 -- link, and most have none. Volatile, so that it sees what the statement that calls it has written.
@@ -1577,9 +1582,9 @@ BEGIN
                                 THEN coalesce((SELECT to_json('overlay-' || id) FROM overlays o
                                                 WHERE o.user_id = owner AND o.id = l.overlay_id), '"direct"')
                                 ELSE to_json(type) END,
-                   'campaign', (SELECT id FROM campaigns c WHERE c.user_id = owner AND c.id = l.campaign_id),
+                   'campaign', (SELECT id FROM campaigns c WHERE c.user_id = owner AND c.id = l.campaign),
                    'pixels', ARRAY(SELECT id FROM pixels p
-                                    WHERE p.user_id = owner AND p.id = ANY (l.pixel_ids)
+                                    WHERE p.user_id = owner AND p.id = ANY (l.pixels)
                                     ORDER BY id),
                    'channel', ARRAY(SELECT channel_id FROM channel_items i
                                       JOIN channels c ON c.user_id = owner AND c.id = channel_id
@@ -1594,8 +1599,8 @@ CREATE VIEW link_records AS
 SELECT l.user_id, l.id, l.alias, l.url AS longurl, l.title, l.description,
        coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, l.imported_clicks,
        CASE WHEN domain_id IS NOT NULL THEN (SELECT domain FROM domains d WHERE d.id = domain_id) END AS host,
-       CASE WHEN campaign_id IS NOT NULL
-            THEN (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = campaign_id) END AS campaign,
+       CASE WHEN campaign IS NOT NULL
+            THEN (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign) END AS campaign,
        CASE WHEN EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
             THEN ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
                         WHERE i.user_id = l.user_id AND i.link_id = l.id
@@ -1610,7 +1615,7 @@ SELECT l.user_id, l.id, l.alias, l.url AS longurl, l.title, l.description,
 -- channel.
 CREATE VIEW link_details AS
 SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
-       CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
+       CASE WHEN num_nonnulls(domain_id, campaign, splash_id, overlay_id, pixels) > 0
               OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
             THEN link_references(l.user_id, l.id) END AS related
   FROM links l;
@@ -1629,12 +1634,12 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
             SELECT l.* FROM links l, service WHERE user_id = owner AND id > checks_until AND health = 'unchecked') l
      WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
        AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
-       AND (campaign IS NULL OR campaign_id = campaign)
+       AND (matching_links.campaign IS NULL OR l.campaign = matching_links.campaign)
        AND (channel IS NULL OR l.id IN (
             SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
-       AND (status IS NULL OR public = (status = 'public'))
+       AND (matching_links.status IS NULL OR l.status = matching_links.status)
        AND (expired IS NULL
-            OR coalesce(link_state(user_id, l.id, starts, expires, max_clicks, NULL) <> 'scheduled', false)
+            OR coalesce(link_state(user_id, l.id, starts, expiry, maxclicks, NULL) <> 'scheduled', false)
                = (expired = 'yes'))
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (

@@ -68,7 +68,7 @@ CASES = {
         200_000,
         "campaign",
         "INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, 'delete-' || %(round)s, true) RETURNING id",
-        _REFER.format("campaign_id = %(parent)s"),
+        _REFER.format("campaign = %(parent)s"),
     ),
 }
 

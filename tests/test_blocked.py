@@ -36,8 +36,8 @@ Block = Callable[[str], int]
 LED: list[dict[str, Any]] = [
     {"url": BELOW},
     {"variants": [{"name": name, "url": BELOW, "weight": 1} for name in "ab"]},
-    {"devices": {"windows": BELOW, "linux": BELOW}},
-    {"starts": "2999-01-01 00:00:00+00", "expired_url": BELOW},
+    {"devicetarget": {"windows": BELOW, "linux": BELOW}},
+    {"starts": "2999-01-01 00:00:00+00", "expiredurl": BELOW},
 ]
 # No visitor sees them: a domain of the user, images that the service fetches, the receiver of events
 _NO_VISITOR = {("url", "domain"), ("domain", "domain"), ("domain", "brandlogo"), ("qr", "logo"), ("webhook", "url")}
@@ -100,7 +100,7 @@ def test_a_try_says_that_the_link_is_blocked(short: Make, block: Block, alice: C
 def test_a_blocked_link_stays_so_in_the_bin_and_without_the_database(
     short: Make, located: Flask, alice: Client, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    link = short(expired_url=TARGET)
+    link = short(expiredurl=TARGET)
     assert link.redirect_target() == TARGET
     assert alice.get(f"/api/url/{link.id}").get_json()["details"]["blocked"] is None
     with located.app_context():

@@ -48,7 +48,7 @@ def test_private_links_are_omitted_and_links_on_a_branded_domain_have_its_url(
     campaign_id, path = campaign(alice)
     private, branded = fill(alice, sql, campaign_id, ("https://example.com/1", "One"), ("https://example.com/2", ""))
     domain_id = alice.add("/api/domain/add", {"domain": "https://go.example.org"})
-    sql("UPDATE links SET public = false WHERE alias = %(alias)s RETURNING 1", alias=private)
+    sql("UPDATE links SET status = 'private' WHERE alias = %(alias)s RETURNING 1", alias=private)
     sql("UPDATE links SET domain_id = %(id)s WHERE alias = %(alias)s RETURNING 1", id=domain_id, alias=branded)
     page = app.test_client().get(path).text
     assert "One" not in page

@@ -159,7 +159,7 @@ def test_the_owner_of_an_expired_link_is_told_where_to_edit_it(
 ) -> None:
     for user, theirs in ((alice, True), (bob, False)):
         link = factories.link(sql, user.id)
-        [row] = sql("UPDATE links SET expires = '2020-01-01' WHERE id = %(id)s RETURNING alias", id=link)
+        [row] = sql("UPDATE links SET expiry = '2020-01-01' WHERE id = %(id)s RETURNING alias", id=link)
         for viewer, owned in ((console, theirs), (app.test_client(), False)):
             answer = viewer.get(f"/{row['alias']}")
             assert answer.status_code == 410

@@ -73,7 +73,7 @@ def test_without_scripts_links_are_created_filtered_changed_and_deleted(
     browser.click("Move to campaign")
     browser.wait_for_text("1 link moved.")
     assert "status=public" in browser.driver.current_url
-    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
+    assert sql("SELECT campaign FROM links") == [{"campaign": campaign}]
     browser.find(".rows .row-title a").click()
     browser.wait_for_text("No clicks in the last 28 days.")
     browser.click("Delete")

@@ -25,7 +25,7 @@ def test_a_campaign_shows_its_addresses_and_the_clicks_of_its_links(
     links = [factories.link(sql, alice.id) for _ in range(3)]
     for link in links[:2]:
         alice.post(f"/api/campaign/{campaign}/assign/{link}")
-    sql("UPDATE links SET campaign_id = %(id)s WHERE user_id = %(bob)s", id=campaign, bob=bob.id)
+    sql("UPDATE links SET campaign = %(id)s WHERE user_id = %(bob)s", id=campaign, bob=bob.id)
     store([visit(links[0], days) for days in range(15)] + [visit(links[1]) for _ in range(6)] + [visit(links[2])])
     sql("DELETE FROM totals")
     sql("INSERT INTO totals (tracked_id, clicks, visitors) VALUES (%(id)s, 7, 1)", id=links[0])
@@ -80,4 +80,4 @@ def test_a_link_of_another_campaign_or_user_is_not_removed(
     bob.post(f"/api/campaign/{theirs}/assign/{theirs_link}")
     for link_id in (link, theirs_link):
         assert console.post(f"/console/campaigns/{first}/remove/{link_id}").status_code == 404
-    assert sql("SELECT campaign_id FROM links ORDER BY id") == [{"campaign_id": second}, {"campaign_id": theirs}]
+    assert sql("SELECT campaign FROM links ORDER BY id") == [{"campaign": second}, {"campaign": theirs}]

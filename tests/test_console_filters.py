@@ -77,7 +77,7 @@ def test_the_account_campaigns_channels_and_codes_have_the_same_page(
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     code = factories.qr(sql, alice.id)
     store([visit(code, country="Chile")])
-    sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign)
+    sql("UPDATE links SET campaign = %(id)s RETURNING 1", id=campaign)
     alice.post(f"/api/channel/{channel}/assign/links/{link}")
     assert rows(console, "dimension=country")[0] == ["Germany", "20"]
     assert len(rows(console, "dimension=country")) == 4
@@ -133,7 +133,7 @@ def test_visitors_of_a_campaign_and_a_channel_are_counted_unless_it_has_many_lin
 ) -> None:
     monkeypatch.setattr(stats, "MAX_VISIT_DAYS", most)
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
-    sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign)
+    sql("UPDATE links SET campaign = %(id)s RETURNING 1", id=campaign)
     alice.post(f"/api/channel/{channel}/assign/links/{link}")
     for query in (f"campaign={campaign}", f"channel={channel}", f"campaign={campaign}&country=Peru"):
         page = seen(get(console, f"/console/statistics?{query}"))

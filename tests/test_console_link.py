@@ -232,7 +232,7 @@ def test_sparklines_have_the_days_of_the_time_zone_of_the_user(
     console.post("/account/timezone", data={"timezone": zone})
     campaign_id, code_id = factories.campaign(sql, alice.id), factories.qr(sql, alice.id)
     link_id = factories.link(sql, alice.id)
-    sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign_id)
+    sql("UPDATE links SET campaign = %(id)s RETURNING 1", id=campaign_id)
     for tracked_id in (link_id, code_id):
         store([Visited(tracked_id, at(zone, days, hour)) for days in (2, 27) for hour in (0, 23)])
         store([Visited(tracked_id, at(zone, 28, 23))])

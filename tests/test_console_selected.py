@@ -47,7 +47,7 @@ def test_selected_links_get_a_campaign_and_a_channel(
     assert ids_of(page) == sorted(ids[:2], reverse=True)
     assert "2 links moved." in page
     assert "2 links added to the channel." in page
-    assert sql("SELECT campaign_id FROM links WHERE id = %(id)s", id=other) == [{"campaign_id": None}]
+    assert sql("SELECT campaign FROM links WHERE id = %(id)s", id=other) == [{"campaign": None}]
     assert alice.add("/api/url/add", {"url": "https://example.com/plain"}) != first
     select(console, "campaign", ids, campaign=0)
     assert ids_of(get(console, f"/console/links?campaign={campaign}")) == []
@@ -71,7 +71,7 @@ def test_selected_links_get_a_status_and_an_expiry(console: FlaskClient, alice: 
     page = get(console, "/console/links?status=private")
     assert (ids_of(page), page.count("2 links changed.")) == (ids[::-1], 1)
     assert [details(alice, link_id)["expiry"] for link_id in ids] == ["2031-01-01 00:00:00"] * 2
-    assert sql("SELECT expires, public FROM links WHERE id = %(id)s", id=other) == [{"expires": None, "public": True}]
+    assert sql("SELECT expiry, status FROM links WHERE id = %(id)s", id=other) == [{"expiry": None, "status": "public"}]
 
 
 def test_campaigns_and_channels_of_others_are_refused(
@@ -86,12 +86,12 @@ def test_campaigns_and_channels_of_others_are_refused(
             answer = select(console, action, [link_id], "", **{action: sent})
             assert answer.status_code == (303 if sent == 2**62 else 400)
     assert sql("SELECT 1 FROM channel_items") == []
-    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": None}]
+    assert sql("SELECT campaign FROM links") == [{"campaign": None}]
 
 
 def test_selected_links_are_exported_as_csv(console: FlaskClient, alice: Client, bob: Client, sql: Sql) -> None:
     ids = [factories.link(sql, alice.id, title=title) for title in ("=1+1", "Ünïcode, 🎉")]
-    sql("UPDATE links SET campaign_id = %(id)s WHERE id = %(link)s", id=factories.campaign(sql, alice.id), link=ids[0])
+    sql("UPDATE links SET campaign = %(id)s WHERE id = %(link)s", id=factories.campaign(sql, alice.id), link=ids[0])
     answer = select(console, "export", [*ids, factories.link(sql, bob.id)])
     assert (answer.mimetype, answer.headers["Content-Disposition"]) == ("text/csv", 'attachment; filename="links.csv"')
     lines = list(csv.DictReader(StringIO(answer.text)))
@@ -119,7 +119,7 @@ def test_all_links_that_match_are_deleted_in_batches_after_a_question_with_their
     kept = [factories.link(sql, alice.id, title="Other"), factories.link(sql, bob.id, title="Plan")]
     for _ in range(17):
         factories.link(sql, alice.id, title="Plan")
-    sql("UPDATE links SET public = false RETURNING 1")
+    sql("UPDATE links SET status = 'private' RETURNING 1")
     kept.append(factories.link(sql, alice.id, title="Plan"))
     assert "Select all 17" in seen(get(console, f"/console/links{query}"))
     page = select(console, "ask", [], query, all=1).text
@@ -127,7 +127,7 @@ def test_all_links_that_match_are_deleted_in_batches_after_a_question_with_their
     assert "All links that match: Private plan" in seen(page)
     assert len(sql("SELECT 1 FROM links")) == 20
     kept.append(factories.link(sql, alice.id, title="Plan"))
-    sql("UPDATE links SET public = false WHERE id = %(id)s RETURNING 1", id=kept[-1])  # after the question
+    sql("UPDATE links SET status = 'private' WHERE id = %(id)s RETURNING 1", id=kept[-1])  # after the question
     for done in ("6 of 17", "12 of 17"):
         answer = select(console, "delete", [], query, **hidden(page))
         page = answer.text
@@ -164,7 +164,7 @@ def test_all_links_that_match_get_a_campaign_and_a_channel(
 def test_all_links_that_match_are_exported(console: FlaskClient, alice: Client, sql: Sql) -> None:
     for number in range(7):
         factories.link(sql, alice.id, title=f"Plan {number}")
-    sql("UPDATE links SET public = title <> 'Plan 0' RETURNING 1")
+    sql("UPDATE links SET status = CASE title WHEN 'Plan 0' THEN 'private' ELSE 'public' END RETURNING 1")
     answer = select(console, "export", [], "?status=public", all=1)
     lines = list(csv.DictReader(StringIO(answer.text)))
     assert [line["title"] for line in lines] == [f"Plan {number}" for number in range(6, 0, -1)]

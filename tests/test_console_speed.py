@@ -142,7 +142,7 @@ def test_the_pages_of_a_campaign_read_as_much_with_ten_times_as_many_links(
     work: list[int] = []
     for number in (2 * FEW, 20 * FEW):
         add_links(raw, admin.id, number)
-        sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign_id)
+        sql("UPDATE links SET campaign = %(id)s RETURNING 1", id=campaign_id)
         analyze()
         for path in paths:
             work.append(sum(explain.rows_read(monkeypatch, dsn, partial(browser.get, path))))

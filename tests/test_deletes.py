@@ -24,8 +24,8 @@ Add = Callable[[str], int]
 # For each kind of parent: the statement that makes all links refer to it, and one that finds those that do.
 SPLASH = "UPDATE links SET type = 'splash', splash_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 OVERLAY = "UPDATE links SET type = 'overlay', overlay_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
-CAMPAIGN = "UPDATE links SET campaign_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
-PIXEL = "UPDATE links SET pixel_ids = ARRAY[%(id)s::bigint] WHERE user_id = %(owner)s RETURNING 1"
+CAMPAIGN = "UPDATE links SET campaign = %(id)s WHERE user_id = %(owner)s RETURNING 1"
+PIXEL = "UPDATE links SET pixels = ARRAY[%(id)s::bigint] WHERE user_id = %(owner)s RETURNING 1"
 CHANNEL = """
     INSERT INTO channel_items (user_id, channel_id, link_id)
     SELECT user_id, %(id)s, id FROM links WHERE user_id = %(owner)s RETURNING 1
@@ -33,7 +33,7 @@ CHANNEL = """
 PARENTS = {
     "splash": (SPLASH, "SELECT FROM links WHERE splash_id = %(id)s OR type <> 'direct'"),
     "overlay": (OVERLAY, "SELECT FROM links WHERE overlay_id = %(id)s OR type <> 'direct'"),
-    "campaign": (CAMPAIGN, "SELECT FROM links WHERE campaign_id = %(id)s"),
+    "campaign": (CAMPAIGN, "SELECT FROM links WHERE campaign = %(id)s"),
     "channel": (CHANNEL, "SELECT FROM channel_items WHERE channel_id = %(id)s"),
 }
 
@@ -107,11 +107,11 @@ def test_a_batch_skips_a_locked_link_and_returns_to_it(
         cursor.execute("BEGIN; UPDATE links SET title = 'mine' WHERE alias = 'link-7'")
         for _ in range(MANY // 500 + 2):
             assert jobs.run_next(lambda _: True)
-        assert sql("SELECT alias FROM links WHERE campaign_id IS NOT NULL") == [{"alias": "link-7"}]
+        assert sql("SELECT alias FROM links WHERE campaign IS NOT NULL") == [{"alias": "link-7"}]
         cursor.execute("COMMIT")
         while jobs.run_next(lambda _: True):
             pass
-    assert sql("SELECT FROM links WHERE campaign_id IS NOT NULL") == []
+    assert sql("SELECT FROM links WHERE campaign IS NOT NULL") == []
 
 
 @pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])

@@ -18,14 +18,14 @@ from tests.support.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, S
 from tests.support.targets import FIREFOX
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
-PLAIN: list[dict[str, Any]] = [{}, {"title": "Title"}, {"public": False}, {"url": f"{TARGET}?a=b&c=%C3%A9#d"}]
+PLAIN: list[dict[str, Any]] = [{}, {"title": "Title"}, {"status": "private"}, {"url": f"{TARGET}?a=b&c=%C3%A9#d"}]
 OTHERS: list[dict[str, Any]] = [
-    {"expires": PAST},
+    {"expiry": PAST},
     {"password_hash": "hash"},
     {"type": "frame"},
-    {"locations": {"Germany": "https://example.com/de"}},
-    {"devices": {"iPhone": "https://example.com/phone"}},
-    {"languages": {"fr": "https://example.com/fr"}},
+    {"geotarget": {"Germany": "https://example.com/de"}},
+    {"devicetarget": {"iPhone": "https://example.com/phone"}},
+    {"languagetarget": {"fr": "https://example.com/fr"}},
     {"parameters": [{"name": "utm_source", "value": "mail"}]},
     {"variants": [{"name": name, "url": f"https://example.com/{name}", "weight": 1} for name in ("a", "b")]},
     {"deeplink": {"auto": True, "google": "https://play.google.com/store"}},

@@ -25,7 +25,7 @@ def _values(query: str) -> dict[str, list[str]]:
 
 @pytest.fixture
 def forwarding(short: Make) -> Short:
-    return short(forward_query=True)
+    return short(forwardquery=True)
 
 
 @given(_pairs, _pairs, _pairs.map(urlencode) | _raw, st.sampled_from(["", "#", "#a?b=1"]))
@@ -50,7 +50,7 @@ def test_values_of_the_visitor_replace_those_of_equal_names(
 @pytest.mark.parametrize("columns", [{}, {"deeplink": {"auto": True, "apple": "https://apps.apple.com/app/id1"}}])
 def test_a_link_without_forwardquery_and_our_own_marks_forward_nothing(short: Make, columns: dict[str, Any]) -> None:
     assert short(**columns).redirect_target(path="?a=1") == "https://example.com/page"
-    marked = short(**columns, forward_query=True)
+    marked = short(**columns, forwardquery=True)
     assert marked.redirect_target(path="?qr&scanned=abc") == "https://example.com/page"
     assert marked.redirect_target(path="?qr&a=1&qr=2") == "https://example.com/page?a=1&qr=2"
 

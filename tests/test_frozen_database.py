@@ -80,7 +80,7 @@ def test_no_thread_waits_for_a_frozen_database_and_recent_links_redirect(databas
         deployment.link("disabled")
         deployment.link("rare")
         assert repeat(deployment, "/recent") | repeat(deployment, "/disabled") == {302}
-        database.query("UPDATE links SET expires = now() WHERE alias = 'disabled'")
+        database.query("UPDATE links SET expiry = now() WHERE alias = 'disabled'")
         wait_until(lambda: repeat(deployment, "/disabled") == {410})  # a slow database is taken for one that is frozen
         redirects = 8
         with frozen(database.server), writing(deployment) as writes:

@@ -33,7 +33,7 @@ from tests.support.stage import Stage
 
 _numbers = count()
 KINDS = (*(kind.words.path for kind in RESOURCES.values()), "url", "qr")  # the last ones refer to others
-REFERENCES = ("campaign_id", "splash_id", "overlay_id")
+REFERENCES = ("campaign", "splash_id", "overlay_id")
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = st.floats(0, 80 * 86400).map(lambda seconds: (NOW - timedelta(seconds=seconds)).timestamp())
 VISITS = st.lists(

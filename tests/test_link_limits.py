@@ -24,22 +24,22 @@ OVER = "https://example.com/over"
 PAST, FUTURE = "2020-01-01 08:30:00+00", "2999-01-01 08:30:00+00"
 BOT = "curl/8.5"
 STATES: dict[str, dict[str, Any]] = {
-    "": {"starts": PAST, "expires": FUTURE, "max_clicks": 9},
-    "It begins on 2999-01-01 08:30 UTC.": {"starts": FUTURE, "max_clicks": 1},
-    "This link has expired": {"starts": PAST, "expires": "2020-01-02 00:00:00+00", "max_clicks": 9},
-    "It has been opened as often as its owner allows.": {"expires": FUTURE, "max_clicks": 5, "imported_clicks": 5},
+    "": {"starts": PAST, "expiry": FUTURE, "maxclicks": 9},
+    "It begins on 2999-01-01 08:30 UTC.": {"starts": FUTURE, "maxclicks": 1},
+    "This link has expired": {"starts": PAST, "expiry": "2020-01-02 00:00:00+00", "maxclicks": 9},
+    "It has been opened as often as its owner allows.": {"expiry": FUTURE, "maxclicks": 5, "imported_clicks": 5},
 }
 
 
-@pytest.mark.parametrize("expired_url", ["", OVER])
+@pytest.mark.parametrize("expiredurl", ["", OVER])
 @pytest.mark.parametrize("text", STATES)
-def test_each_state_has_a_page_or_leads_to_the_expiredurl(short: Make, text: str, expired_url: str) -> None:
-    link = short(**STATES[text], expired_url=expired_url, locations={"germany": "https://example.de/"})
+def test_each_state_has_a_page_or_leads_to_the_expiredurl(short: Make, text: str, expiredurl: str) -> None:
+    link = short(**STATES[text], expiredurl=expiredurl, geotarget={"germany": "https://example.de/"})
     for request in ({}, {"method": "HEAD"}, {"agent": BOT}):
         answer = link.ask(**request)
         assert answer.headers["Cache-Control"] == "no-store"
-        if expired_url or not text:
-            assert (answer.status_code, answer.headers["Location"]) == (302, expired_url if text else TARGET)
+        if expiredurl or not text:
+            assert (answer.status_code, answer.headers["Location"]) == (302, expiredurl if text else TARGET)
         else:
             assert answer.status_code == (404 if "begins" in text else 410)
             assert text in answer.text or request.get("method")
@@ -48,7 +48,7 @@ def test_each_state_has_a_page_or_leads_to_the_expiredurl(short: Make, text: str
 
 
 def test_only_clicks_of_people_are_taken_and_the_last_one_ends_the_link(short: Make, alice: Client) -> None:
-    link = short(max_clicks=2, expired_url="")
+    link = short(maxclicks=2, expiredurl="")
     asked: list[dict[str, Any]] = [{}, {"method": "HEAD"}, {"agent": BOT}, {"Sec_Purpose": "prefetch"}, {}, {}]
     assert [link.ask(**request).status_code for request in asked] == [302] * 5 + [410]
     assert link.clicks == 2
@@ -61,7 +61,7 @@ def test_of_200_visitors_at_once_exactly_as_many_are_led_on_as_the_limit_allows(
 ) -> None:
     address = urlsplit(serve("--workers", "2"))
     for run in range(4):
-        link = short(max_clicks=110, imported_clicks=10)
+        link = short(maxclicks=110, imported_clicks=10)
 
         def ask(number: int, path: str = link.path) -> int:
             client = HTTPConnection(address.hostname or "", address.port, timeout=60)
@@ -76,7 +76,7 @@ def test_of_200_visitors_at_once_exactly_as_many_are_led_on_as_the_limit_allows(
 def test_a_link_keeps_its_counter_in_the_bin_and_loses_it_when_it_is_deleted(
     short: Make, alice: Client, sql: Sql, run_jobs: Callable[[], None], app: Flask
 ) -> None:
-    kept, deleted = short(max_clicks=2), short(max_clicks=2)
+    kept, deleted = short(maxclicks=2), short(maxclicks=2)
     for link in (kept, deleted):
         link.ask()
     with app.app_context():
@@ -121,7 +121,7 @@ def test_the_form_has_them_and_the_pages_show_the_state(console: FlaskClient, al
 
 def test_rotators_and_public_lists_have_only_links_that_work(short: Make, alice: Client, sql: Sql) -> None:
     campaign_id = alice.add("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True})
-    made = [short(**columns, campaign_id=campaign_id) for columns in STATES.values()]
+    made = [short(**columns, campaign=campaign_id) for columns in STATES.values()]
     client = made[0].app.test_client()
     led_to = {client.get("/r/sale").headers["Location"].rpartition("/")[2] for _ in range(20)}
     shown = client.get(f"/u/{alice.username}/sale-{campaign_id}").text

@@ -121,7 +121,7 @@ class TwoTenants(RuleBasedStateMachine):
         self.touched.add("links")
         tenant = self.tenants[owner]
         link_id = factories.link(self.sql, tenant.client.id)
-        tenant.links[link_id] = {"campaign_id": None}
+        tenant.links[link_id] = {"campaign": None}
         return Thing("links", owner, link_id)
 
     # --- updates
@@ -155,7 +155,7 @@ class TwoTenants(RuleBasedStateMachine):
         tenant = self.actor(campaign, intrudes)
         answer = tenant.client.post(f"/api/campaign/{campaign.id}/assign/{link.id}")
         if self.expect(answer, owned=campaign.id in tenant.campaigns and link.id in tenant.links):
-            tenant.links[link.id]["campaign_id"] = campaign.id
+            tenant.links[link.id]["campaign"] = campaign.id
 
     @rule(channel=channels, intrudes=intrusions, item=links | qrs)
     def assign_to_channel(self, channel: Thing, intrudes: bool, item: Thing) -> None:
@@ -183,8 +183,8 @@ class TwoTenants(RuleBasedStateMachine):
             self.take_off(tenant, (path_of_item(thing.kind), thing.id))
         self.run_jobs()
         for link in tenant.links.values():
-            if thing.kind == "campaigns" and link["campaign_id"] == thing.id:
-                link["campaign_id"] = None
+            if thing.kind == "campaigns" and link["campaign"] == thing.id:
+                link["campaign"] = None
 
     def take_off(self, tenant: Tenant, item: tuple[str, int]) -> list[int]:
         """Take an item off its channels, and return their ids."""
@@ -207,8 +207,8 @@ class TwoTenants(RuleBasedStateMachine):
         answer = tenant.client.post(f"/api/url/{link.id}/restore")
         if self.expect(answer, owned=link.id in tenant.binned):
             tenant.links[link.id], channels = tenant.binned.pop(link.id)
-            if tenant.links[link.id]["campaign_id"] not in tenant.campaigns:
-                tenant.links[link.id]["campaign_id"] = None
+            if tenant.links[link.id]["campaign"] not in tenant.campaigns:
+                tenant.links[link.id]["campaign"] = None
             for channel_id in channels:
                 if channel_id in tenant.items:
                     tenant.items[channel_id].insert(0, ("links", link.id))
@@ -230,7 +230,7 @@ class TwoTenants(RuleBasedStateMachine):
             for record in expected:
                 record["rotator"] = f"{BASE_URL}/r/{slug}" if (slug := record.pop("slug")) else False
         if kind == "links":
-            found = self.sql("SELECT id, campaign_id FROM links WHERE user_id = %(id)s", id=tenant.client.id)
+            found = self.sql("SELECT id, campaign FROM links WHERE user_id = %(id)s", id=tenant.client.id)
             assert {row.pop("id"): row for row in found} == tenant.links
         else:
             assert self.listed(tenant, kind, kind.replace("qrs", "qr")) == expected

@@ -13,7 +13,7 @@ from tests.support.shortlinks import BRANDED, TARGET, Make, Short
 
 HIDDEN: dict[str, dict[str, Any]] = {
     "is not active yet": {"starts": "2999-01-01 00:00:00+00"},
-    "has expired": {"expires": "2020-01-01 00:00:00+00", "expired_url": "https://example.com/over"},
+    "has expired": {"expiry": "2020-01-01 00:00:00+00", "expiredurl": "https://example.com/over"},
     "protected by a password": {"password_hash": "hash"},
     "have blocked the link": {"blocked": "2020-01-01 00:00:00+00"},
 }
@@ -24,7 +24,7 @@ def report(link: Short, address: str = "127.0.0.1", **members: str) -> int:
 
 
 def test_the_preview_shows_the_target_and_counts_no_visit(short: Make, sql: Sql) -> None:
-    link = short(metatitle="Summer sale", created="2020-01-01", languages={"fr": "https://example.com/fr"})
+    link = short(metatitle="Summer sale", created="2020-01-01", languagetarget={"fr": "https://example.com/fr"})
     answer = link.ask(path="+")
     assert answer.status_code == 200
     for text in (f'href="{TARGET}" rel="nofollow noopener', "Summer sale", "years ago", "example.com", "Some visitors",

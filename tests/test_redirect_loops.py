@@ -196,7 +196,7 @@ def test_a_chain_that_ends_outside_is_redirected_and_counted(site: Site) -> None
     assert site.ask("/inside", ONE).headers["Location"] == OUTSIDE
 
 
-@pytest.mark.parametrize("members", [{"password_hash": passwords.hashed("x")}, {"expires": "2020-01-01 00:00:00+00"}])
+@pytest.mark.parametrize("members", [{"password_hash": passwords.hashed("x")}, {"expiry": "2020-01-01 00:00:00+00"}])
 def test_a_chain_that_ends_at_a_page_is_not_a_loop(site: Site, members: dict[str, str]) -> None:
     """A password page or an expiry page does not redirect by itself."""
     _, address = chain(site, "/inside")

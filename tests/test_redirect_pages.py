@@ -59,7 +59,9 @@ def test_a_wrong_password_is_reported(locked: Short, password: str) -> None:
 
 def test_the_other_rules_apply_after_the_password(short: Make) -> None:
     link = short(
-        password_hash=passwords.hashed(SECRET), devices={"iphone": "https://example.com/i"}, parameters=[["a", "1"]]
+        password_hash=passwords.hashed(SECRET),
+        devicetarget={"iphone": "https://example.com/i"},
+        parameters=[["a", "1"]],
     )
     assert unlock(link, agent=IPHONE).headers["Location"] == "https://example.com/i?a=1"
     assert unlock(link).headers["Location"] == f"{TARGET}?a=1"
@@ -101,7 +103,7 @@ def test_the_form_of_a_link_whose_password_was_removed_redirects_to_the_link(sho
 
 
 def test_an_expired_link_shows_the_expiry_page_whatever_else_is_set(short: Make) -> None:
-    link = short(expires="2020-01-01 00:00:00+00", password_hash=passwords.hashed(SECRET), metatitle="Sale")
+    link = short(expiry="2020-01-01 00:00:00+00", password_hash=passwords.hashed(SECRET), metatitle="Sale")
     for answer in (link.ask(), link.ask(agent=FACEBOOK), unlock(link)):
         assert answer.status_code == 410
         assert answer.headers["Cache-Control"] == "no-store"
@@ -112,11 +114,11 @@ def test_an_expired_link_shows_the_expiry_page_whatever_else_is_set(short: Make)
 
 
 def test_a_link_that_expires_later_redirects(short: Make) -> None:
-    assert short(expires="2999-01-01 00:00:00+00").redirect_target() == TARGET
+    assert short(expiry="2999-01-01 00:00:00+00").redirect_target() == TARGET
 
 
 def test_an_expired_link_on_a_branded_domain_is_not_an_unknown_path(short: Make, alice: Client, sql: Sql) -> None:
-    link = short(expires="2020-01-01 00:00:00+00")
+    link = short(expiry="2020-01-01 00:00:00+00")
     link.brand()
     sql("UPDATE domains SET redirect404 = 'https://example.com/lost' RETURNING 1")
     assert link.ask(Host=BRANDED).status_code == 410

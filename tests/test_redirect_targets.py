@@ -72,7 +72,7 @@ def test_similar_user_agents_are_not_that_device(agent: str, names: list[str]) -
 
 
 def test_a_device_has_its_own_target_and_the_most_specific_name_wins(short: Make) -> None:
-    link = short(devices=links_to("iphone", "ios", "mobile", "windows 10", "windows"))
+    link = short(devicetarget=links_to("iphone", "ios", "mobile", "windows 10", "windows"))
     assert link.redirect_target(agent=IPHONE) == "https://example.com/0"
     assert link.redirect_target(agent=IPAD) == "https://example.com/1"
     assert link.redirect_target(agent=ANDROID) == "https://example.com/2"
@@ -83,7 +83,7 @@ def test_a_device_has_its_own_target_and_the_most_specific_name_wins(short: Make
 
 
 def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
-    by_name, by_code = short(locations=links_to("peru", "chile")), short(locations=links_to("pe", "cl"))
+    by_name, by_code = short(geotarget=links_to("peru", "chile")), short(geotarget=links_to("pe", "cl"))
     for link in (by_name, by_code):
         assert link.redirect_target(address=PERU) == "https://example.com/0"
         assert link.redirect_target(address=CHILE) == "https://example.com/1"
@@ -92,7 +92,7 @@ def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
 
 
 def test_without_a_geoip_file_all_visitors_get_the_default_target(app: Flask, sql: Sql, alice: Client) -> None:
-    link = Short(app, sql, alice.id, locations=links_to("peru", "unknown", "none"))
+    link = Short(app, sql, alice.id, geotarget=links_to("peru", "unknown", "none"))
     assert link.redirect_target(address=PERU) == TARGET
 
 
@@ -138,12 +138,12 @@ def test_a_language_has_its_own_target_by_the_visitors_preference(
     short: Make, accepted: str, expected: str | None
 ) -> None:
     languages = links_to("fr", "pt-br", "german", "chinese")
-    link = short(languages=languages)
+    link = short(languagetarget=languages)
     assert link.redirect_target(Accept_Language=accepted) == (languages[expected] if expected else TARGET)
 
 
 def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
-    assert short(languages=links_to("pt_br")).redirect_target(Accept_Language="pt-BR") == "https://example.com/0"
+    assert short(languagetarget=links_to("pt_br")).redirect_target(Accept_Language="pt-BR") == "https://example.com/0"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
     ],
 )
 def test_a_language_may_be_written_with_its_region(short: Make, target: str, accepted: str) -> None:
-    link = short(languages=links_to(target))
+    link = short(languagetarget=links_to(target))
     assert link.redirect_target(Accept_Language=accepted) == "https://example.com/0"
     assert (
         link.redirect_target(Accept_Language="zh")
@@ -178,7 +178,7 @@ def test_a_language_may_be_written_with_its_region(short: Make, target: str, acc
 
 
 def test_the_visitors_own_region_has_precedence(short: Make) -> None:
-    link = short(languages=links_to("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
+    link = short(languagetarget=links_to("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
     assert link.redirect_target(Accept_Language="pt-BR") == "https://example.com/1"
     assert link.redirect_target(Accept_Language="pt-PT") == "https://example.com/0"
     assert link.redirect_target(Accept_Language="zh-HK") == "https://example.com/2"
@@ -187,9 +187,9 @@ def test_the_visitors_own_region_has_precedence(short: Make) -> None:
 
 def test_the_order_is_device_country_language_default(short: Make) -> None:
     every = {
-        "devices": {"iphone": "https://example.com/device"},
-        "locations": {"peru": "https://example.com/country"},
-        "languages": {"fr": "https://example.com/language"},
+        "devicetarget": {"iphone": "https://example.com/device"},
+        "geotarget": {"peru": "https://example.com/country"},
+        "languagetarget": {"fr": "https://example.com/language"},
     }
     link = short(**every)
     assert link.redirect_target(agent=IPHONE, address=PERU, Accept_Language="fr") == "https://example.com/device"
@@ -218,7 +218,7 @@ def test_parameters_are_added_after_the_query_and_before_the_fragment(url: str, 
 
 def test_parameters_are_encoded_and_added_to_every_target(short: Make) -> None:
     parameters = [["utm source", "a&b=c#d"], ["näme", "x\r\nSet-Cookie: y"], ["utm", ""]]
-    link = short(parameters=parameters, devices={"iphone": "https://example.com/i?k=v"})
+    link = short(parameters=parameters, devicetarget={"iphone": "https://example.com/i?k=v"})
     query = "utm%20source=a%26b%3Dc%23d&n%C3%A4me=x%0D%0ASet-Cookie%3A%20y&utm="
     assert link.redirect_target() == f"{TARGET}?{query}"
     answer = link.ask(agent=IPHONE)

@@ -53,12 +53,12 @@ def test_many_requests_over_5_links_are_uniformly_distributed(app: Flask, rotato
 
 
 def test_expired_links_are_not_chosen_and_private_ones_are(app: Flask, rotator: list[int], sql: Sql) -> None:
-    sql("UPDATE links SET expires = now() WHERE id = ANY(%(ids)s) RETURNING 1", ids=rotator[2:])
-    sql("UPDATE links SET public = false, expires = now() + interval '1 hour' WHERE id = %(id)s RETURNING 1",
+    sql("UPDATE links SET expiry = now() WHERE id = ANY(%(ids)s) RETURNING 1", ids=rotator[2:])
+    sql("UPDATE links SET status = 'private', expiry = now() + interval '1 hour' WHERE id = %(id)s RETURNING 1",
         id=rotator[0])  # fmt: skip
     with app.app_context():
         assert {(public.random_link(None, "spring") or {})["id"] for _ in range(60)} == set(rotator[:2])
-    sql("UPDATE links SET expires = now() RETURNING 1")
+    sql("UPDATE links SET expiry = now() RETURNING 1")
     assert app.test_client().get("/r/spring").status_code == 404
 
 
@@ -81,7 +81,7 @@ def test_each_of_1000_links_can_be_chosen_if_some_are_far_newer(
     with raw.cursor() as cursor:
         for aliases in (range(300), range(300, 1000)):
             cursor.execute(
-                "INSERT INTO links (user_id, campaign_id, alias, url)"
+                "INSERT INTO links (user_id, campaign, alias, url)"
                 " SELECT %s, %s, 'link' || n, 'https://example.com/' FROM unnest(%s) n ORDER BY n",
                 [alice.id, campaign, [*aliases]],
             )
@@ -96,8 +96,8 @@ def large(rotator: list[int], raw: psycopg2.extensions.connection) -> list[int]:
     """The links of the campaign `spring`, to which 5,000 are added."""
     with raw.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO links (user_id, campaign_id, alias, url)"
-            " SELECT user_id, campaign_id, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %s"
+            "INSERT INTO links (user_id, campaign, alias, url)"
+            " SELECT user_id, campaign, 'new' || n, url FROM links, generate_series(1, 5000) n WHERE id = %s"
             " RETURNING id",
             [rotator[0]],
         )
@@ -129,6 +129,6 @@ def test_a_few_links_are_read_of_a_small_campaign_beside_a_large_one(
 def test_the_few_links_of_a_large_campaign_that_have_not_expired_are_chosen(
     app: Flask, large: list[int], sql: Sql, kept: slice
 ) -> None:
-    sql("UPDATE links SET expires = now() WHERE id <> ALL (%(ids)s) RETURNING 1", ids=large[kept])
+    sql("UPDATE links SET expiry = now() WHERE id <> ALL (%(ids)s) RETURNING 1", ids=large[kept])
     with app.app_context():
         assert {public.random_link(None, "spring")["id"] for _ in range(60)} == {*large[kept]}

@@ -140,10 +140,10 @@ def test_a_rule_decides_for_the_visitors_that_it_matches(
 
 def test_the_first_rule_precedes_later_ones_and_the_targets(short: Make) -> None:
     several = [{"when": {"os": [name]}, "url": f"{OTHER}?{name}"} for name in ("iOS", "Mac", "Apple")]
-    link = short(rules=several, devices={"iphone": PAGE + "?device"}, parameters=[["a", "1"]])
+    link = short(rules=several, devicetarget={"iphone": PAGE + "?device"}, parameters=[["a", "1"]])
     assert link.redirect_target(agent=IPHONE) == f"{OTHER}?iOS&a=1"
     assert link.redirect_target(agent=FIREFOX) == f"{TARGET}?a=1"
-    link = short(rules=several[1:2], devices={"iphone": PAGE + "?device"})
+    link = short(rules=several[1:2], devicetarget={"iphone": PAGE + "?device"})
     assert link.redirect_target(agent=IPHONE) == f"{PAGE}?device"
 
 

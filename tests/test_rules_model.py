@@ -67,16 +67,16 @@ conditions = st.builds(lambda when, zone: when | {"timezone": zone}, whens, zone
 any_links: st.SearchStrategy[Link] = st.fixed_dictionaries({
     "rules": st.lists(conditions, max_size=6).map(
         lambda sent: [{"when": when, "url": f"{TARGET}rule{n}"} for n, when in enumerate(sent)]),
-    "devices": st.sampled_from([{}, {"phone": f"{TARGET}phone"}]),
-    "locations": st.sampled_from([{}, {"peru": f"{TARGET}peru"}]),
-    "languages": st.sampled_from([{}, {"german": f"{TARGET}german"}]),
+    "devicetarget": st.sampled_from([{}, {"phone": f"{TARGET}phone"}]),
+    "geotarget": st.sampled_from([{}, {"peru": f"{TARGET}peru"}]),
+    "languagetarget": st.sampled_from([{}, {"german": f"{TARGET}german"}]),
     "variants": st.sampled_from([[], [{"name": name, "url": f"{TARGET}{name}", "weight": 1} for name in "AB"]]),
     "starts": st.none() | times,
-    "expires": st.none() | times,
-    "max_clicks": st.none() | st.integers(1, 5),
-    "expired_url": st.just(f"{TARGET}ended"),
+    "expiry": st.none() | times,
+    "maxclicks": st.none() | st.integers(1, 5),
+    "expiredurl": st.just(f"{TARGET}ended"),
 })  # fmt: skip
-links = any_links.filter(lambda link: not (link["starts"] and link["expires"]) or link["starts"] < link["expires"])
+links = any_links.filter(lambda link: not (link["starts"] and link["expiry"]) or link["starts"] < link["expiry"])
 described = st.fixed_dictionaries({
     "ip": st.sampled_from([*PLACES]),
     "agent": st.sampled_from([*AGENTS]),
@@ -130,17 +130,17 @@ def of_rule(link: Link, visitor: Visitor) -> str | None:
 
 def of_state(link: Link, visitor: Visitor) -> str | None:
     is_early = link["starts"] and visitor["time"] < link["starts"]
-    is_late = link["expires"] and visitor["time"] >= link["expires"]
-    is_used = link["max_clicks"] and visitor["clicks"] >= link["max_clicks"]
-    return link["expired_url"] if is_early or is_late or is_used else None
+    is_late = link["expiry"] and visitor["time"] >= link["expiry"]
+    is_used = link["maxclicks"] and visitor["clicks"] >= link["maxclicks"]
+    return link["expiredurl"] if is_early or is_late or is_used else None
 
 
 STAGES: list[Callable[[Link, Visitor], str | None]] = [
     of_state,
     of_rule,
-    lambda link, visitor: link["devices"].get(AGENTS[visitor["agent"]][0]),
-    lambda link, visitor: link["locations"].get(PLACES[visitor["ip"]][0]),
-    lambda link, visitor: link["languages"].get("german") if "german" in LANGUAGES[visitor["language"]] else None,
+    lambda link, visitor: link["devicetarget"].get(AGENTS[visitor["agent"]][0]),
+    lambda link, visitor: link["geotarget"].get(PLACES[visitor["ip"]][0]),
+    lambda link, visitor: link["languagetarget"].get("german") if "german" in LANGUAGES[visitor["language"]] else None,
 ]
 
 

@@ -84,7 +84,7 @@ def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, store: Sto
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     domain = factories.domain(sql, alice.id)
     host = sql("SELECT host FROM domains WHERE id = %(id)s", id=domain)[0]["host"]
-    sql("UPDATE links SET campaign_id = %(to)s, domain_id = %(domain)s WHERE id = %(id)s RETURNING 1",
+    sql("UPDATE links SET campaign = %(to)s, domain_id = %(domain)s WHERE id = %(id)s RETURNING 1",
         to=campaign, domain=domain, id=link)  # fmt: skip
     for kind, item in (("links", link), ("qr", code)):
         assert alice.post(f"/api/channel/{channel}/assign/{kind}/{item}").status_code == 200

@@ -27,7 +27,7 @@ def tried(client: Client, link_id: int, **described: Any) -> dict[str, Any]:
 
 
 def test_the_rule_that_matches_is_named_and_why_those_before_do_not(short: Make, alice: Client) -> None:
-    link = short(rules=RULES, parameters=[["a", "1"]], forward_query=True)
+    link = short(rules=RULES, parameters=[["a", "1"]], forwardquery=True)
     assert tried(alice, link.id, country="AT", os="ios", **NOON) | {"message": ""} == {
         "state": "active", "url": f"{PAGE}/1?a=1", "rule": 1, "variant": None, "message": "", "unmet": [],
     }  # fmt: skip
@@ -54,7 +54,7 @@ def test_the_rule_that_matches_is_named_and_why_those_before_do_not(short: Make,
 
 def test_a_link_that_is_not_active_and_one_with_variants_say_so(short: Make, alice: Client) -> None:
     ended = f"{PAGE}/ended"
-    link = short(rules=RULES, starts="2027-01-01", expires="2027-02-01", max_clicks=5, expired_url=ended)
+    link = short(rules=RULES, starts="2027-01-01", expiry="2027-02-01", maxclicks=5, expiredurl=ended)
     for described, state in (
         ({}, "scheduled"), ({"time": "2027-02-01"}, "expired"), ({"time": "2027-01-31 00:00", "clicks": 5}, "used"),
     ):  # fmt: skip
@@ -62,7 +62,7 @@ def test_a_link_that_is_not_active_and_one_with_variants_say_so(short: Make, ali
         assert (answer["state"], answer["url"], answer["rule"]) == (state, ended, None)
     assert tried(alice, link.id, time="2027-01-31 00:00", clicks=4)["state"] == "active"
     variants = [{"name": name, "url": f"{PAGE}/{name}", "weight": 1} for name in "AB"]
-    link = short(variants=variants, devices={"iphone": f"{PAGE}/phone"})
+    link = short(variants=variants, devicetarget={"iphone": f"{PAGE}/phone"})
     answers = [tried(alice, link.id, ip=f"192.0.2.{n}") for n in range(9)]
     assert {answer["variant"] for answer in answers} == {"A", "B"}
     assert all(answer["url"] == f"{PAGE}/{answer['variant']}" for answer in answers)
@@ -72,7 +72,7 @@ def test_a_link_that_is_not_active_and_one_with_variants_say_so(short: Make, ali
 def test_a_described_visitor_is_read_like_one_who_comes(short: Make, alice: Client) -> None:
     conditions = [{"ip": ["192.0.2.7", "fe80::/10"]}, {"referrer": ["www.xn--bcher-kva.example"]}]
     rules = [{"when": when, "url": f"{PAGE}/{number}"} for number, when in enumerate(conditions, 1)]
-    link = short(rules=rules, forward_query=True)
+    link = short(rules=rules, forwardquery=True)
     for address in ("::ffff:192.0.2.7", "fe80::1%eth0"):
         assert tried(alice, link.id, ip=address)["rule"] == 1
     for page in ("https://www.bücher.example/ä", "www.bücher.example."):

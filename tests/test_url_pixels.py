@@ -10,8 +10,8 @@ from tests.support.races import during
 
 
 def stored_pixels(sql: Sql) -> list[int]:
-    [link] = sql("SELECT pixel_ids FROM links")
-    return list(link["pixel_ids"])
+    [link] = sql("SELECT pixels FROM links")
+    return list(link["pixels"])
 
 
 def test_a_deleted_pixel_belongs_to_no_link(app: Flask, alice: Client, sql: Sql) -> None:
@@ -32,7 +32,7 @@ def test_an_update_that_waits_for_another_replaces_the_pixels_that_it_stored(
 ) -> None:
     pixels = [factories.pixel(sql, alice.id) for _ in range(3)]
     link_id = alice.add("/api/url/add", {"url": "https://example.com/page", "pixels": pixels[:1]})
-    other_update = f"UPDATE links SET pixel_ids = ARRAY[{pixels[1]}]::bigint[] WHERE id = {link_id}"
+    other_update = f"UPDATE links SET pixels = ARRAY[{pixels[1]}]::bigint[] WHERE id = {link_id}"
     path = f"/api/url/{link_id}/update"
     assert during(raw, other_update, lambda: alice.put(path, {"pixels": pixels[2:]})).status_code == 200
     assert stored_pixels(sql) == pixels[2:]

@@ -28,7 +28,7 @@ def test_of_100_000_visitors_each_variant_gets_its_share_within_one_percent(app:
 
 
 def test_a_visitor_keeps_a_variant_which_is_a_dimension_and_comes_after_other_targets(short: Make, sql: Sql) -> None:
-    link = short(variants=of(A=1, B=1), devices={"iphone": "https://example.com/phone"})
+    link = short(variants=of(A=1, B=1), devicetarget={"iphone": "https://example.com/phone"})
     addresses = [f"192.0.2.{n}" for n in range(20)]
     first = [link.redirect_target(address=address) for address in addresses]
     assert first == [link.redirect_target(address=address, Sec_GPC="1") for address in addresses]

@@ -180,12 +180,12 @@ def test_the_page_of_pixels_is_as_harmless_when_it_is_opened_alone(
 PIXEL = """
     WITH pixel AS (
         INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, 'bing', 'Shop', '17') RETURNING id)
-    UPDATE links SET pixel_ids = ARRAY[pixel.id] FROM pixel WHERE links.id = %(link_id)s RETURNING 1
+    UPDATE links SET pixels = ARRAY[pixel.id] FROM pixel WHERE links.id = %(link_id)s RETURNING 1
 """
 
 
 def test_only_a_link_with_counted_visits_and_pixels_has_a_page_of_pixels(short: Make, sql: Sql, alice: Client) -> None:
-    plain, firing, over = short(), short(metatitle="Sale"), short(expires="2020-01-01 00:00:00+00")
+    plain, firing, over = short(), short(metatitle="Sale"), short(expiry="2020-01-01 00:00:00+00")
     for link in (firing, over):
         sql(PIXEL, user_id=alice.id, link_id=link.id)
     assert [link.ask(path="/pixels").status_code for link in (plain, over)] == [404, 404]

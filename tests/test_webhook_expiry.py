@@ -33,7 +33,7 @@ def test_an_expired_link_is_announced_once(alice: Client, sql: Sql, deliver: Del
     subscribe(alice, "", "link.expired")
     turn_back(sql)
     link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
-    sql("UPDATE links SET expires = now() - interval '1 minute' RETURNING 1")
+    sql("UPDATE links SET expiry = now() - interval '1 minute' RETURNING 1")
     for _ in range(2):
         with app.app_context():
             outbox.announce_expired(100)
@@ -43,8 +43,8 @@ def test_an_expired_link_is_announced_once(alice: Client, sql: Sql, deliver: Del
 
 def test_the_last_click_of_a_link_is_announced(alice: Client, short: Make, deliver: Deliver) -> None:
     subscribe(alice, "", "link.expired")
-    link = short(max_clicks=2, imported_clicks=1)
-    short(max_clicks=2).ask()
+    link = short(maxclicks=2, imported_clicks=1)
+    short(maxclicks=2).ask()
     assert [link.ask().status_code for _ in range(3)] == [302, 410, 410]
     deliver()
     assert announced(alice) == [link.id]
@@ -59,7 +59,7 @@ def test_links_that_expire_at_the_same_time_are_announced_in_batches(
     for client in (alice, bob, alice):
         sql(
             """
-            INSERT INTO links (user_id, alias, url, expires)
+            INSERT INTO links (user_id, alias, url, expiry)
             SELECT %(id)s, gen_random_uuid(), %(url)s, date_trunc('minute', now() - interval '1 minute')
               FROM generate_series(1, 5)
             RETURNING 1
@@ -81,13 +81,13 @@ def test_a_link_is_announced_some_seconds_late(alice: Client, sql: Sql, deliver:
     subscribe(alice, "", "link.expired")
     turn_back(sql)
     link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
-    sql("UPDATE links SET expires = now() - interval '1 second' RETURNING 1")
+    sql("UPDATE links SET expiry = now() - interval '1 second' RETURNING 1")
     with app.app_context():
         outbox.announce_expired(100)
     deliver()
     assert announced(alice) == []
     sql("UPDATE service SET announced = announced - interval '1 minute' RETURNING 1")
-    sql("UPDATE links SET expires = expires - interval '1 minute' RETURNING 1")
+    sql("UPDATE links SET expiry = expiry - interval '1 minute' RETURNING 1")
     with app.app_context():
         outbox.announce_expired(100)
     deliver()
@@ -104,7 +104,7 @@ def test_a_link_that_gets_a_past_expiry_is_announced_once(
     for expiry in past:
         assert alice.put(f"/api/url/{link_id}/update", {"expiry": expiry}).status_code == 200
     sql(
-        "INSERT INTO links (user_id, alias, url, expires) VALUES (%(id)s, 'old', %(url)s, '2020-01-01') RETURNING id",
+        "INSERT INTO links (user_id, alias, url, expiry) VALUES (%(id)s, 'old', %(url)s, '2020-01-01') RETURNING id",
         id=alice.id,
         url=URL,
     )
@@ -122,7 +122,7 @@ def test_a_link_that_is_stored_while_others_are_announced_is_announced_once(
     with contextlib.closing(psycopg2.connect(dsn)) as storing, app.app_context():
         with storing.cursor() as cursor:
             cursor.execute(
-                "INSERT INTO links (user_id, alias, url, expires) VALUES (%s, 'late', %s, now() - interval '1 minute')",
+                "INSERT INTO links (user_id, alias, url, expiry) VALUES (%s, 'late', %s, now() - interval '1 minute')",
                 (alice.id, URL),
             )
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -118,7 +118,7 @@ def show(form: Form) -> str:
         {row["id"]: row for row in console_queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
     )
     for row in page.rows:
-        row["state"] = states.get(row["id"], {"type": "direct", "public": True})
+        row["state"] = states.get(row["id"], {"type": "direct", "status": "public"})
         if blocked().has_host(row["longurl"]):
             row["state"]["state"] = "blocked"
         charts.add_spark(row, row["state"].get("days", {}))

@@ -32,7 +32,7 @@ def overview(
                           WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(subject)s IN ('link', 'qr')
                           UNION ALL
                         (SELECT id FROM links
-                          WHERE user_id = %(user_id)s AND campaign_id = %(row_id)s AND %(subject)s = 'campaign'
+                          WHERE user_id = %(user_id)s AND campaign = %(row_id)s AND %(subject)s = 'campaign'
                           ORDER BY id DESC LIMIT %(most)s)
                           UNION ALL
                         (SELECT coalesce(link_id, qr_id) FROM channel_items
@@ -152,7 +152,7 @@ def of_groups(user_id: int, subject: str, ids: list[int], *, times: dict[str, st
             SELECT groups.id, tracked_id
               FROM unnest(%(ids)s::bigint[]) AS groups (id),
                    LATERAL ((SELECT l.id AS tracked_id FROM links l
-                              WHERE %(subject)s = 'campaign' AND user_id = %(user_id)s AND campaign_id = groups.id
+                              WHERE %(subject)s = 'campaign' AND user_id = %(user_id)s AND campaign = groups.id
                               ORDER BY l.id DESC LIMIT %(many)s)
                              UNION ALL
                             (SELECT coalesce(link_id, qr_id) FROM channel_items i

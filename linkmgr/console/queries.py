@@ -74,8 +74,8 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
     in `days` the clicks by the number of the day. `days` are the times of `periods.as_rollups`."""
     return replica_rows(
         """
-        SELECT id, password_hash IS NOT NULL AS has_password, type, public,
-               link_state(user_id, id, starts, expires, max_clicks, blocked) AS state,
+        SELECT id, password_hash IS NOT NULL AS has_password, type, status,
+               link_state(user_id, id, starts, expiry, maxclicks, blocked) AS state,
                (SELECT json_agg(named)
                   FROM (SELECT c.id, name, color
                           FROM channel_items i
@@ -106,9 +106,9 @@ def selected(user_id: int, ids: list[int]) -> list[Row]:
     links = rows(
         """
         SELECT host, r.alias, longurl, r.title, r.description,
-               coalesce((SELECT name FROM campaigns c WHERE c.id = campaign), '') AS campaign,
+               coalesce((SELECT name FROM campaigns c WHERE c.id = r.campaign), '') AS campaign,
                array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel) ORDER BY id), ', ') AS channels,
-               CASE WHEN public THEN 'public' ELSE 'private' END AS status, expires AS expiry,
+               status, expiry,
                password_hash IS NOT NULL AS password, clicks, uniqueclicks, date
           FROM link_records r
           JOIN links l USING (user_id, id)
@@ -143,10 +143,10 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
         SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
           FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks, imported_clicks,
                        coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
-                       public, link_state(l.user_id, l.id, starts, expires, max_clicks, blocked) AS state
+                       status, link_state(l.user_id, l.id, starts, expiry, maxclicks, blocked) AS state
                   FROM (SELECT *
                           FROM links
-                         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
+                         WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
                          ORDER BY id DESC
                          LIMIT %(most)s) l
                   LEFT JOIN domains d ON d.id = l.domain_id
@@ -157,7 +157,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
         """,
         """
         SELECT count(*)
-          FROM (SELECT FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
+          FROM (SELECT FROM links WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
                  LIMIT %(most)s + 1) counted
         """,
         user_id=user_id,
@@ -214,12 +214,12 @@ def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
                      WHERE channel_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
                WHEN 'campaign' THEN (SELECT count(*) FROM (
                     SELECT FROM links
-                     WHERE campaign_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+                     WHERE campaign = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
                WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
                                  WHERE user_id = %(user_id)s AND id = requested.id)
                WHEN 'pixel' THEN (SELECT count(*) FROM (
                     SELECT FROM links
-                     WHERE pixel_ids @> ARRAY[requested.id] AND user_id = %(user_id)s LIMIT %(limit)s) used)
+                     WHERE pixels @> ARRAY[requested.id] AND user_id = %(user_id)s LIMIT %(limit)s) used)
                WHEN 'splash' THEN (SELECT count(*) FROM (
                     SELECT FROM links
                      WHERE splash_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)

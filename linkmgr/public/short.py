@@ -122,11 +122,11 @@ def visit(alias: str) -> ResponseReturnValue:
 
 def _stopped(link: Row) -> ResponseReturnValue:
     """Respond to a visitor of a link that does not work yet or any more."""
-    if link["expired_url"] and link["state"] != "blocked":
-        if blocked().has_host(link["expired_url"]):
+    if link["expiredurl"] and link["state"] != "blocked":
+        if blocked().has_host(link["expiredurl"]):
             return _stopped(link | {"state": "blocked"})
-        loops.refuse(link["expired_url"])
-        return Response(status=_found(), headers={"Location": link["expired_url"]})
+        loops.refuse(link["expiredurl"])
+        return Response(status=_found(), headers={"Location": link["expiredurl"]})
     viewer = sessions.current()
     owned = link["id"] if has_console() and viewer and viewer["user_id"] == link["user_id"] else None
     status = HTTPStatus.NOT_FOUND if link["state"] == "scheduled" else HTTPStatus.GONE
@@ -155,8 +155,8 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     if any(url != link["url"] and blocked().has_host(url) for url in (location, choice.url)):
         return _stopped(link | {"state": "blocked"})
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
-    is_limited = link["max_clicks"] and counting.is_by_person(request.environ)
-    if is_limited and not public.take_click(link["id"], link["max_clicks"]):
+    is_limited = link["maxclicks"] and counting.is_by_person(request.environ)
+    if is_limited and not public.take_click(link["id"], link["maxclicks"]):
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
     counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"] or (), variant=variant)
@@ -180,7 +180,7 @@ def _location(host: str | None, alias: str) -> str | None:
             raise NotFound
         return None
     if link["state"]:
-        return (link["state"] != "blocked" and str(link["expired_url"])) or None
+        return (link["state"] != "blocked" and str(link["expiredurl"])) or None
     if link["password_hash"]:
         return None
     return app_store(link, _user_agent()) or _target(link).url

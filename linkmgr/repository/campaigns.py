@@ -116,7 +116,7 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
             SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s FOR KEY SHARE),
         assigned AS (
             UPDATE links
-               SET campaign_id = campaign.id
+               SET campaign = campaign.id
               FROM campaign
              WHERE user_id = %(user_id)s AND links.id = %(link_id)s
             RETURNING links.id)
@@ -134,8 +134,8 @@ def unassign(user_id: int, campaign_id: int, link_id: int) -> bool:
     result = run_one(
         """
         WITH removed AS (
-            UPDATE links SET campaign_id = NULL
-             WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND id = %(link_id)s
+            UPDATE links SET campaign = NULL
+             WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s AND id = %(link_id)s
             RETURNING id)
         SELECT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s) AS campaign,
                EXISTS (SELECT FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s) AS link,

@@ -22,7 +22,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
         """
         SELECT b.id, b.alias, d.domain AS host, b.url AS longurl, b.title, b.description,
                coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, b.imported_clicks,
-               b.campaign_id AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned, health
+               b.campaign AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned, health
           FROM binned_links b
           LEFT JOIN domains d ON d.id = b.domain_id
           LEFT JOIN totals t ON t.tracked_id = b.id
@@ -129,7 +129,7 @@ def restore_all(user_id: int, ids: list[int]) -> int:
             SELECT l.*
               FROM taken b,
                    LATERAL (SELECT (SELECT id FROM campaigns c
-                                     WHERE c.user_id = b.user_id AND c.id = b.campaign_id) AS campaign_id,
+                                     WHERE c.user_id = b.user_id AND c.id = b.campaign) AS campaign,
                                    (SELECT id FROM splash_pages s
                                      WHERE s.user_id = b.user_id AND s.id = b.splash_id) AS splash_id,
                                    (SELECT id FROM overlays o
@@ -138,11 +138,12 @@ def restore_all(user_id: int, ids: list[int]) -> int:
                        'version', random_version(), 'url_only', false,
                        'type', CASE WHEN (b.splash_id, b.overlay_id) IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,
-                       'pixel_ids', (SELECT array_agg(id) FROM pixels p
-                                      WHERE p.user_id = b.user_id AND p.id = ANY (b.pixel_ids)))) l
+                       'pixels', (SELECT array_agg(id) FROM pixels p
+                                      WHERE p.user_id = b.user_id AND p.id = ANY (b.pixels)))) l
              WHERE CASE WHEN b.blocked IS NULL
-                         AND has_blocked_target(b.user_id, targets_of(b.url, b.expired_url, b.locations, b.devices,
-                                                                      b.languages, b.deeplink, b.variants, b.rules))
+                         AND has_blocked_target(b.user_id, targets_of(b.url, b.expiredurl, b.geotarget,
+                                                                      b.devicetarget, b.languagetarget, b.deeplink,
+                                                                      b.variants, b.rules))
                         THEN refuse('target_blocked') IS NULL ELSE true END
             RETURNING id),
         channels_added AS (

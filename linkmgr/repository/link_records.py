@@ -52,7 +52,7 @@ def read_named(user_id: int, link_id: int) -> Row:
         SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
                (SELECT labels -> 'variant' FROM tracked_rollups
                  WHERE tracked_id = l.id AND unit = 'all' AND NOT bot AND variants <> '[]') AS variant_visits,
-               link_state(l.user_id, l.id, starts, expires, max_clicks, blocked) AS state,
+               link_state(l.user_id, l.id, starts, expiry, maxclicks, blocked) AS state,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
@@ -107,13 +107,13 @@ def _to_members(link: Row) -> Row:
         "longurl": link["url"],
         "title": link["title"],
         "description": link["description"],
-        "location": link["locations"],
-        "device": link["devices"],
+        "location": link["geotarget"],
+        "device": link["devicetarget"],
         "starts": from_json(link["starts"]),
-        "expiry": from_json(link["expires"]),
-        "maxclicks": link["max_clicks"] or 0,
-        "expiredurl": link["expired_url"],
-        "forwardquery": link["forward_query"],
+        "expiry": from_json(link["expiry"]),
+        "maxclicks": link["maxclicks"] or 0,
+        "expiredurl": link["expiredurl"],
+        "forwardquery": link["forwardquery"],
         "blocked": from_json(link["blocked"]),
         "date": from_json(link["created"]),
         "updated": from_json(link["updated"]),
@@ -128,16 +128,16 @@ def _to_members(link: Row) -> Row:
         "metadescription": link["metadescription"],
         "metaimage": link["metaimage"],
         "deeplink": link["deeplink"],
-        "status": "public" if link["public"] else "private",
+        "status": link["status"],
         "domain": domain,
         "campaign": related["campaign"],
         "pixels": related["pixels"],
         "channel": related["channel"],
         "shorturl": short_url(domain, link["alias"]),
         "rules": link["rules"],
-        "geotarget": targets("location", link["locations"]),
-        "devicetarget": targets("device", link["devices"]),
-        "languagetarget": targets("language", link["languages"]),
+        "geotarget": targets("location", link["geotarget"]),
+        "devicetarget": targets("device", link["devicetarget"]),
+        "languagetarget": targets("language", link["languagetarget"]),
         "variants": link["variants"],
     }
 
@@ -157,7 +157,7 @@ def batch(user_id: int, after: int) -> list[Row]:
                ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
                       WHERE i.user_id = l.user_id AND i.link_id = l.id
                       ORDER BY channel_id) AS channels,
-               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id, pixel_ids) > 0
+               CASE WHEN num_nonnulls(campaign, splash_id, overlay_id, pixels) > 0
                       OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
                     THEN link_references(l.user_id, l.id) END AS related
           FROM links l

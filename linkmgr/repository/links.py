@@ -24,14 +24,12 @@ _TRIES = 5  # random aliases of 35 bits, until one is free
 # Members of a body that are parameters of the statements. A parameter is None if its member was not sent.
 _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "title",
             "metatitle", "metadescription", "metaimage", "description", "pixels", "campaign", "channel",
-            "public", "starts", "maxclicks", "expiredurl", "forwardquery")  # fmt: skip
+            "status", "starts", "maxclicks", "expiredurl", "forwardquery")  # fmt: skip
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink", "variants", "rules")
 
 # Columns of members with other names, and those that have NULL for "", 0 or []
-_COLUMNS = {"custom": "alias", "campaign": "campaign_id", "pixels": "pixel_ids", "expiry": "expires",
-            "geotarget": "locations", "devicetarget": "devices", "languagetarget": "languages",
-            "maxclicks": "max_clicks", "expiredurl": "expired_url", "forwardquery": "forward_query"}  # fmt: skip
-_NULLABLE = {"campaign_id", "pixel_ids", "starts", "expires", "max_clicks", "password_hash"}
+_COLUMNS = {"custom": "alias"}
+_NULLABLE = {"campaign", "pixels", "starts", "expiry", "maxclicks", "password_hash"}
 _UNSENT: Row = {"targets": [], "reserved": []} | dict.fromkeys(
     ("custom", "domain", "campaign", "splash_id", "overlay_id", "pixels", "channel")
 )
@@ -118,10 +116,10 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
     added = run_repaired(
         """
         WITH added AS (
-            INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, metatitle, description, type,
-                               splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
-                               parameters, metadescription, metaimage, deeplink, variants, rules, public,
-                               starts, max_clicks, expired_url, forward_query)
+            INSERT INTO links (user_id, campaign, domain_id, alias, custom, url, title, metatitle, description, type,
+                               splash_id, overlay_id, pixels, password_hash, expiry, geotarget, devicetarget,
+                               languagetarget, parameters, metadescription, metaimage, deeplink, variants, rules,
+                               status, starts, maxclicks, expiredurl, forwardquery)
             SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), require_domain(%(user_id)s, %(domain)s), %(alias)s,
                    %(custom)s::text IS NOT NULL, %(url)s,
                    coalesce(nullif(%(title)s::text, ''), %(metatitle)s::text, ''), coalesce(%(metatitle)s, ''),
@@ -132,7 +130,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
                    coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
                    coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
                    coalesce(%(variants)s::jsonb, '[]'), coalesce(%(rules)s::jsonb, '[]'),
-                   coalesce(%(public)s::boolean, true),
+                   coalesce(%(status)s::text, 'public'),
                    %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
                    coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
                                                          WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
@@ -144,7 +142,7 @@ def _add(user_id: int, alias: str, params: Row) -> Row:
             RETURNING link_id)
         SELECT *, NULL AS clicks, NULL AS visitors, NULL AS top_labels,
                CASE WHEN (SELECT count(*) FROM channels_added) > 0
-                      OR num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
+                      OR num_nonnulls(domain_id, campaign, splash_id, overlay_id, pixels) > 0
                     THEN link_references(user_id, id) END AS related
           FROM added
         """,
@@ -178,13 +176,13 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
               LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = %(link_id)s
              CROSS JOIN change_refusal(%(user_id)s, %(targets)s::text[],
-                                       targets_of(url, expired_url, locations, devices, languages, deeplink, variants,
-                                                  rules),
+                                       targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink,
+                                                  variants, rules),
                                        nullif(%(sent)s::jsonb ->> 'metaimage', metaimage),
                                        d.host) AS wrong)
         SELECT refusal, updated.*, clicks, visitors, top_labels, health,
                CASE WHEN %(channel)s::bigint[] <> '{}'
-                      OR num_nonnulls(updated.domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
+                      OR num_nonnulls(updated.domain_id, campaign, splash_id, overlay_id, pixels) > 0
                       OR EXISTS (SELECT FROM channel_items i
                                   WHERE i.user_id = %(user_id)s AND i.link_id = %(link_id)s)
                     THEN link_references(%(user_id)s, %(link_id)s) END AS related

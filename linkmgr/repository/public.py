@@ -15,8 +15,8 @@ from linkmgr.visits.blocked import blocked
 disabled_users: set[int] = set()  # that this process has suspended with `all`
 # The details of a link that has none
 _PLAIN: Row = {"type": "direct"} | dict.fromkeys(
-    ("password_hash", "starts", "max_clicks", "locations", "devices", "languages", "parameters", "forward_query",
-     "deeplink", "variants", "rules", "splash", "overlay", "pixels")
+    ("password_hash", "starts", "maxclicks", "geotarget", "devicetarget", "languagetarget", "parameters",
+     "forwardquery", "deeplink", "variants", "rules", "splash", "overlay", "pixels")
 )  # fmt: skip
 
 
@@ -76,12 +76,12 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id),
-               url, metatitle, metadescription, metaimage, expired_url,
-               link_state(l.user_id, l.id, starts, l.expires, max_clicks, blocked) AS state,
+               url, metatitle, metadescription, metaimage, expiredurl,
+               link_state(l.user_id, l.id, starts, l.expiry, maxclicks, blocked) AS state,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
-               NOT forward_query
-                   AND num_nonnulls(max_clicks, l.password_hash, pixel_ids, nullif(type, 'direct'),
-                                    nullif(locations, '{}'), nullif(devices, '{}'), nullif(languages, '{}'),
+               NOT forwardquery
+                   AND num_nonnulls(maxclicks, l.password_hash, pixels, nullif(type, 'direct'),
+                                    nullif(geotarget, '{}'), nullif(devicetarget, '{}'), nullif(languagetarget, '{}'),
                                     nullif(parameters, '[]'), nullif(deeplink, '{}'), nullif(variants, '[]'),
                                     nullif(rules, '[]')) = 0 AS is_plain
           FROM aliases a
@@ -107,7 +107,7 @@ def created(link_id: int) -> str:
     return str(required(stored, "no_such_page")["created"])
 
 
-def take_click(link_id: int, max_clicks: int) -> bool:
+def take_click(link_id: int, maxclicks: int) -> bool:
     """Count a redirect of a link with a limit. Return False, and count nothing, if the limit is reached. Concurrent
     statements wait at the row of the counter, which the first one adds."""
     taken = run_unsynced(
@@ -116,18 +116,18 @@ def take_click(link_id: int, max_clicks: int) -> bool:
             INSERT INTO usage_parts AS u (user_id, counted, total)
             SELECT user_id, 'link ' || id, used_clicks(user_id, id) + 1
               FROM links
-             WHERE id = %(link_id)s AND used_clicks(user_id, id) < %(max_clicks)s
+             WHERE id = %(link_id)s AND used_clicks(user_id, id) < %(maxclicks)s
             ON CONFLICT (user_id, counted, part) DO UPDATE SET total = greatest(u.total + 1, excluded.total)
-             WHERE u.total < %(max_clicks)s
+             WHERE u.total < %(maxclicks)s
             RETURNING user_id, total),
         announced AS (
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'link.expired', %(link_id)s FROM taken
-             WHERE total = %(max_clicks)s AND has_webhooks(user_id))
+             WHERE total = %(maxclicks)s AND has_webhooks(user_id))
         SELECT true AS done FROM taken
         """,
         link_id=link_id,
-        max_clicks=max_clicks,
+        maxclicks=maxclicks,
     )
     return taken is not None
 
@@ -140,14 +140,14 @@ def _details(link_id: int) -> Row | None:
     """
     return public_row(
         """
-        SELECT password_hash, starts, max_clicks, locations, devices, languages, parameters, forward_query, deeplink,
-               variants, rules, to_json(splash) AS splash, to_json(overlay) AS overlay,
+        SELECT password_hash, starts, maxclicks, geotarget, devicetarget, languagetarget, parameters, forwardquery,
+               deeplink, variants, rules, to_json(splash) AS splash, to_json(overlay) AS overlay,
                CASE WHEN splash_id IS NOT NULL AND splash.id IS NULL
                       OR overlay_id IS NOT NULL AND overlay.id IS NULL
                     THEN 'direct' ELSE l.type END AS type,
                (SELECT json_agg(json_build_object('type', p.type, 'tag', p.tag) ORDER BY p.id)
                   FROM pixels p
-                 WHERE p.user_id = l.user_id AND p.id = ANY (l.pixel_ids)) AS pixels
+                 WHERE p.user_id = l.user_id AND p.id = ANY (l.pixels)) AS pixels
           FROM links l
           LEFT JOIN splash_pages splash ON splash.user_id = l.user_id AND splash.id = l.splash_id
           LEFT JOIN LATERAL (SELECT id, type, name, message, link, label, position, color, background
@@ -185,14 +185,14 @@ def random_link(host: str | None, slug: str) -> Row:
         """
         SELECT l.id, d.domain, l.alias
           FROM campaigns c JOIN users ON users.id = c.user_id
-         CROSS JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links WHERE campaign_id = c.id) ids
+         CROSS JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links WHERE campaign = c.id) ids
          CROSS JOIN unnest(ARRAY[first + (random() * (last - first))::bigint, last, first]) AS start
          CROSS JOIN LATERAL (
-              SELECT * FROM ((SELECT * FROM links WHERE campaign_id <= c.id AND (campaign_id, id) >= (c.id, start)
-                               ORDER BY campaign_id, id LIMIT 1000) UNION ALL
-                             (SELECT * FROM links WHERE campaign_id >= c.id AND (campaign_id, id) < (c.id, start)
-                               ORDER BY campaign_id DESC, id DESC LIMIT 1000) LIMIT 1000) near
-               WHERE link_state(user_id, id, starts, expires, max_clicks, blocked) IS NULL
+              SELECT * FROM ((SELECT * FROM links WHERE campaign <= c.id AND (campaign, id) >= (c.id, start)
+                               ORDER BY campaign, id LIMIT 1000) UNION ALL
+                             (SELECT * FROM links WHERE campaign >= c.id AND (campaign, id) < (c.id, start)
+                               ORDER BY campaign DESC, id DESC LIMIT 1000) LIMIT 1000) near
+               WHERE link_state(user_id, id, starts, expiry, maxclicks, blocked) IS NULL
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE slug = %(slug)s AND c.public
@@ -233,9 +233,9 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
                CASE WHEN password_hash IS NULL THEN url END AS url
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE campaign_id = %(campaign_id)s AND l.id < %(after)s AND public
-           AND (starts IS NULL OR starts <= now()) AND (expires IS NULL OR expires > now())
-           AND (max_clicks IS NULL OR max_clicks > used_clicks(l.user_id, l.id))
+         WHERE campaign = %(campaign_id)s AND l.id < %(after)s AND status = 'public'
+           AND (starts IS NULL OR starts <= now()) AND (expiry IS NULL OR expiry > now())
+           AND (maxclicks IS NULL OR maxclicks > used_clicks(l.user_id, l.id))
            AND blocked IS NULL
          ORDER BY l.id DESC
          LIMIT %(limit)s OFFSET %(offset)s

@@ -67,8 +67,6 @@ def _without_defaults(loaded: Row) -> Row:
 
 def _to_columns(loaded: Row) -> Row:
     columns: Row = loaded | loaded.get("type", {})
-    if "status" in columns:
-        columns["public"] = columns.pop("status") == "public"
     if "password" in columns:
         password = columns.pop("password")
         columns["password_hash"] = passwords.hashed(password) if password else ""

@@ -121,7 +121,7 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
         **{name: described[name] for name in ("country", "city", "device", "os", "browser") if name in described},
     )
     if state := _state(record, link, visitor.time, clicks):
-        return _stopped(state, link["expired_url"])
+        return _stopped(state, link["expiredurl"])
     choice = choose(link, visitor)
     store = app_store(link, f"{visitor.device} {visitor.os}".strip() or visitor.agent)
     if blocked().has_host(store or "") or blocked().has_host(choice.url):
@@ -141,10 +141,10 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
     }
 
 
-def _stopped(state: str, expired_url: str = "") -> Row:
-    if blocked().has_host(expired_url):
+def _stopped(state: str, expiredurl: str = "") -> Row:
+    if blocked().has_host(expiredurl):
         return _stopped("blocked")
-    url = None if state == "blocked" else expired_url or None
+    url = None if state == "blocked" else expiredurl or None
     return {"state": state, "url": url, "message": _STATES[state], "rule": None, "variant": None, "unmet": []}
 
 

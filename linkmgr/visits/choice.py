@@ -19,7 +19,11 @@ def choose(link: Row, visitor: Visitor) -> Choice:
     number = rules.first_match(link["rules"], visitor) if link["rules"] else None
     if number is not None:
         return Choice(link["rules"][number]["url"], number)
-    names = {"devices": visitor.devices, "locations": visitor.countries, "languages": visitor.preferred_languages}
+    names = {
+        "devicetarget": visitor.devices,
+        "geotarget": visitor.countries,
+        "languagetarget": visitor.preferred_languages,
+    }
     matches = (targets.first_match(link[member], named()) for member, named in names.items() if link[member])
     if match := next(filter(None, matches), None):
         return Choice(match)
@@ -33,7 +37,7 @@ def choose(link: Row, visitor: Visitor) -> Choice:
 def completed(link: Row, url: str, query: str) -> str:
     """Return a target with what the link adds to it: its parameters, and the query of the short URL."""
     target = targets.with_parameters(url, link["parameters"])
-    return targets.with_query(target, scans.without_marks(query)) if link["forward_query"] else target
+    return targets.with_query(target, scans.without_marks(query)) if link["forwardquery"] else target
 
 
 def app_store(link: Row, agent: str) -> str | None:

@@ -31,14 +31,14 @@ _ADD = """
     WITH campaign AS (
         INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, 'Many', true) RETURNING id),
     added AS (
-        INSERT INTO links (user_id, campaign_id, alias, url, description, locations)
+        INSERT INTO links (user_id, campaign, alias, url, description, geotarget)
         SELECT %(user_id)s, campaign.id, 'beside-' || %(user_id)s || '-' || n, %(url)s || n, repeat('x', 200),
                %(locations)s
           FROM campaign, generate_series(1, %(number)s) n
-        RETURNING id, campaign_id),
+        RETURNING id, campaign),
     counted AS (
         INSERT INTO totals (tracked_id, clicks, visitors) SELECT id, id %% 97, id %% 89 FROM added)
-    SELECT campaign_id, array_agg(id) FROM added GROUP BY campaign_id
+    SELECT campaign, array_agg(id) FROM added GROUP BY campaign
 """
 _ANSWERS = """
     INSERT INTO idempotency_keys (user_id, key, response)

@@ -119,7 +119,7 @@ def _visit(sql: Sql, tracked_id: int) -> dict[str, Any]:
 
 
 def assign(sql: Sql, campaign_id: int, ids: list[int]) -> None:
-    sql("UPDATE links SET campaign_id = %(to)s WHERE id = ANY(%(ids)s) RETURNING 1", to=campaign_id, ids=ids)
+    sql("UPDATE links SET campaign = %(to)s WHERE id = ANY(%(ids)s) RETURNING 1", to=campaign_id, ids=ids)
 
 
 def campaign(sql: Sql, user_id: int) -> int:

@@ -44,7 +44,7 @@ def add_link(
     for vendor, tag in pixels:
         pixel_id = row(sql, "pixels", user_id=user_id, type=vendor, name="Shop", tag=tag)
         sql(
-            "UPDATE links SET pixel_ids = pixel_ids || %(pixel)s::bigint WHERE id = %(id)s RETURNING 1",
+            "UPDATE links SET pixels = pixels || %(pixel)s::bigint WHERE id = %(id)s RETURNING 1",
             pixel=pixel_id,
             id=link_id,
         )

@@ -215,7 +215,7 @@ HANDLERS = {
     "links_deleted": _links,
     "binned_links_deleted": _links,
     "qrs_deleted": tracked,
-    "campaigns_deleted": _batch(_clear("campaign_id", "campaign_id = NULL"), limit=MAX_ROWS),
+    "campaigns_deleted": _batch(_clear("campaign", "campaign = NULL"), limit=MAX_ROWS),
     "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),
     "overlays_deleted": _batch(
         _clear("overlay_id", "overlay_id = NULL, type = 'direct'"),

@@ -60,10 +60,10 @@ def _update(ids: list[int], params: Row) -> Row:
                         WHEN plan.unknown IS NOT NULL THEN plan.unknown
                         WHEN NOT is_allowed_domain(new_domain_id) THEN 'domain_needed'
                         WHEN feature IS NOT NULL THEN 'plan_feature'
-                        WHEN is_too_large((new).locations, (new).devices, (new).languages, (new).parameters,
-                                          (new).deeplink, (new).variants, (new).rules, (new).pixel_ids)
+                        WHEN is_too_large((new).geotarget, (new).devicetarget, (new).languagetarget, (new).parameters,
+                                          (new).deeplink, (new).variants, (new).rules, (new).pixels)
                              THEN 'too_large'
-                        WHEN (new).starts >= (new).expires THEN 'starts_late'
+                        WHEN (new).starts >= (new).expiry THEN 'starts_late'
                         WHEN ((new).alias, new_domain_id) IS DISTINCT FROM ((l).alias, (l).domain_id)
                              AND EXISTS (SELECT FROM aliases a
                                           WHERE a.alias = (new).alias AND a.domain_id = coalesce(new_domain_id, 0))
@@ -74,14 +74,14 @@ def _update(ids: list[int], params: Row) -> Row:
                    feature, (new).alias AS new_alias
               FROM locked, plan,
                    change_refusal(%(user_id)s, %(targets)s::text[],
-                                  targets_of((l).url, (l).expired_url, (l).locations, (l).devices, (l).languages,
-                                             (l).deeplink, (l).variants, (l).rules),
+                                  targets_of((l).url, (l).expiredurl, (l).geotarget, (l).devicetarget,
+                                             (l).languagetarget, (l).deeplink, (l).variants, (l).rules),
                                   nullif((new).metaimage, (l).metaimage),
                                   new_host) AS wrong,
                    LATERAL (SELECT denied_feature(
                                 lacking, (new).alias <> (l).alias,
-                                CASE WHEN NOT (new).devices <@ (l).devices THEN (new).devices END,
-                                CASE WHEN NOT (new).locations <@ (l).locations THEN (new).locations END,
+                                CASE WHEN NOT (new).devicetarget <@ (l).devicetarget THEN (new).devicetarget END,
+                                CASE WHEN NOT (new).geotarget <@ (l).geotarget THEN (new).geotarget END,
                                 CASE WHEN NOT has_elements((l).parameters, (new).parameters) THEN (new).parameters END,
                                 CASE WHEN NOT has_elements((l).rules, (new).rules) THEN (new).rules END
                             ) AS feature) denied),

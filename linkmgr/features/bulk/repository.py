@@ -96,7 +96,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
             SELECT l.*, l.ordinality AS n, coalesce(d.id, 0) AS domain_id,
-                   d.domain AS base, coalesce(l.forwardquery, d.forwardquery, false) AS forward_query,
+                   d.domain AS base, coalesce(l.forwardquery, d.forwardquery, false) AS forwards_query,
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters, rules) AS feature,
                    CASE WHEN l.url_only AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
@@ -111,7 +111,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    targets text[], password_hash text, expiry timestamptz, type text,
                    splash_id bigint, overlay_id bigint,
                    title text, metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
-                   campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
+                   campaign bigint, channel bigint[], status text, geotarget jsonb, devicetarget jsonb,
                    languagetarget jsonb, parameters jsonb, deeplink jsonb, variants jsonb, rules jsonb,
                    created timestamptz, starts timestamptz, maxclicks bigint, expiredurl text, forwardquery boolean,
                    imported_clicks bigint, source_clicks bigint, source_host text)) WITH ORDINALITY AS l
@@ -159,19 +159,19 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
               FROM (SELECT * FROM counted WHERE code IS NULL ORDER BY n) c
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM counted WHERE code IS NOT NULL))),
         added AS (
-            INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, url_only, url, title, metatitle,
-                               description, type, splash_id, overlay_id, pixel_ids, password_hash, expires, locations,
-                               devices, languages, parameters, metadescription, metaimage, deeplink, variants, rules,
-                               public, created, imported_clicks, source_clicks, source_host,
-                               starts, max_clicks, expired_url, forward_query)
+            INSERT INTO links (id, user_id, campaign, domain_id, alias, custom, url_only, url, title, metatitle,
+                               description, type, splash_id, overlay_id, pixels, password_hash, expiry, geotarget,
+                               devicetarget, languagetarget, parameters, metadescription, metaimage, deeplink, variants,
+                               rules, status, created, imported_clicks, source_clicks, source_host,
+                               starts, maxclicks, expiredurl, forwardquery)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, url_only, url,
                    coalesce(nullif(title, ''), metatitle, ''), coalesce(metatitle, ''),
                    coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(variants, '[]'), coalesce(rules, '[]'),
-                   coalesce(public, true), least(created, now()), imported_clicks, source_clicks, source_host,
-                   starts, nullif(maxclicks, 0), coalesce(expiredurl, ''), forward_query
+                   coalesce(status, 'public'), least(created, now()), imported_clicks, source_clicks, source_host,
+                   starts, nullif(maxclicks, 0), coalesce(expiredurl, ''), forwards_query
               FROM accepted
              ORDER BY url_only, CASE WHEN url_only THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true

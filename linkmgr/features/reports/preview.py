@@ -26,7 +26,7 @@ REASONS = {
     "spam": "It is unwanted advertising",
     "other": "Another reason",
 }
-_OTHER_TARGETS = ("rules", "variants", "devices", "locations", "languages", "deeplink")
+_OTHER_TARGETS = ("rules", "variants", "devicetarget", "geotarget", "languagetarget", "deeplink")
 _DAYS_OF = {"year": 365, "month": 30, "day": 1}
 
 

@@ -97,10 +97,12 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
                AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)),
         link AS (
             SELECT user_id,
-                   targets_of(url, expired_url, locations, devices, languages, deeplink, variants, rules) AS urls
+                   targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
+                              rules) AS urls
               FROM links WHERE %(decision)s = 'link' AND id = %(link_id)s
              UNION ALL
-            SELECT user_id, targets_of(url, expired_url, locations, devices, languages, deeplink, variants, rules)
+            SELECT user_id, targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
+                                       rules)
               FROM binned_links WHERE %(decision)s = 'link' AND id = %(link_id)s),
         added AS (
             INSERT INTO reports (kind, link_id, host, reason, number, decided_by, owner_id, targets)

@@ -47,7 +47,7 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
              UNION ALL
             SELECT id, 'campaign' FROM links
-             WHERE user_id = %(user_id)s AND campaign_id = %(campaign)s::bigint
+             WHERE user_id = %(user_id)s AND campaign = %(campaign)s::bigint
              UNION ALL
             SELECT coalesce(link_id, qr_id), 'channel' FROM channel_items
              WHERE user_id = %(user_id)s AND channel_id = %(channel)s::bigint AND bio_id IS NULL

@@ -48,18 +48,12 @@ _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host"
 # Columns whose members have other names or forms: the name, and the value of a member from that of the column
 _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "starts": ("starts", from_json),
-    "expires": ("expiry", from_json),
+    "expiry": ("expiry", from_json),
     "blocked": ("blocked", from_json),
-    "max_clicks": ("maxclicks", int),
-    "expired_url": ("expiredurl", str),
-    "forward_query": ("forwardquery", bool),
-    "locations": ("geotarget", partial(url_records.targets, "location")),
-    "devices": ("devicetarget", partial(url_records.targets, "device")),
-    "languages": ("languagetarget", partial(url_records.targets, "language")),
+    "geotarget": ("geotarget", partial(url_records.targets, "location")),
+    "devicetarget": ("devicetarget", partial(url_records.targets, "device")),
+    "languagetarget": ("languagetarget", partial(url_records.targets, "language")),
     "parameters": ("parameters", lambda pairs: [{"name": name, "value": value} for name, value in pairs]),
-    "campaign_id": ("campaign", int),
-    "pixel_ids": ("pixels", list),
-    "public": ("status", lambda value: "public" if value else "private"),
     "splash_id": ("type", str),
     "overlay_id": ("type", "overlay-{}".format),
     "logo_source": ("logo", str),
@@ -175,7 +169,7 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         return _answer(event["data"]), []
     if change == "deleted":
         stored = event["data"]
-        ids = {name: stored.get(f"{name}_id") for name in _FILTERS} | {path: event["object_id"]}
+        ids = {"campaign": stored.get("campaign"), "domain": stored.get("domain_id"), path: event["object_id"]}
         return _deleted(path, stored), [ids]
     try:
         record = _READ[path](event["user_id"], event["object_id"])

@@ -78,7 +78,7 @@ def tracked_rows(user_id: int, ids: list[int]) -> list[Row]:
     return rows(
         """
         SELECT id, host, '/' || alias AS path, campaign, channel, domain
-          FROM (SELECT l.id, d.domain AS host, alias, campaign_id AS campaign, domain_id AS domain,
+          FROM (SELECT l.id, d.domain AS host, alias, campaign, domain_id AS domain,
                        ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = l.user_id AND link_id = l.id)
                            AS channel
                   FROM links l
@@ -196,23 +196,23 @@ def announce_expired(limit: int) -> bool:
              WHERE announced < now() - interval '11 seconds'
                FOR UPDATE SKIP LOCKED),
         expired AS MATERIALIZED (
-            SELECT l.user_id, l.id, l.expires
+            SELECT l.user_id, l.id, l.expiry
               FROM clock,
-                   LATERAL (SELECT user_id, id, expires FROM links
-                             WHERE (expires, id) > (clock.announced, clock.announced_id)
-                               AND expires < now() - interval '10 seconds'
-                             ORDER BY expires, id
+                   LATERAL (SELECT user_id, id, expiry FROM links
+                             WHERE (expiry, id) > (clock.announced, clock.announced_id)
+                               AND expiry < now() - interval '10 seconds'
+                             ORDER BY expiry, id
                              LIMIT %(limit)s) l),
         last AS (
-            SELECT expires, id FROM expired ORDER BY expires, id OFFSET %(limit)s - 1),
+            SELECT expiry, id FROM expired ORDER BY expiry, id OFFSET %(limit)s - 1),
         advanced AS (
             UPDATE service
-               SET announced = coalesce((SELECT expires FROM last), now() - interval '10 seconds'),
+               SET announced = coalesce((SELECT expiry FROM last), now() - interval '10 seconds'),
                    announced_id = coalesce((SELECT id FROM last), 0)
              WHERE EXISTS (SELECT FROM clock)),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT user_id, 'link.expired', id FROM expired WHERE has_webhooks(user_id) ORDER BY expires, id)
+            SELECT user_id, 'link.expired', id FROM expired WHERE has_webhooks(user_id) ORDER BY expiry, id)
         SELECT EXISTS (SELECT FROM last) AS is_full
         """,
         limit=limit,
