@@ -90,44 +90,41 @@ WITH RECURSIVE owners AS (
      WHERE owners.user_id IS NOT NULL)
 SELECT user_id FROM owners;
 
--- Note the changes of a statement. Argument: the first part of the types. Statements that change `imported_clicks`,
--- `source_clicks`, `created` or `checked` change nothing else that counts.
+-- Note that a row was added, changed or deleted. Argument: the first part of the types. Statements that change
+-- `imported_clicks`, `source_clicks`, `created` or `checked` change nothing else that counts.
 CREATE FUNCTION note_events() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    owner  CONSTANT bigint := coalesce(NEW.user_id, OLD.user_id);
+    before jsonb;
+    after  jsonb;
 BEGIN
-    IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
+    IF NOT has_webhooks(owner) THEN
         RETURN NULL;
-    ELSIF TG_OP = 'INSERT' THEN
-        INSERT INTO outbox (user_id, type, object_id)
-        SELECT user_id, TG_ARGV[0] || '.created', id FROM inserted WHERE has_webhooks(user_id) ORDER BY id;
+    END IF;
+    before := to_jsonb(OLD);
+    after := to_jsonb(NEW);
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO outbox (user_id, type, object_id) VALUES (owner, TG_ARGV[0] || '.created', NEW.id);
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, TG_ARGV[0] || '.deleted', id,
-               (SELECT jsonb_object_agg(key, value) FROM jsonb_each(members)
+        SELECT owner, TG_ARGV[0] || '.deleted', OLD.id,
+               (SELECT jsonb_object_agg(key, value) FROM jsonb_each(before)
                  WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign,channel_id,domain_id}'))
                || jsonb_build_object('domain', (SELECT domain FROM domains
-                                                 WHERE id = (members ->> 'domain_id')::bigint))
-          FROM deleted d,
-               LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) objects
-         WHERE has_webhooks(user_id)
-         ORDER BY id;
-    ELSE
+                                                 WHERE id = (before ->> 'domain_id')::bigint));
+    ELSIF after <> before
+          AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
+              IS NOT DISTINCT FROM
+              (before -> 'imported_clicks', before -> 'source_clicks', before -> 'created', before -> 'checked') THEN
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT n.user_id, TG_ARGV[0] || '.updated', n.id,
+        SELECT owner, TG_ARGV[0] || '.updated', NEW.id,
                CASE WHEN before ? 'domain_id'
                     THEN jsonb_build_object('domain', (SELECT domain FROM domains
                                                         WHERE id = (before ->> 'domain_id')::bigint))
                     ELSE '{}' END
                || (SELECT coalesce(jsonb_object_agg(key, value), '{}')
                      FROM jsonb_each(before - '{version,updated,password_hash}'::text[])
-                    WHERE value <> after -> key AND octet_length(value::text) < 4000)
-          FROM updated n
-          JOIN deleted o USING (id),
-               LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) objects
-         WHERE has_webhooks(n.user_id) AND after <> before
-           AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
-               IS NOT DISTINCT FROM
-               (before -> 'imported_clicks', before -> 'source_clicks', before -> 'created', before -> 'checked')
-         ORDER BY n.id;
+                    WHERE value <> after -> key AND octet_length(value::text) < 4000);
     END IF;
     RETURN NULL;
 END $$;
@@ -623,12 +620,8 @@ CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON domains
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON domains
     REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON domains
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('domain');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON domains
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('domain');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON domains
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('domain');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON domains
+    FOR EACH ROW EXECUTE FUNCTION note_events('domain');
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
@@ -714,12 +707,8 @@ CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON splash_pages
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON splash_pages
     REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON splash_pages
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('splash');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON splash_pages
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('splash');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON splash_pages
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('splash');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON splash_pages
+    FOR EACH ROW EXECUTE FUNCTION note_events('splash');
 
 CREATE TABLE overlays (
     LIKE resources INCLUDING ALL,
@@ -745,12 +734,8 @@ CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON overlays
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON overlays
     REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON overlays
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('overlay');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON overlays
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('overlay');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON overlays
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('overlay');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON overlays
+    FOR EACH ROW EXECUTE FUNCTION note_events('overlay');
 
 CREATE TABLE overlay_answers (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -781,12 +766,8 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON utm_templates
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON utm_templates
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON utm_templates
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('utm');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON utm_templates
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('utm');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON utm_templates
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('utm');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON utm_templates
+    FOR EACH ROW EXECUTE FUNCTION note_events('utm');
 CREATE TRIGGER limit_rows AFTER INSERT ON utm_templates FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'utm_full');
 
 CREATE TABLE pixels (
@@ -802,12 +783,8 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON pixels
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('pixels');
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON pixels
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('pixels');
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON pixels
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('pixel');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON pixels
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('pixel');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON pixels
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('pixel');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON pixels
+    FOR EACH ROW EXECUTE FUNCTION note_events('pixel');
 
 -- If name and slug are both taken, the error names the name, whose constraint is created first.
 CREATE TABLE campaigns (
@@ -826,12 +803,8 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON campaigns
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('bundle');
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON campaigns
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('bundle');
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON campaigns
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('campaign');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON campaigns
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('campaign');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON campaigns
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('campaign');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON campaigns
+    FOR EACH ROW EXECUTE FUNCTION note_events('campaign');
 
 CREATE TABLE channels (
     LIKE resources INCLUDING ALL,
@@ -850,12 +823,8 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON channels
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON channels
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON channels
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('channel');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON channels
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('channel');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON channels
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('channel');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON channels
+    FOR EACH ROW EXECUTE FUNCTION note_events('channel');
 
 -- There are no foreign keys, because their indexes would slow down every new link. Codes of deleted QR codes have the
 -- domain -1: only `owner_id`, who may have been deleted, may store them again, from an export.
@@ -994,12 +963,8 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON links
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('links');
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON links
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('links');
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON links
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('link');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON links
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('link');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON links
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('link');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON links
+    FOR EACH ROW EXECUTE FUNCTION note_events('link');
 CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
     WHEN (NEW.blocked IS NOT NULL AND OLD.blocked IS NULL) EXECUTE FUNCTION note_event('link.blocked');
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
@@ -1242,12 +1207,8 @@ CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON bios
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON bios
     REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON bios
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('bio');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON bios
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('bio');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON bios
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('bio');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON bios
+    FOR EACH ROW EXECUTE FUNCTION note_events('bio');
 CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH ROW WHEN (NEW.custom)
     EXECUTE FUNCTION require_features();
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
@@ -1280,12 +1241,8 @@ CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON qrs
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON qrs
     REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER note_events_on_insert AFTER INSERT ON qrs
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION note_events('qr');
-CREATE TRIGGER note_events_on_update AFTER UPDATE ON qrs
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION note_events('qr');
-CREATE TRIGGER note_events_on_delete AFTER DELETE ON qrs
-    REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION note_events('qr');
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON qrs
+    FOR EACH ROW EXECUTE FUNCTION note_events('qr');
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
