@@ -285,7 +285,7 @@ SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY u
 -- At most 32 do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it is a
 -- single statement. So at least 32 rows are still allowed once they have the lock, and none needs to lock alone as
 -- well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all others.
-CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     label   text := replace(name, '_', ' ');
     allowed json := (SELECT limits -> feature FROM accounts WHERE id = owner AND NOT admin);  -- parses `limits` once
@@ -316,30 +316,23 @@ BEGIN
     END IF;
 END $$;
 
--- Count the rows that a statement adds or deletes. Aliases are stored after the plan was checked, so that its limit is
--- reported before a taken alias. Argument: the member of `limits`, or ''.
+-- Count the rows that a statement adds or deletes.
 CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    own    integer := pg_backend_pid() % 32;
-    owner  bigint;
-    number bigint;
 BEGIN
-    FOR owner, number IN SELECT user_id, count(*) FROM changed GROUP BY user_id LOOP
-        IF TG_OP = 'DELETE' THEN
-            CONTINUE WHEN NOT EXISTS (SELECT FROM users WHERE id = owner);
-            number := -number;
-        END IF;
-        INSERT INTO public.usage_parts AS u (user_id, counted, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
-        ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
-        IF number > 0 AND TG_ARGV[0] <> '' THEN
-            PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
-        END IF;
-    END LOOP;
-    IF TG_OP = 'INSERT' AND TG_TABLE_NAME IN ('links', 'binned_links') THEN
-        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM changed;
-    ELSIF TG_OP = 'INSERT' AND TG_TABLE_NAME = 'bios' THEN
-        INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM changed;
-    END IF;
+    INSERT INTO public.usage_parts AS u (user_id, counted, part, total)
+    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32, count(*) * CASE TG_OP WHEN 'DELETE' THEN -1 ELSE 1 END
+      FROM changed
+     WHERE TG_OP = 'INSERT' OR EXISTS (SELECT FROM users WHERE id = user_id)
+     GROUP BY user_id
+    ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
+    RETURN NULL;
+END $$;
+
+-- Check that a plan allows the rows that a statement has added. It fires after count_rows, by its name. Argument: the
+-- member of `limits`.
+CREATE FUNCTION require_plan() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM check_plan(user_id, TG_TABLE_NAME, TG_ARGV[0], count(*)) FROM inserted GROUP BY user_id;
     RETURN NULL;
 END $$;
 
@@ -613,9 +606,11 @@ CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 CREATE TRIGGER change_version BEFORE UPDATE ON domains
     FOR EACH ROW EXECUTE FUNCTION change_version('{checked,problem,logo_digest,domain}');
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON domains
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('domain');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON domains
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('domain');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER require_plan AFTER INSERT ON domains
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('domain');
 CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON domains
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON domains
@@ -700,9 +695,11 @@ CREATE TRIGGER change_version BEFORE UPDATE ON splash_pages
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON splash_pages
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON splash_pages
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('splash');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON splash_pages
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('splash');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER require_plan AFTER INSERT ON splash_pages
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('splash');
 CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON splash_pages
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON splash_pages
@@ -727,9 +724,11 @@ CREATE TRIGGER change_version BEFORE UPDATE ON overlays
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON overlays
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON overlays
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('overlay');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON overlays
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('overlay');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER require_plan AFTER INSERT ON overlays
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('overlay');
 CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON overlays
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON overlays
@@ -763,9 +762,9 @@ CREATE TABLE utm_templates (
 CREATE TRIGGER change_version BEFORE UPDATE ON utm_templates
     FOR EACH ROW EXECUTE FUNCTION change_version('{}');
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON utm_templates
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON utm_templates
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON utm_templates
     FOR EACH ROW EXECUTE FUNCTION note_events('utm');
 CREATE TRIGGER limit_rows AFTER INSERT ON utm_templates FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'utm_full');
@@ -780,9 +779,11 @@ CREATE TABLE pixels (
 CREATE TRIGGER change_version BEFORE UPDATE ON pixels
     FOR EACH ROW EXECUTE FUNCTION change_version('{}');
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON pixels
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('pixels');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON pixels
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('pixels');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER require_plan AFTER INSERT ON pixels
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('pixels');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON pixels
     FOR EACH ROW EXECUTE FUNCTION note_events('pixel');
 
@@ -800,9 +801,11 @@ CREATE TRIGGER change_version BEFORE UPDATE ON campaigns
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON campaigns
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON campaigns
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('bundle');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON campaigns
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('bundle');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER require_plan AFTER INSERT ON campaigns
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('bundle');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON campaigns
     FOR EACH ROW EXECUTE FUNCTION note_events('campaign');
 
@@ -820,9 +823,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON channels
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON channels
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON channels
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON channels
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON channels
     FOR EACH ROW EXECUTE FUNCTION note_events('channel');
 
@@ -837,6 +840,17 @@ CREATE TABLE aliases (
     CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
     CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
+
+-- Store the aliases of new rows. It fires after require_plan, by its name, so that the limit of a plan is reported
+-- before a taken alias.
+CREATE FUNCTION store_aliases() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    is_bio CONSTANT boolean := TG_TABLE_NAME = 'bios';
+BEGIN
+    INSERT INTO aliases (alias, domain_id, link_id, bio_id)
+    SELECT alias, coalesce(domain_id, 0), CASE WHEN NOT is_bio THEN id END, CASE WHEN is_bio THEN id END FROM inserted;
+    RETURN NULL;
+END $$;
 
 -- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
 CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -960,9 +974,13 @@ CREATE TRIGGER change_version BEFORE UPDATE ON links
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON links
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON links
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('links');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON links
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('links');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER require_plan AFTER INSERT ON links
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('links');
+CREATE TRIGGER store_aliases AFTER INSERT ON links
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION note_events('link');
 CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
@@ -1156,9 +1174,11 @@ CREATE TRIGGER change_version BEFORE UPDATE ON binned_links
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON binned_links
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON binned_links
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON binned_links
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER store_aliases AFTER INSERT ON binned_links
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER change_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 -- Return the owner of a link, also of one in the bin, or NULL.
@@ -1200,9 +1220,11 @@ CREATE TABLE bios (
 CREATE TRIGGER change_version BEFORE UPDATE ON bios
     FOR EACH ROW EXECUTE FUNCTION change_version('{}');
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON bios
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON bios
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+CREATE TRIGGER store_aliases AFTER INSERT ON bios
+    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON bios
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON bios
@@ -1234,9 +1256,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON qrs
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON qrs
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON qrs
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON qrs
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON qrs
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON qrs
@@ -1841,9 +1863,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON imports
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON imports
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON imports
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON imports
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows('');
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION note_event('import.finished');

@@ -12,7 +12,7 @@ from tests.support.targets import wait_until
 
 SCHEMA = "schema.sql"
 RATE = ("a row for each request or row of a bulk request", "linkmgr/core/settings.py", "bulk_rows: str")
-PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
+PLAN = ("the number of the plan", SCHEMA, "PERFORM check_plan(")
 PARENT = "what it belongs to"
 # The bound of each table in number or age, the file that enforces it, and text of that place.
 BOUNDS = {kind.words.table: RATE for kind in STORED} | {
@@ -86,7 +86,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "utm_templates": ("100", SCHEMA, "limit_rows(100, 'utm_full')"),
     "totals": (f"{PARENT}: a link or QR code", SCHEMA, "tracked_id bigint PRIMARY KEY,\n    clicks"),
     "tracked_rollups": ("quarters 400 days; 1000 labels", "linkmgr/visits/store.py", "MAX_LABELS = 1000"),
-    "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "own    integer := pg_backend_pid() % 32"),
+    "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "pg_backend_pid() % 32"),
     "users": ("administrators only", "linkmgr/console/admin_users.py", "bp"),
     "visit_spools": ("a file of a process", "linkmgr/visits/store.py", "DELETE FROM visit_spools"),
     "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _delete_visitors"),
