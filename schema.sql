@@ -389,13 +389,12 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- At most so many rows per user. The lock makes concurrent inserts wait for each other. Arguments: number, error.
-CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Return the user if `most` allows another row of a table. The lock makes concurrent inserts wait for each other.
+CREATE FUNCTION require_room(owner bigint, name text, most integer, code text) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
-    EXECUTE format('SELECT refuse($1) FROM public.%I WHERE user_id = $2 HAVING count(*) > $3', TG_TABLE_NAME)
-      USING TG_ARGV[1], NEW.user_id, TG_ARGV[0]::bigint;
-    RETURN NULL;
+    PERFORM FROM users WHERE id = owner FOR NO KEY UPDATE;
+    EXECUTE format('SELECT refuse($1) FROM %I WHERE user_id = $2 HAVING count(*) >= $3', name) USING code, owner, most;
+    RETURN owner;
 END $$;
 
 -- Scoped keys: API keys besides the one in `users`.
@@ -418,7 +417,6 @@ CREATE TABLE api_keys (
 
 CREATE TRIGGER change_version BEFORE UPDATE ON api_keys
     FOR EACH ROW EXECUTE FUNCTION change_version('{last_used,last_address}');
-CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
 CREATE TRIGGER note_audit
     AFTER INSERT OR DELETE OR UPDATE OF name, digest, scopes, domains, own_only, expires, allowed_ips ON api_keys
     FOR EACH ROW EXECUTE FUNCTION note_audit(
@@ -767,7 +765,6 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON utm_templates
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON utm_templates
     FOR EACH ROW EXECUTE FUNCTION note_events('utm');
-CREATE TRIGGER limit_rows AFTER INSERT ON utm_templates FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'utm_full');
 
 CREATE TABLE pixels (
     LIKE resources INCLUDING ALL,
@@ -1926,7 +1923,6 @@ CREATE TRIGGER change_version BEFORE UPDATE ON webhooks
         '{secret_ciphertext,secret_version,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}');
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON webhooks
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, channel, domain ON webhooks
     FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.channel, NEW.domain) > 0)
     EXECUTE FUNCTION require_references(campaign, campaigns, channel, channels, domain, domains);

@@ -1,5 +1,6 @@
 """The bounds of each table: in number or age, and in bytes. Expired rows are deleted while the service runs."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ from flask import Flask
 
 from tests.conftest import ROOT, Client
 from tests.support.factories import Sql
+from tests.support.races import at_once
 from tests.support.resources import STORED
 from tests.support.targets import wait_until
 
@@ -26,7 +28,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
         SCHEMA,
         "CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)",
     ),
-    "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
+    "api_keys": ("100", "linkmgr/features/scoped_keys/repository.py", "'api_keys', 100, 'keys_full'"),
     "binned_links": (
         "the number of the plan, 30 days",
         "linkmgr/repository/link_bin.py",
@@ -83,7 +85,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "service": ("1 row", SCHEMA, "INSERT INTO service"),
     "sessions": ("100 and 30 days", "linkmgr/core/web/session_store.py", "MAX_SESSIONS = 100"),
     "splash_pages": PLAN,
-    "utm_templates": ("100", SCHEMA, "limit_rows(100, 'utm_full')"),
+    "utm_templates": ("100", "linkmgr/features/utm/repository.py", "'utm_templates', 100, 'utm_full'"),
     "totals": (f"{PARENT}: a link or QR code", SCHEMA, "tracked_id bigint PRIMARY KEY,\n    clicks"),
     "tracked_rollups": ("quarters 400 days; 1000 labels", "linkmgr/visits/store.py", "MAX_LABELS = 1000"),
     "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "pg_backend_pid() % 32"),
@@ -91,7 +93,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "visit_spools": ("a file of a process", "linkmgr/visits/store.py", "DELETE FROM visit_spools"),
     "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _delete_visitors"),
     "visits": ("the plan's clicks a month and retention", "linkmgr/repository/purge.py", "def _delete_expired"),
-    "webhooks": ("20", SCHEMA, "limit_rows(20, 'webhooks_full')"),
+    "webhooks": ("20", "linkmgr/features/webhooks/repository.py", "'webhooks', 20, 'webhooks_full'"),
 }
 BODY = ("64 KiB each, as the body of a request", "linkmgr/core/web/request.py", "MAX_BODY = 64 * 1024")
 LABELS = ("100 characters a label", "linkmgr/visits/dimensions.py", "MAX_LABEL = 100")
@@ -190,3 +192,17 @@ def test_expired_rows_are_deleted_while_the_service_runs(serve: Callable[..., st
     serve("--workers=1")
     wait_until(lambda: not sql(LEFT))
     assert len(sql("SELECT FROM events WHERE data ->> 'id' = '7'")) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "most", "code"),
+    [("/api/key/add", 100, "keys_full"), ("/api/utm/add", 100, "utm_full"), ("/api/webhooks", 20, "webhooks_full")],
+)
+def test_of_concurrent_creates_only_the_last_row_is_stored(
+    app: Flask, alice: Client, path: str, most: int, code: str
+) -> None:
+    body = {"name": "No. 1", "scopes": ["*"], "events": ["*"]}
+    for _ in range(most - 1):
+        alice.add(path, body)
+    answers = at_once(16, lambda _: Client(app.test_client(), alice.key).post(path, body).get_json().get("code"))
+    assert Counter(answers) == {None: 1, code: 15}

@@ -90,7 +90,8 @@ def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
-        SELECT %(user_id)s, %(name)s, %(prefix)s, %(digest)s, scopes, domains, own_only, expires, allowed_ips
+        SELECT require_room(%(user_id)s, 'api_keys', 100, 'keys_full'), %(name)s, %(prefix)s, %(digest)s, scopes,
+               domains, own_only, expires, allowed_ips
           FROM (SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
                        %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
                        nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips) new

@@ -35,8 +35,9 @@ def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
         INSERT INTO webhooks (user_id, name, url, events, active, campaign, channel, domain, secret_ciphertext)
-        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, %(active)s, nullif(%(campaign)s::bigint, 0),
-                nullif(%(channel)s::bigint, 0), nullif(%(domain)s::bigint, 0), %(ciphertext)s)
+        VALUES (require_room(%(user_id)s, 'webhooks', 20, 'webhooks_full'), %(name)s, %(url)s, %(events)s, %(active)s,
+                nullif(%(campaign)s::bigint, 0), nullif(%(channel)s::bigint, 0), nullif(%(domain)s::bigint, 0),
+                %(ciphertext)s)
         RETURNING *, created AS date, version::text
         """,
         **members,
