@@ -363,11 +363,12 @@ CREATE TABLE resources (
 );
 
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
-CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('SELECT refuse($1) FROM (SELECT FROM %I WHERE user_id = $2 AND id = ANY ($3) FOR KEY SHARE) locked
                     HAVING count(*) < cardinality($3)', name)
       USING code, owner, ids;
+    RETURN true;
 END $$;
 
 -- Foreign keys that are checked only on write, so that deleting a row does not update those that refer to it.
@@ -421,8 +422,6 @@ CREATE TRIGGER note_audit
     AFTER INSERT OR DELETE OR UPDATE OF name, digest, scopes, domains, own_only, expires, allowed_ips ON api_keys
     FOR EACH ROW EXECUTE FUNCTION note_audit(
         'audit.key', '{id,user_id,name,scopes,domains,own_only,expires,allowed_ips}', '{digest}');
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF domains ON api_keys
-    FOR EACH ROW WHEN (NEW.domains IS NOT NULL) EXECUTE FUNCTION require_references(domains, domains);
 
 -- Return true if a key allows no more than `grantable`, which has null for no limit.
 CREATE FUNCTION is_key_within(scopes text[], expires timestamptz, allowed_ips cidr[], grantable jsonb) RETURNS boolean
@@ -1923,11 +1922,18 @@ CREATE TRIGGER change_version BEFORE UPDATE ON webhooks
         '{secret_ciphertext,secret_version,previous_ciphertext,previous_until,failures,failing_since,paused_until,retry_after}');
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON webhooks
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, channel, domain ON webhooks
-    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.channel, NEW.domain) > 0)
-    EXECUTE FUNCTION require_references(campaign, campaigns, channel, channels, domain, domains);
 
 DROP TABLE resources;
+
+-- Return the id that a filter gets: of a campaign, channel or domain of the user. Nothing sent keeps the stored one, and 0
+-- removes it.
+CREATE FUNCTION webhook_filter(noun text, owner bigint, sent bigint, stored bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF sent > 0 AND sent IS DISTINCT FROM stored THEN
+        PERFORM require_rows(noun || 's', owner, ARRAY[sent], noun || '_unknown');
+    END IF;
+    RETURN nullif(coalesce(sent, stored), 0);
+END $$;
 
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);

@@ -132,6 +132,25 @@ def test_a_link_that_waits_for_the_delete_of_a_row_it_names_is_rejected(
     assert alice.get("/api/urls").get_json()["data"]["result"] == 0
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "member"),
+    [
+        ("/api/key/add", "domain", "domains"),
+        ("/api/webhooks", "campaign", "campaign"),
+        ("/api/webhooks", "channel", "channel"),
+        ("/api/webhooks", "domain", "domain"),
+    ],
+)
+def test_a_key_or_webhook_that_waits_for_the_delete_of_a_row_it_names_is_rejected(
+    *, app: Flask, alice: Client, sql: Sql, raw: Connection, path: str, kind: str, member: str
+) -> None:
+    made = factories.ALL[kind](sql, alice.id)
+    sent = {"name": "No. 1", "scopes": ["*"], "events": ["*"], member: [made] if member == "domains" else made}
+    client = Client(app.test_client(), alice.key)
+    answer = during(raw, f"DELETE FROM {kind}s WHERE id = {made}", lambda: client.post(path, sent))
+    assert (answer.status_code, answer.get_json()["code"]) == (400, f"{member}_unknown")
+
+
 @pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
 def test_no_reference_crosses_users_even_by_sql(alice: Client, bob: Client, sql: Sql, kind: str) -> None:
     theirs = factories.ALL[kind](sql, bob.id)

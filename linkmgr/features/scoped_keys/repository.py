@@ -96,6 +96,7 @@ def add(user_id: int, members: Row) -> Row:
                        %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
                        nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips) new
          WHERE is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
+           AND require_rows('domains', %(user_id)s, domains, 'domains_unknown')
         RETURNING id
         """,
         **members,
@@ -134,6 +135,8 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
                    FOR NO KEY UPDATE) new
          WHERE k.user_id = %(user_id)s AND k.id = new.id
            AND is_key_within(new.scopes, new.expires, new.allowed_ips, %(grantable)s::jsonb)
+           AND require_rows('domains', k.user_id, ARRAY(SELECT unnest(new.domains) EXCEPT SELECT unnest(k.domains)),
+                            'domains_unknown')
         RETURNING k.id
         """,
         **members,

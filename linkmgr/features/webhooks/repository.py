@@ -36,8 +36,9 @@ def add(user_id: int, members: Row) -> Row:
         """
         INSERT INTO webhooks (user_id, name, url, events, active, campaign, channel, domain, secret_ciphertext)
         VALUES (require_room(%(user_id)s, 'webhooks', 20, 'webhooks_full'), %(name)s, %(url)s, %(events)s, %(active)s,
-                nullif(%(campaign)s::bigint, 0), nullif(%(channel)s::bigint, 0), nullif(%(domain)s::bigint, 0),
-                %(ciphertext)s)
+                webhook_filter('campaign', %(user_id)s, %(campaign)s, NULL),
+                webhook_filter('channel', %(user_id)s, %(channel)s, NULL),
+                webhook_filter('domain', %(user_id)s, %(domain)s, NULL), %(ciphertext)s)
         RETURNING *, created AS date, version::text
         """,
         **members,
@@ -55,9 +56,9 @@ def update(user_id: int, webhook_id: int, members: Row) -> Row:
                url = coalesce(%(url)s, url),
                events = coalesce(%(events)s, events),
                active = coalesce(%(active)s, active),
-               campaign = nullif(coalesce(%(campaign)s::bigint, campaign), 0),
-               channel = nullif(coalesce(%(channel)s::bigint, channel), 0),
-               domain = nullif(coalesce(%(domain)s::bigint, domain), 0),
+               campaign = webhook_filter('campaign', user_id, %(campaign)s, campaign),
+               channel = webhook_filter('channel', user_id, %(channel)s, channel),
+               domain = webhook_filter('domain', user_id, %(domain)s, domain),
                reason = CASE WHEN %(active)s THEN '' ELSE reason END,
                failures = CASE WHEN %(active)s THEN 0 ELSE failures END,
                failing_since = CASE WHEN %(active)s THEN NULL ELSE failing_since END,
