@@ -129,16 +129,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Note an event of one row. Arguments: the type, and anything if the event has the row as it is now.
-CREATE FUNCTION note_event() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO outbox (user_id, type, object_id, data)
-    SELECT NEW.user_id, TG_ARGV[0], NEW.id, CASE TG_NARGS WHEN 2 THEN to_jsonb(NEW) END WHERE has_webhooks(NEW.user_id);
-    RETURN NULL;
-END $$;
-
--- Note for administrators that a row was added, changed or deleted. Arguments: the type, in which %s is the action, the
--- columns of the data, and for events of audits, the secret columns, of whose changes they have no values.
+-- Note for the audit trail, and for administrators, that a row was added, changed or deleted. Arguments: the type, the
+-- columns of the data, and the secret columns, of whose changes events have no values.
 CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
@@ -151,12 +143,11 @@ DECLARE
                        WHERE value <> before -> key AND key = ANY (shown || TG_ARGV[2]::text[]));
 BEGIN
     INSERT INTO outbox (user_id, type, data)
-    SELECT user_id, format(TG_ARGV[0], action),
+    SELECT user_id, TG_ARGV[0],
            (SELECT jsonb_object_agg(key, value) FROM jsonb_each(coalesce(after, before)) WHERE key = ANY (shown))
-           || CASE WHEN TG_NARGS > 2 THEN jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
-                   ELSE '{}' END
+           || jsonb_build_object('changes', coalesce(changes, '{}'), 'action', action)
       FROM auditors
-     WHERE (user_id <> 0 OR TG_NARGS > 2) AND (TG_OP <> 'UPDATE' OR changes IS NOT NULL);
+     WHERE TG_OP <> 'UPDATE' OR changes IS NOT NULL;
     RETURN NULL;
 END $$;
 
@@ -224,8 +215,6 @@ CREATE TRIGGER change_version BEFORE UPDATE ON users
     FOR EACH ROW EXECUTE FUNCTION change_version('{detailed_since}');
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON users
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER note_user AFTER INSERT OR DELETE ON users FOR EACH ROW
-    EXECUTE FUNCTION note_audit('user.%s', '{id,username,email}');
 CREATE TRIGGER note_audit
     AFTER INSERT OR DELETE
        OR UPDATE OF username, email, password_hash, admin, plan_id, expires, key_digest, key_off, suspended ON users
@@ -528,8 +517,6 @@ CREATE INDEX ON reports (id) WHERE decided_by IS NOT NULL;
 CREATE UNIQUE INDEX host_blocked ON reports (host) WHERE kind = 'host' AND ended IS NULL;
 CREATE UNIQUE INDEX link_blocked ON reports (link_id) WHERE kind = 'link' AND ended IS NULL;
 CREATE INDEX ON reports (owner_id) WHERE kind = 'link' AND ended IS NULL;
-CREATE TRIGGER note_report AFTER INSERT ON reports FOR EACH ROW WHEN (NEW.kind = 'report')
-    EXECUTE FUNCTION note_audit('report.%s', '{id,link_id,host,reason,text,created}');
 
 -- Return the blocked host that one of these hosts is, or is a subdomain of, or NULL.
 CREATE FUNCTION blocked_host(hosts text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -741,10 +728,6 @@ CREATE TABLE overlay_answers (
     created    timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
-CREATE TRIGGER require_references BEFORE INSERT ON overlay_answers
-    FOR EACH ROW EXECUTE FUNCTION require_references(overlay_id, overlays);
-CREATE TRIGGER note_answer AFTER INSERT ON overlay_answers FOR EACH ROW
-    EXECUTE FUNCTION note_event('answer.received', 'now');
 
 CREATE TABLE utm_templates (
     LIKE resources INCLUDING ALL,
@@ -979,8 +962,6 @@ CREATE TRIGGER store_aliases AFTER INSERT ON links
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION note_events('link');
-CREATE TRIGGER note_block AFTER UPDATE OF blocked ON links FOR EACH ROW
-    WHEN (NEW.blocked IS NOT NULL AND OLD.blocked IS NULL) EXECUTE FUNCTION note_event('link.blocked');
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
     EXECUTE FUNCTION change_alias();
 CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, splash_id, overlay_id, pixels ON links
@@ -1862,9 +1843,6 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON imports
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON imports
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
-CREATE TRIGGER note_import AFTER UPDATE OF state ON imports FOR EACH ROW
-    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
-    EXECUTE FUNCTION note_event('import.finished');
 
 CREATE VIEW import_records AS
 SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, changed AS updated, skipped, failed,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.features.imports import job
+from linkmgr.features.imports import job, links
 from linkmgr.features.webhooks.schema import SUBJECTS
 from linkmgr.repository import overlay
 from linkmgr.visits.dimensions import BY_NAME
@@ -16,10 +16,10 @@ from tests.support import factories
 from tests.support.archives import zipped
 from tests.support.bodies import LEAST
 from tests.support.factories import Sql
-from tests.support.imported import Import, sale, shlink, yourls
+from tests.support.imported import Import, import_of, sale, shlink, yourls
 from tests.support.pages import signed_in
 from tests.support.receivers import Deliver, Receiver, events, subscribe
-from tests.support.visited import Store, Visited
+from tests.support.visited import Store, Visited, purge
 
 URL = "https://example.com/page"
 
@@ -220,14 +220,24 @@ def test_the_numbers_and_dates_of_an_import_are_no_changes(
     }
 
 
-def test_the_end_of_an_import_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:
+def test_each_end_of_an_import_is_an_event(
+    *, app: Flask, alice: Client, sql: Sql, run_import: Import, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     subscribe(alice, "", "import.finished")
-    import_id = factories.an_import(sql, alice.id)
-    for state in ("running", "done"):
-        sql("UPDATE imports SET state = %(state)s RETURNING 1", state=state)
+    run_import(alice, shlink(sale("sale")))
+    with monkeypatch.context() as patched:
+        patched.delattr(links, "store")
+        run_import(alice, shlink(sale("fails")))
+    for _ in range(2):
+        factories.an_import(sql, alice.id)
+    newest, expired = (row["id"] for row in sql("SELECT id FROM imports WHERE state = 'paused' ORDER BY id DESC"))
+    assert alice.delete(f"/api/imports/{newest}").status_code == 200
+    sql("UPDATE imports SET created = now() - interval '8 days' WHERE id = %(id)s RETURNING 1", id=expired)
+    purge(app)
     deliver()
-    [event] = events(alice)
-    assert event["data"] == alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    ended = {event["data"]["id"]: event["data"] for event in events(alice)}
+    assert [ended[number]["state"] for number in sorted(ended)] == ["done", "failed", "cancelled", "cancelled"]
+    assert ended == {number: import_of(alice, number) for number in ended}
 
 
 def test_the_last_row_that_a_plan_allows_is_announced(alice: Client, sql: Sql, deliver: Deliver) -> None:

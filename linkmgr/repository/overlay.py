@@ -127,7 +127,11 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
                FOR KEY SHARE),
         added AS (
             INSERT INTO overlay_answers (user_id, overlay_id, answer)
-            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers)
+            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers
+            RETURNING *),
+        events_added AS (
+            INSERT INTO outbox (user_id, type, object_id, data)
+            SELECT user_id, 'answer.received', id, to_jsonb(added) FROM added WHERE has_webhooks(user_id))
         SELECT accepts_answers FROM overlay
         """,
         user_id=user_id,

@@ -82,11 +82,17 @@ def add(user_id: int, **members: Any) -> Row:
     `admin`, `planid` and `expiration` may be missing."""
     added = run(
         """
-        INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires, key_digest, key_ciphertext)
-        SELECT %(user_id)s, %(username)s, %(email)s, %(password_hash)s, %(admin)s, %(planid)s,
-               %(expiration)s::timestamptz, %(key_digest)s, %(key_ciphertext)s
-         WHERE %(planid)s::bigint IS NULL OR EXISTS (SELECT FROM plans WHERE id = %(planid)s AND NOT free)
-        RETURNING id, email, username
+        WITH added AS (
+            INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires, key_digest,
+                               key_ciphertext)
+            SELECT %(user_id)s, %(username)s, %(email)s, %(password_hash)s, %(admin)s, %(planid)s,
+                   %(expiration)s::timestamptz, %(key_digest)s, %(key_ciphertext)s
+             WHERE %(planid)s::bigint IS NULL OR EXISTS (SELECT FROM plans WHERE id = %(planid)s AND NOT free)
+            RETURNING id, email, username),
+        events_added AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT user_id, 'user.created', to_jsonb(added) FROM added, auditors WHERE user_id <> 0)
+        SELECT * FROM added
         """,
         **{"admin": False, "planid": None, "expiration": None} | members,
         user_id=user_id,
@@ -131,11 +137,16 @@ def delete(user_id: int, *, by: int | None) -> None:
     deleted = run(
         """
         WITH administrators AS MATERIALIZED (
-            SELECT id FROM users WHERE admin ORDER BY id FOR UPDATE)
-        DELETE FROM users
-         WHERE id = %(user_id)s
-           AND (NOT admin OR EXISTS (SELECT FROM administrators WHERE id <> %(user_id)s))
-        RETURNING id
+            SELECT id FROM users WHERE admin ORDER BY id FOR UPDATE),
+        deleted AS (
+            DELETE FROM users
+             WHERE id = %(user_id)s
+               AND (NOT admin OR EXISTS (SELECT FROM administrators WHERE id <> %(user_id)s))
+            RETURNING id, email, username),
+        events_added AS (
+            INSERT INTO outbox (user_id, type, data)
+            SELECT user_id, 'user.deleted', to_jsonb(deleted) FROM deleted, auditors WHERE user_id NOT IN (0, id))
+        SELECT id FROM deleted
         """,
         user_id=user_id,
     )

@@ -19,13 +19,16 @@ def add(link_id: int, *, reason: str, text: str) -> None:
     """Store a report, unless the link or all links have enough of them."""
     run(
         """
-        INSERT INTO reports (kind, link_id, host, reason, text)
-        SELECT 'report', id, host_of(url), %(reason)s, %(text)s
-          FROM links
-         WHERE id = %(link_id)s
-           AND (SELECT count(*) FROM reports WHERE kind = 'report' AND link_id = %(link_id)s) < %(of_link)s
-           AND (SELECT count(*) FROM reports WHERE kind = 'report') < %(most)s
-        RETURNING id
+        WITH added AS (
+            INSERT INTO reports (kind, link_id, host, reason, text)
+            SELECT 'report', id, host_of(url), %(reason)s, %(text)s
+              FROM links
+             WHERE id = %(link_id)s
+               AND (SELECT count(*) FROM reports WHERE kind = 'report' AND link_id = %(link_id)s) < %(of_link)s
+               AND (SELECT count(*) FROM reports WHERE kind = 'report') < %(most)s
+            RETURNING id, link_id, host, reason, text, created)
+        INSERT INTO outbox (user_id, type, data)
+        SELECT user_id, 'report.created', to_jsonb(added) FROM added, auditors WHERE user_id <> 0
         """,
         link_id=link_id,
         reason=reason,
@@ -87,14 +90,19 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
                     OR (%(decision)s = 'host' AND right('.' || host, length(%(host)s) + 1) = '.' || %(host)s))
             RETURNING link_id, reason),
         link_blocked AS (
-            UPDATE links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s AND blocked IS NULL),
+            UPDATE links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s AND blocked IS NULL
+            RETURNING user_id, id),
         binned_link_blocked AS (
             UPDATE binned_links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s),
         noted AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT user_id, 'link.blocked', id FROM links
-             WHERE %(decision)s = 'host' AND has_webhooks(user_id)
-               AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)),
+            SELECT user_id, 'link.blocked', id
+              FROM (SELECT user_id, id FROM link_blocked
+                     UNION ALL
+                    SELECT user_id, id FROM links
+                     WHERE %(decision)s = 'host'
+                       AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)) blocked
+             WHERE has_webhooks(user_id)),
         link AS (
             SELECT user_id,
                    targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
