@@ -243,6 +243,12 @@ RETURN ARRAY(SELECT label
                             ('export', 'exports')) AS features (name, label)
               WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
 
+CREATE FUNCTION require_feature(owner bigint, label text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM refuse('plan_feature', label) WHERE label = ANY (lacking_features(owner));
+    RETURN true;
+END $$;
+
 -- Lock the users of visits. Call this in a statement of its own before visits are added: their statement then sees which
 -- days others have summed.
 CREATE FUNCTION lock_users(ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -553,16 +559,13 @@ BEGIN
            OR has_blocked_target(owner, urls);
 END $$;
 
--- Refuse blocked URLs in the new rows of a statement. Visitors see them, whichever columns they are in.
-CREATE FUNCTION refuse_blocked() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Refuse a row with a blocked URL, unless it had it before. Visitors see URLs, whichever columns they are in. Volatile
+-- functions see what has been committed meanwhile.
+CREATE FUNCTION require_unblocked(owner bigint, sent jsonb, stored jsonb DEFAULT NULL) RETURNS boolean
+    LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        PERFORM refuse('target_blocked') FROM inserted i WHERE has_blocked_url(user_id, to_jsonb(i), NULL);
-    ELSE
-        PERFORM refuse('target_blocked') FROM updated u JOIN deleted d USING (id)
-          WHERE has_blocked_url(u.user_id, to_jsonb(u), to_jsonb(d));
-    END IF;
-    RETURN NULL;
+    PERFORM refuse('target_blocked') WHERE has_blocked_url(owner, sent, stored);
+    RETURN true;
 END $$;
 
 CREATE TABLE domains (
@@ -595,10 +598,6 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON domains
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON domains
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('domain');
-CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON domains
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON domains
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON domains
     FOR EACH ROW EXECUTE FUNCTION note_events('domain');
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
@@ -608,19 +607,19 @@ CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EA
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
--- Redirects from one branded domain to another could lead back. The lock makes concurrent writes wait for each other,
--- so that the later one sees the other domain.
-CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Refuse redirects of a domain to a branded one, which could lead back, unless it had them before. The lock makes
+-- concurrent writes wait for each other, so that the later one sees the other domain.
+CREATE FUNCTION require_unbranded(sent text[], stored text[] DEFAULT '{}') RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    hosts CONSTANT text[] := ARRAY(SELECT host_of(url) FROM (SELECT unnest(sent) EXCEPT SELECT unnest(stored)) AS new (url)
+                                    WHERE url <> '');
 BEGIN
-    PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
-    PERFORM refuse('redirect_branded')
-       FROM live_domains
-      WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
-                     host_of(nullif(NEW.redirect404, OLD.redirect404)));
-    RETURN NULL;
+    IF hosts <> '{}' THEN
+        PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
+        PERFORM refuse('redirect_branded') FROM live_domains WHERE host = ANY (hosts);
+    END IF;
+    RETURN true;
 END $$;
-CREATE TRIGGER redirects_on_insert_or_update AFTER INSERT OR UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
-    WHEN (NEW.redirectroot <> '' OR NEW.redirect404 <> '') EXECUTE FUNCTION refuse_branded_redirects();
 
 -- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
 CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -684,10 +683,6 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON splash_pages
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON splash_pages
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('splash');
-CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON splash_pages
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON splash_pages
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON splash_pages
     FOR EACH ROW EXECUTE FUNCTION note_events('splash');
 
@@ -713,10 +708,6 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON overlays
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON overlays
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('overlay');
-CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON overlays
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON overlays
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON overlays
     FOR EACH ROW EXECUTE FUNCTION note_events('overlay');
 
@@ -880,15 +871,11 @@ DECLARE
     has_alias CONSTANT boolean := NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias;
     denied    text;
 BEGIN
-    IF TG_TABLE_NAME = 'bios' THEN
-        denied := denied_feature(lacking, has_alias, NULL, NULL, NULL, NULL);
-    ELSE
-        denied := denied_feature(lacking, has_alias,
-                                 CASE WHEN (NEW.devicetarget <@ OLD.devicetarget) IS NOT TRUE THEN NEW.devicetarget END,
-                                 CASE WHEN (NEW.geotarget <@ OLD.geotarget) IS NOT TRUE THEN NEW.geotarget END,
-                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
-                                 CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
-    END IF;
+    denied := denied_feature(lacking, has_alias,
+                             CASE WHEN (NEW.devicetarget <@ OLD.devicetarget) IS NOT TRUE THEN NEW.devicetarget END,
+                             CASE WHEN (NEW.geotarget <@ OLD.geotarget) IS NOT TRUE THEN NEW.geotarget END,
+                             CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
+                             CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
     PERFORM refuse('plan_feature', denied) WHERE denied IS NOT NULL;
     RETURN NULL;
 END $$;
@@ -1202,14 +1189,8 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON bios
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER store_aliases AFTER INSERT ON bios
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
-CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON bios
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON bios
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON bios
     FOR EACH ROW EXECUTE FUNCTION note_events('bio');
-CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH ROW WHEN (NEW.custom)
-    EXECUTE FUNCTION require_features();
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
 
 CREATE TABLE qrs (
@@ -1236,10 +1217,6 @@ CREATE TRIGGER count_rows_on_insert AFTER INSERT ON qrs
     REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON qrs
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
-CREATE TRIGGER refuse_blocked_on_insert AFTER INSERT ON qrs
-    REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION refuse_blocked();
-CREATE TRIGGER refuse_blocked_on_update AFTER UPDATE ON qrs
-    REFERENCING OLD TABLE AS deleted NEW TABLE AS updated EXECUTE FUNCTION refuse_blocked();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON qrs
     FOR EACH ROW EXECUTE FUNCTION note_events('qr');
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH ROW
@@ -1269,14 +1246,12 @@ RETURN CASE WHEN EXISTS (
             THEN 'link_branded' END;
 
 -- An update that keeps the URL is accepted: its host may have become a branded domain since.
-CREATE FUNCTION refuse_link() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_code_target(sent json, stored json DEFAULT NULL) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM refuse(refusal) FROM code_refusal(NEW.data #>> '{}') AS refusal
-      WHERE (NEW.data::text = OLD.data::text) IS NOT TRUE AND refusal IS NOT NULL;
-    RETURN NULL;
+    PERFORM refuse(refusal) FROM code_refusal(sent #>> '{}') AS refusal
+      WHERE sent::text IS DISTINCT FROM stored::text AND refusal IS NOT NULL;
+    RETURN true;
 END $$;
-CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
-    WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_link();
 
 CREATE TABLE channel_items (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

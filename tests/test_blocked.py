@@ -26,6 +26,7 @@ from tests.support.foreign_services import Start
 from tests.support.foreign_services import read as read_service
 from tests.support.foreign_services import shlink as service
 from tests.support.imported import Import, sale, shlink
+from tests.support.races import during
 from tests.support.reading import read
 from tests.support.shortlinks import BRANDED, FACEBOOK, TARGET, Make
 
@@ -165,6 +166,19 @@ def test_a_url_on_a_blocked_host_is_refused_unless_it_was_stored_before(
     assert codes(alice.put(f"/api/{path}/{kept}/update", other)) == {"target_blocked"}
     if path == "url":
         assert "target_blocked" in codes(alice.put("/api/urls/bulk", {"ids": [kept], "data": other}))
+
+
+def test_a_change_that_waits_while_a_host_is_blocked_is_refused(
+    app: Flask, alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    splash = alice.add("/api/splash/add", LEAST["splash"])
+    meanwhile = f"""
+        UPDATE splash_pages SET name = 'Other' WHERE id = {splash};
+        INSERT INTO reports (kind, host) VALUES ('host', 'evil.example')
+    """
+    client = Client(app.test_client(), alice.key)
+    answer = during(raw, meanwhile, lambda: client.put(f"/api/splash/{splash}/update", {"link": BELOW}))
+    assert codes(answer) == {"target_blocked"}
 
 
 def test_rows_of_an_exported_account_with_blocked_urls_are_not_imported(

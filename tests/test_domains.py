@@ -144,8 +144,10 @@ def test_of_two_domains_that_redirect_to_each_other_only_one_is_added(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection
 ) -> None:
     first = f"""
-        INSERT INTO domains (user_id, scheme, host, redirectroot)
-        VALUES ({alice.id}, 'https', 'one.example.net', 'https://two.example.net/')
+        WITH added AS (
+            INSERT INTO domains (user_id, scheme, host, redirectroot)
+            VALUES ({alice.id}, 'https', 'one.example.net', 'https://two.example.net/') RETURNING redirectroot)
+        SELECT FROM added WHERE require_unbranded(ARRAY[redirectroot])
     """
     second = {"domain": "https://two.example.net", "redirectroot": "https://one.example.net/"}
     answer = during(raw, first, lambda: bob.post("/api/domain/add", second))

@@ -70,11 +70,14 @@ def add(user_id: int, members: Row) -> Row:
 def _add(user_id: int, members: Row) -> Row:
     added = run_repaired(
         """
-        INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
-        VALUES (%(user_id)s, %(name)s, %(alias)s,
-                %(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s)),
-                %(bio)s, %(theme)s, %(links)s)
-        RETURNING *, created AS date, version::text
+        WITH added AS (
+            INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
+            VALUES (%(user_id)s, %(name)s, %(alias)s, %(custom)s, %(bio)s, %(theme)s, %(links)s)
+            RETURNING *)
+        SELECT *, created AS date, version::text
+          FROM added
+         WHERE (NOT %(named)s OR require_feature(user_id, 'custom aliases'))
+           AND require_unblocked(user_id, to_jsonb(added))
         """,
         release_name,
         **_encoded(members),
@@ -92,15 +95,21 @@ def _encoded(members: Row) -> Row:
 def update(user_id: int, bio_id: int, members: Row) -> Row:
     updated = run_repaired(
         """
-        UPDATE bios
-           SET name = coalesce(%(name)s, name),
-               alias = coalesce(%(alias)s, alias),
-               custom = custom OR coalesce(%(alias)s <> alias, false),
-               bio = coalesce(%(bio)s, bio),
-               theme = coalesce(%(theme)s, theme),
-               links = coalesce(%(links)s, links)
-         WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        RETURNING *, created AS date, version::text
+        WITH updated AS (
+            UPDATE bios
+               SET name = coalesce(%(name)s, name),
+                   alias = coalesce(%(alias)s, alias),
+                   custom = custom OR coalesce(%(alias)s <> alias, false),
+                   bio = coalesce(%(bio)s, bio),
+                   theme = coalesce(%(theme)s, theme),
+                   links = coalesce(%(links)s, links)
+             WHERE user_id = %(user_id)s AND id = %(bio_id)s
+            RETURNING *)
+        SELECT u.*, u.created AS date, u.version::text
+          FROM updated u
+          JOIN bios before USING (id)
+         WHERE (u.alias = before.alias OR require_feature(u.user_id, 'custom aliases'))
+           AND require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
         release_name,
         **_encoded(members),

@@ -34,14 +34,18 @@ def add(user_id: int, members: Row) -> Row:
     `id` is None, or that of a row that is not committed and takes none of the sequence."""
     added = run_repaired(
         """
-        INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-                             forwardquery, logo_hash, checked)
-        VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))), %(user_id)s,
-                split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
-                %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
-                coalesce(%(forwardquery)s, false), store_logo(%(user_id)s, %(logo)s),
-                CASE WHEN %(is_checked)s THEN now() END)
-        RETURNING *, version::text
+        WITH added AS (
+            INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo,
+                                 brandcolor, forwardquery, logo_hash, checked)
+            VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))), %(user_id)s,
+                    split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
+                    %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
+                    coalesce(%(forwardquery)s, false), store_logo(%(user_id)s, %(logo)s),
+                    CASE WHEN %(is_checked)s THEN now() END)
+            RETURNING *)
+        SELECT *, version::text
+          FROM added
+         WHERE require_unbranded(ARRAY[redirectroot, redirect404]) AND require_unblocked(user_id, to_jsonb(added))
         """,
         release_name,
         **members,
@@ -54,17 +58,24 @@ def add(user_id: int, members: Row) -> Row:
 def update(user_id: int, domain_id: int, members: Row) -> Row:
     updated = run_repaired(
         """
-        UPDATE domains
-           SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
-               redirect404 = coalesce(%(redirect404)s, redirect404),
-               brandname = coalesce(%(brandname)s, brandname),
-               brandlogo = coalesce(%(brandlogo)s, brandlogo),
-               brandcolor = coalesce(%(brandcolor)s, brandcolor),
-               forwardquery = coalesce(%(forwardquery)s, forwardquery),
-               logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
-                                ELSE store_logo(%(user_id)s, %(logo)s) END
-         WHERE user_id = %(user_id)s AND id = %(domain_id)s
-        RETURNING *, version::text
+        WITH updated AS (
+            UPDATE domains
+               SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
+                   redirect404 = coalesce(%(redirect404)s, redirect404),
+                   brandname = coalesce(%(brandname)s, brandname),
+                   brandlogo = coalesce(%(brandlogo)s, brandlogo),
+                   brandcolor = coalesce(%(brandcolor)s, brandcolor),
+                   forwardquery = coalesce(%(forwardquery)s, forwardquery),
+                   logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
+                                    ELSE store_logo(%(user_id)s, %(logo)s) END
+             WHERE user_id = %(user_id)s AND id = %(domain_id)s
+            RETURNING *)
+        SELECT u.*, u.version::text
+          FROM updated u
+          JOIN domains before USING (id)
+         WHERE require_unbranded(ARRAY[u.redirectroot, u.redirect404],
+                                 ARRAY[before.redirectroot, before.redirect404])
+           AND require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
         release_name,
         **members,

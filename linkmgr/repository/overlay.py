@@ -32,10 +32,12 @@ def read(user_id: int, overlay_id: int) -> Row:
 def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
-        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
-        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
-                %(background)s)
-        RETURNING *, created AS date, version::text
+        WITH added AS (
+            INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
+            VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
+                    %(background)s)
+            RETURNING *)
+        SELECT *, created AS date, version::text FROM added WHERE require_unblocked(user_id, to_jsonb(added))
         """,
         **members,
         user_id=user_id,
@@ -45,17 +47,22 @@ def add(user_id: int, members: Row) -> Row:
 def update(user_id: int, overlay_id: int, members: Row) -> Row:
     updated = run(
         """
-        UPDATE overlays
-           SET type = coalesce(%(type)s, type),
-               name = coalesce(%(name)s, name),
-               message = coalesce(%(message)s, message),
-               link = coalesce(%(link)s, link),
-               label = coalesce(%(label)s, label),
-               position = coalesce(%(position)s, position),
-               color = coalesce(%(color)s, color),
-               background = coalesce(%(background)s, background)
-         WHERE user_id = %(user_id)s AND id = %(overlay_id)s
-        RETURNING *, created AS date, version::text
+        WITH updated AS (
+            UPDATE overlays
+               SET type = coalesce(%(type)s, type),
+                   name = coalesce(%(name)s, name),
+                   message = coalesce(%(message)s, message),
+                   link = coalesce(%(link)s, link),
+                   label = coalesce(%(label)s, label),
+                   position = coalesce(%(position)s, position),
+                   color = coalesce(%(color)s, color),
+                   background = coalesce(%(background)s, background)
+             WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+            RETURNING *)
+        SELECT u.*, u.created AS date, u.version::text
+          FROM updated u
+          JOIN overlays before USING (id)
+         WHERE require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
         **members,
         user_id=user_id,

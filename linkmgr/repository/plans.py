@@ -151,6 +151,6 @@ def note_retention(after: int, limit: int) -> int | None:
 
 def require_exports(user_id: int) -> None:
     row(
-        "SELECT refuse('plan_feature', 'exports') WHERE 'exports' = ANY (lacking_features(%(user_id)s))",
+        "SELECT require_feature(%(user_id)s, 'exports')",
         user_id=user_id,
     )

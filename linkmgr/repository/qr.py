@@ -100,14 +100,18 @@ def add(user_id: int, members: Row) -> Row:
     """Store a QR code and return its record. `own_alias` must be in use if it is not None."""
     added = run(
         """
-        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo_hash, logo_source)
-        SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-               store_logo(%(user_id)s, %(logo)s), %(logo_source)s
-         WHERE %(own_alias)s::text IS NULL
-            OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
-        RETURNING version::text, id, code, name, created AS date, updated, type, data, background, foreground,
-                  CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
-                  NULL AS top_labels
+        WITH added AS (
+            INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo_hash, logo_source)
+            SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+                   store_logo(%(user_id)s, %(logo)s), %(logo_source)s
+             WHERE %(own_alias)s::text IS NULL
+                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
+            RETURNING *)
+        SELECT version::text, id, code, name, created AS date, updated, type, data, background, foreground,
+               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
+               NULL AS top_labels
+          FROM added
+         WHERE (type <> 'link' OR require_code_target(data)) AND require_unblocked(user_id, to_jsonb(added))
         """,
         **_params(user_id, members),
     )
@@ -132,10 +136,14 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
                AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
                     OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
             RETURNING *)
-        SELECT q.version::text, id, code, name, created AS date, updated, type, data, background, foreground,
-               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors, top_labels
-          FROM updated q
-          LEFT JOIN totals t ON tracked_id = id
+        SELECT u.version::text, u.id, u.code, u.name, u.created AS date, u.updated, u.type, u.data, u.background,
+               u.foreground, CASE WHEN u.logo_hash IS NULL THEN '' ELSE u.logo_source END AS logo, clicks, visitors,
+               top_labels
+          FROM updated u
+          JOIN qrs before ON before.id = u.id
+          LEFT JOIN totals t ON tracked_id = u.id
+         WHERE (u.type <> 'link' OR require_code_target(u.data, before.data))
+           AND require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
         qr_id=qr_id,
         **_params(user_id, members),

@@ -34,9 +34,11 @@ def read(user_id: int, splash_id: int) -> Row:
 def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
-        INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
-        VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
-        RETURNING *, created AS date, version::text
+        WITH added AS (
+            INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
+            VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
+            RETURNING *)
+        SELECT *, created AS date, version::text FROM added WHERE require_unblocked(user_id, to_jsonb(added))
         """,
         **members,
         user_id=user_id,
@@ -46,15 +48,20 @@ def add(user_id: int, members: Row) -> Row:
 def update(user_id: int, splash_id: int, members: Row) -> Row:
     updated = run(
         """
-        UPDATE splash_pages
-           SET name = coalesce(%(name)s, name),
-               title = coalesce(%(title)s, title),
-               message = coalesce(%(message)s, message),
-               link = coalesce(%(link)s, link),
-               counter = coalesce(%(counter)s, counter),
-               banner = coalesce(%(banner)s, banner)
-         WHERE user_id = %(user_id)s AND id = %(splash_id)s
-        RETURNING *, created AS date, version::text
+        WITH updated AS (
+            UPDATE splash_pages
+               SET name = coalesce(%(name)s, name),
+                   title = coalesce(%(title)s, title),
+                   message = coalesce(%(message)s, message),
+                   link = coalesce(%(link)s, link),
+                   counter = coalesce(%(counter)s, counter),
+                   banner = coalesce(%(banner)s, banner)
+             WHERE user_id = %(user_id)s AND id = %(splash_id)s
+            RETURNING *)
+        SELECT u.*, u.created AS date, u.version::text
+          FROM updated u
+          JOIN splash_pages before USING (id)
+         WHERE require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
         **members,
         user_id=user_id,
