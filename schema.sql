@@ -1346,27 +1346,25 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
--- Note visits of people, unless they are stored more than a day late: 40 fit into a delivery.
-CREATE FUNCTION note_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Return the events of visits of people, unless they are stored more than a day late: 40 fit into a delivery.
+CREATE FUNCTION visit_events(added visits[]) RETURNS TABLE (user_id bigint, type text, data jsonb)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
 BEGIN
-    INSERT INTO outbox (user_id, type, data)
+    RETURN QUERY
     SELECT user_id, type, jsonb_agg(visit ORDER BY number)
       FROM (SELECT owners.user_id, owners.type,
                    row_number() OVER (PARTITION BY owners.user_id, owners.type ORDER BY at) AS number,
                    jsonb_build_object('id', tracked_id, 'time', at)
                    || (SELECT jsonb_object_agg(dimension, left(label, 60))
-                         FROM jsonb_each_text(to_jsonb(inserted) - '{tracked_id,at,visitor,bot}'::text[])
+                         FROM jsonb_each_text(to_jsonb(v) - '{tracked_id,at,visitor,bot}'::text[])
                               AS labels (dimension, label)) AS visit
-              FROM inserted,
+              FROM unnest(added) AS v,
                    LATERAL (SELECT user_id, CASE noun WHEN 'link' THEN 'visit' ELSE 'scan' END AS type
                               FROM tracked_rows WHERE id = tracked_id) owners
-             WHERE EXISTS (SELECT FROM webhooks WHERE active)
-               AND NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
+             WHERE NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
      GROUP BY user_id, type, (number - 1) / 40;
-    RETURN NULL;
 END $$;
-CREATE TRIGGER note_visits AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION note_visit_events();
 
 -- Create the functions that name all dimensions of statistics, which are the columns of type text. PostgreSQL inlines
 -- them, so that they take no longer than the columns. visit_label() is the label of a visit in a dimension.

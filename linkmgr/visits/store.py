@@ -63,6 +63,9 @@ ADD = """
         SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
     visits_added AS (
         INSERT INTO visits SELECT (visit).* FROM counted RETURNING tracked_id, bot),
+    events_added AS (
+        INSERT INTO outbox (user_id, type, data)
+        SELECT * FROM visit_events(ARRAY(SELECT visit FROM counted WHERE EXISTS (SELECT FROM webhooks WHERE active)))),
     -- LIMIT: each visitor is read by the key, also if the plan was made for an empty table.
     arrived AS MATERIALIZED (
         SELECT sent.*, place, v.seen AS seen_before, v.variant AS variant_before
