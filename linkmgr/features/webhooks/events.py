@@ -1,6 +1,6 @@
 """Move events from the outbox to the webhooks that subscribe to them.
 
-A trigger records that a row has changed. Its record is read here, as its GET returns it, within about a second of the
+The outbox has that a row has changed. Its record is read here, as its GET returns it, within about a second of the
 change. The record of a row that no longer exists has the members that were stored when it was deleted, or only its id.
 """
 
