@@ -90,47 +90,40 @@ WITH RECURSIVE owners AS (
      WHERE owners.user_id IS NOT NULL)
 SELECT user_id FROM owners;
 
--- Note that a row was added, changed or deleted. Argument: the first part of the types. Statements that change
--- `imported_clicks`, `source_clicks`, `created` or `checked` change nothing else that counts.
+-- Note that a row was added, changed or deleted. Argument: the first part of the types. Statements that
+-- change `imported_clicks`, `source_clicks`, `created` or `checked` change nothing else that counts.
 CREATE FUNCTION note_events() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     owner  CONSTANT bigint := coalesce(NEW.user_id, OLD.user_id);
+    named  CONSTANT text[] := '{id,alias,url,title,name,slug,code,type,host,tag,campaign,channel_id,domain_id}';
     before jsonb;
     after  jsonb;
+    data   jsonb;  -- the previous values, or what names a deleted row
 BEGIN
     IF NOT has_webhooks(owner) THEN
         RETURN NULL;
     END IF;
     before := to_jsonb(OLD);
     after := to_jsonb(NEW);
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO outbox (user_id, type, object_id) VALUES (owner, TG_ARGV[0] || '.created', NEW.id);
-    ELSIF TG_OP = 'DELETE' THEN
+    data := (SELECT jsonb_object_agg(key, value) FROM jsonb_each(before)
+              WHERE CASE TG_OP WHEN 'UPDATE' THEN value <> after -> key AND octet_length(value::text) < 4000
+                    ELSE key = ANY (named) END);
+    IF TG_OP <> 'UPDATE' OR NOT data ?| '{imported_clicks,source_clicks,created,checked}' THEN
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT owner, TG_ARGV[0] || '.deleted', OLD.id,
-               (SELECT jsonb_object_agg(key, value) FROM jsonb_each(before)
-                 WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign,channel_id,domain_id}'))
-               || jsonb_build_object('domain', (SELECT domain FROM domains
-                                                 WHERE id = (before ->> 'domain_id')::bigint));
-    ELSIF after <> before
-          AND (after -> 'imported_clicks', after -> 'source_clicks', after -> 'created', after -> 'checked')
-              IS NOT DISTINCT FROM
-              (before -> 'imported_clicks', before -> 'source_clicks', before -> 'created', before -> 'checked') THEN
-        INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT owner, TG_ARGV[0] || '.updated', NEW.id,
-               CASE WHEN before ? 'domain_id'
-                    THEN jsonb_build_object('domain', (SELECT domain FROM domains
-                                                        WHERE id = (before ->> 'domain_id')::bigint))
-                    ELSE '{}' END
-               || (SELECT coalesce(jsonb_object_agg(key, value), '{}')
-                     FROM jsonb_each(before - '{version,updated,password_hash}'::text[])
-                    WHERE value <> after -> key AND octet_length(value::text) < 4000);
+        SELECT owner, TG_ARGV[0] || CASE TG_OP WHEN 'INSERT' THEN '.created' WHEN 'UPDATE' THEN '.updated'
+                                    ELSE '.deleted' END,
+               coalesce(NEW.id, OLD.id),
+               data - '{version,updated,password_hash}'::text[]
+               || CASE WHEN before ? 'domain_id'
+                       THEN jsonb_build_object('domain', (SELECT domain FROM domains
+                                                           WHERE id = (before ->> 'domain_id')::bigint))
+                       ELSE '{}' END;
     END IF;
     RETURN NULL;
 END $$;
 
--- Note for the audit trail, and for administrators, that a row was added, changed or deleted. Arguments: the type, the
--- columns of the data, and the secret columns, of whose changes events have no values.
+-- Note for the audit trail, and for administrators, that a row was added, changed or deleted. Arguments:
+-- the type, the columns of the data, and the secret columns, of whose changes events have no values.
 CREATE FUNCTION note_audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     action  text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'UPDATE' THEN 'updated' ELSE 'deleted' END;
@@ -280,7 +273,8 @@ SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY u
 -- At most 32 do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it is a
 -- single statement. So at least 32 rows are still allowed once they have the lock, and none needs to lock alone as
 -- well, which would be a deadlock. Any other create locks alone, so that it sees the rows of all others.
-CREATE FUNCTION check_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_plan(owner bigint, name text, feature text, number bigint) RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
     label   text := replace(name, '_', ' ');
     allowed json := (SELECT limits -> feature FROM accounts WHERE id = owner AND NOT admin);  -- parses `limits` once
@@ -315,7 +309,8 @@ END $$;
 CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO public.usage_parts AS u (user_id, counted, part, total)
-    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32, count(*) * CASE TG_OP WHEN 'DELETE' THEN -1 ELSE 1 END
+    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32,
+           count(*) * CASE TG_OP WHEN 'DELETE' THEN -1 ELSE 1 END
       FROM changed
      WHERE TG_OP = 'INSERT' OR EXISTS (SELECT FROM users WHERE id = user_id)
      GROUP BY user_id
@@ -323,8 +318,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Check that a plan allows the rows that a statement has added. It fires after count_rows, by its name. Argument: the
--- member of `limits`.
+-- Check that a plan allows the rows that a statement has added. It fires after count_rows, by its name.
+-- Argument: the member of `limits`.
 CREATE FUNCTION require_plan() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM check_plan(user_id, TG_TABLE_NAME, TG_ARGV[0], count(*)) FROM inserted GROUP BY user_id;
@@ -358,7 +353,8 @@ CREATE TABLE resources (
 );
 
 -- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
-CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS boolean
+LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('SELECT refuse($1) FROM (SELECT FROM %I WHERE user_id = $2 AND id = ANY ($3) FOR KEY SHARE) locked
                     HAVING count(*) < cardinality($3)', name)
@@ -385,11 +381,14 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- Return the user if `most` allows another row of a table. The lock makes concurrent inserts wait for each other.
-CREATE FUNCTION require_room(owner bigint, name text, most integer, code text) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Return a user who has fewer than `most` rows of a table. The lock makes concurrent inserts wait for each
+-- other.
+CREATE FUNCTION require_room(owner bigint, name text, most integer, code text) RETURNS bigint
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM users WHERE id = owner FOR NO KEY UPDATE;
-    EXECUTE format('SELECT refuse($1) FROM %I WHERE user_id = $2 HAVING count(*) >= $3', name) USING code, owner, most;
+    EXECUTE format('SELECT refuse($1) FROM %I WHERE user_id = $2 HAVING count(*) >= $3', name)
+      USING code, owner, most;
     RETURN owner;
 END $$;
 
@@ -559,10 +558,10 @@ BEGIN
            OR has_blocked_target(owner, urls);
 END $$;
 
--- Refuse a row with a blocked URL, unless it had it before. Visitors see URLs, whichever columns they are in. Volatile
--- functions see what has been committed meanwhile.
+-- Refuse a row with a blocked URL, unless it had it before. Visitors see URLs, whichever columns they are in.
+-- As the functions below that check rows, it is volatile: it sees what others have committed meanwhile.
 CREATE FUNCTION require_unblocked(owner bigint, sent jsonb, stored jsonb DEFAULT NULL) RETURNS boolean
-    LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse('target_blocked') WHERE has_blocked_url(owner, sent, stored);
     RETURN true;
@@ -607,16 +606,14 @@ CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EA
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
--- Refuse redirects of a domain to a branded one, which could lead back, unless it had them before. The lock makes
--- concurrent writes wait for each other, so that the later one sees the other domain.
-CREATE FUNCTION require_unbranded(sent text[], stored text[] DEFAULT '{}') RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    hosts CONSTANT text[] := ARRAY(SELECT host_of(url) FROM (SELECT unnest(sent) EXCEPT SELECT unnest(stored)) AS new (url)
-                                    WHERE url <> '');
+-- Refuse new redirects of a domain to a branded one, which could lead back. The lock makes concurrent writes
+-- wait for each other, so that the later one sees the other domain.
+CREATE FUNCTION require_unbranded(redirects text[]) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
-    IF hosts <> '{}' THEN
+    IF '' < ANY (redirects) THEN
         PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
-        PERFORM refuse('redirect_branded') FROM live_domains WHERE host = ANY (hosts);
+        PERFORM refuse('redirect_branded') FROM live_domains
+          WHERE host IN (SELECT host_of(url) FROM unnest(redirects) AS url);
     END IF;
     RETURN true;
 END $$;
@@ -811,14 +808,15 @@ CREATE TABLE aliases (
     CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
 
--- Store the aliases of new rows. It fires after require_plan, by its name, so that the limit of a plan is reported
--- before a taken alias.
+-- Store the aliases of new rows. It fires after require_plan, by its name, so that the limit of a plan is
+-- reported before a taken alias.
 CREATE FUNCTION store_aliases() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     is_bio CONSTANT boolean := TG_TABLE_NAME = 'bios';
 BEGIN
     INSERT INTO aliases (alias, domain_id, link_id, bio_id)
-    SELECT alias, coalesce(domain_id, 0), CASE WHEN NOT is_bio THEN id END, CASE WHEN is_bio THEN id END FROM inserted;
+    SELECT alias, coalesce(domain_id, 0), CASE WHEN NOT is_bio THEN id END, CASE WHEN is_bio THEN id END
+      FROM inserted;
     RETURN NULL;
 END $$;
 
@@ -1246,7 +1244,8 @@ RETURN CASE WHEN EXISTS (
             THEN 'link_branded' END;
 
 -- An update that keeps the URL is accepted: its host may have become a branded domain since.
-CREATE FUNCTION require_code_target(sent json, stored json DEFAULT NULL) RETURNS boolean LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_code_target(sent json, stored json DEFAULT NULL) RETURNS boolean
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM refuse(refusal) FROM code_refusal(sent #>> '{}') AS refusal
       WHERE sent::text IS DISTINCT FROM stored::text AND refusal IS NOT NULL;
@@ -1346,7 +1345,7 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
--- Return the events of visits of people, unless they are stored more than a day late: 40 fit into a delivery.
+-- Return the events of visits of people, unless they are stored more than a day late: 40 fit into one.
 CREATE FUNCTION visit_events(added visits[]) RETURNS TABLE (user_id bigint, type text, data jsonb)
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
@@ -1876,9 +1875,10 @@ CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON webhooks
 
 DROP TABLE resources;
 
--- Return the id that a filter gets: of a campaign, channel or domain of the user. Nothing sent keeps the stored one, and 0
--- removes it.
-CREATE FUNCTION webhook_filter(noun text, owner bigint, sent bigint, stored bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Return the id that a filter gets: of a campaign, channel or domain of the user. Nothing sent keeps the
+-- stored one, and 0 removes it.
+CREATE FUNCTION webhook_filter(noun text, owner bigint, sent bigint, stored bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
 BEGIN
     IF sent > 0 AND sent IS DISTINCT FROM stored THEN
         PERFORM require_rows(noun || 's', owner, ARRAY[sent], noun || '_unknown');

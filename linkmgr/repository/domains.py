@@ -35,17 +35,18 @@ def add(user_id: int, members: Row) -> Row:
     added = run_repaired(
         """
         WITH added AS (
-            INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo,
-                                 brandcolor, forwardquery, logo_hash, checked)
-            VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))), %(user_id)s,
-                    split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2), %(redirectroot)s,
-                    %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
+            INSERT INTO domains (id, user_id, scheme, host, redirectroot, redirect404, brandname,
+                                 brandlogo, brandcolor, forwardquery, logo_hash, checked)
+            VALUES (coalesce(%(id)s::bigint, nextval(pg_get_serial_sequence('domains', 'id'))),
+                    %(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
+                    %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
                     coalesce(%(forwardquery)s, false), store_logo(%(user_id)s, %(logo)s),
                     CASE WHEN %(is_checked)s THEN now() END)
             RETURNING *)
         SELECT *, version::text
           FROM added
-         WHERE require_unbranded(ARRAY[redirectroot, redirect404]) AND require_unblocked(user_id, to_jsonb(added))
+         WHERE require_unbranded(ARRAY[redirectroot, redirect404])
+           AND require_unblocked(user_id, to_jsonb(added))
         """,
         release_name,
         **members,
@@ -73,8 +74,8 @@ def update(user_id: int, domain_id: int, members: Row) -> Row:
         SELECT u.*, u.version::text
           FROM updated u
           JOIN domains before USING (id)
-         WHERE require_unbranded(ARRAY[u.redirectroot, u.redirect404],
-                                 ARRAY[before.redirectroot, before.redirect404])
+         WHERE require_unbranded(ARRAY[nullif(u.redirectroot, before.redirectroot),
+                                       nullif(u.redirect404, before.redirect404)])
            AND require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
         release_name,

@@ -33,11 +33,14 @@ def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
         WITH added AS (
-            INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
-            VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
-                    %(background)s)
+            INSERT INTO overlays (user_id, type, name, message, link, label, position, color,
+                                  background)
+            VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s,
+                    %(position)s, %(color)s, %(background)s)
             RETURNING *)
-        SELECT *, created AS date, version::text FROM added WHERE require_unblocked(user_id, to_jsonb(added))
+        SELECT *, created AS date, version::text
+          FROM added
+         WHERE require_unblocked(user_id, to_jsonb(added))
         """,
         **members,
         user_id=user_id,
@@ -138,7 +141,9 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
             RETURNING *),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id, data)
-            SELECT user_id, 'answer.received', id, to_jsonb(added) FROM added WHERE has_webhooks(user_id))
+            SELECT user_id, 'answer.received', id, to_jsonb(added)
+              FROM added
+             WHERE has_webhooks(user_id))
         SELECT accepts_answers FROM overlay
         """,
         user_id=user_id,

@@ -101,17 +101,19 @@ def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         WITH added AS (
-            INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo_hash, logo_source)
-            SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-                   store_logo(%(user_id)s, %(logo)s), %(logo_source)s
+            INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo_hash,
+                             logo_source)
+            SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s,
+                   %(foreground)s, store_logo(%(user_id)s, %(logo)s), %(logo_source)s
              WHERE %(own_alias)s::text IS NULL
                 OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
             RETURNING *)
-        SELECT version::text, id, code, name, created AS date, updated, type, data, background, foreground,
-               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, NULL AS clicks, NULL AS visitors,
-               NULL AS top_labels
+        SELECT version::text, id, code, name, created AS date, updated, type, data, background,
+               foreground, CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo,
+               NULL AS clicks, NULL AS visitors, NULL AS top_labels
           FROM added
-         WHERE (type <> 'link' OR require_code_target(data)) AND require_unblocked(user_id, to_jsonb(added))
+         WHERE (type <> 'link' OR require_code_target(data))
+           AND require_unblocked(user_id, to_jsonb(added))
         """,
         **_params(user_id, members),
     )
@@ -136,9 +138,10 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
                AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
                     OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
             RETURNING *)
-        SELECT u.version::text, u.id, u.code, u.name, u.created AS date, u.updated, u.type, u.data, u.background,
-               u.foreground, CASE WHEN u.logo_hash IS NULL THEN '' ELSE u.logo_source END AS logo, clicks, visitors,
-               top_labels
+        SELECT u.version::text, u.id, u.code, u.name, u.created AS date, u.updated, u.type, u.data,
+               u.background, u.foreground,
+               CASE WHEN u.logo_hash IS NULL THEN '' ELSE u.logo_source END AS logo, clicks,
+               visitors, top_labels
           FROM updated u
           JOIN qrs before ON before.id = u.id
           LEFT JOIN totals t ON tracked_id = u.id

@@ -36,9 +36,12 @@ def add(user_id: int, members: Row) -> Row:
         """
         WITH added AS (
             INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
-            VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
+            VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s,
+                    %(banner)s)
             RETURNING *)
-        SELECT *, created AS date, version::text FROM added WHERE require_unblocked(user_id, to_jsonb(added))
+        SELECT *, created AS date, version::text
+          FROM added
+         WHERE require_unblocked(user_id, to_jsonb(added))
         """,
         **members,
         user_id=user_id,

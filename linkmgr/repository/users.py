@@ -83,11 +83,12 @@ def add(user_id: int, **members: Any) -> Row:
     added = run(
         """
         WITH added AS (
-            INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires, key_digest,
-                               key_ciphertext)
+            INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires,
+                               key_digest, key_ciphertext)
             SELECT %(user_id)s, %(username)s, %(email)s, %(password_hash)s, %(admin)s, %(planid)s,
                    %(expiration)s::timestamptz, %(key_digest)s, %(key_ciphertext)s
-             WHERE %(planid)s::bigint IS NULL OR EXISTS (SELECT FROM plans WHERE id = %(planid)s AND NOT free)
+             WHERE %(planid)s::bigint IS NULL
+                OR EXISTS (SELECT FROM plans WHERE id = %(planid)s AND NOT free)
             RETURNING id, email, username),
         events_added AS (
             INSERT INTO outbox (user_id, type, data)
@@ -145,7 +146,9 @@ def delete(user_id: int, *, by: int | None) -> None:
             RETURNING id, email, username),
         events_added AS (
             INSERT INTO outbox (user_id, type, data)
-            SELECT user_id, 'user.deleted', to_jsonb(deleted) FROM deleted, auditors WHERE user_id NOT IN (0, id))
+            SELECT user_id, 'user.deleted', to_jsonb(deleted)
+              FROM deleted, auditors
+             WHERE user_id NOT IN (0, id))
         SELECT id FROM deleted
         """,
         user_id=user_id,

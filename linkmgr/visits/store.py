@@ -65,7 +65,8 @@ ADD = """
         INSERT INTO visits SELECT (visit).* FROM counted RETURNING tracked_id, bot),
     events_added AS (
         INSERT INTO outbox (user_id, type, data)
-        SELECT * FROM visit_events(ARRAY(SELECT visit FROM counted WHERE EXISTS (SELECT FROM webhooks WHERE active)))),
+        SELECT * FROM visit_events(ARRAY(
+            SELECT visit FROM counted WHERE EXISTS (SELECT FROM webhooks WHERE active)))),
     -- LIMIT: each visitor is read by the key, also if the plan was made for an empty table.
     arrived AS MATERIALIZED (
         SELECT sent.*, place, v.seen AS seen_before, v.variant AS variant_before

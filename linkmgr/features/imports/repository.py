@@ -131,7 +131,8 @@ def cancel_expired(limit: int) -> int:
             RETURNING user_id, id),
         cleaned AS (
             INSERT INTO jobs (task, argument)
-            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled),
+            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id)
+              FROM cancelled),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'import.finished', id FROM cancelled WHERE has_webhooks(user_id))
@@ -147,9 +148,10 @@ def cancel(user_id: int, import_id: int) -> bool:
         """
         WITH cancelled AS (
             UPDATE imports
-               SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL,
-                   cursor = NULL
-             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state IN ('queued', 'running', 'paused')
+               SET state = 'cancelled', started = coalesce(started, now()), finished = now(),
+                   token = NULL, cursor = NULL
+             WHERE user_id = %(user_id)s AND id = %(import_id)s
+               AND state IN ('queued', 'running', 'paused')
             RETURNING user_id, id),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
@@ -207,14 +209,17 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
         """
         WITH saved AS (
             UPDATE imports
-               SET state = coalesce(%(state)s::text, state), stage = coalesce(%(stage)s::text, stage),
-                   message = coalesce(%(message)s::text, message), problem = coalesce(%(problem)s::text, problem),
+               SET state = coalesce(%(state)s::text, state),
+                   stage = coalesce(%(stage)s::text, stage),
+                   message = coalesce(%(message)s::text, message),
+                   problem = coalesce(%(problem)s::text, problem),
                    batch = batch + (NOT %(is_failing)s)::integer,
-                   token = CASE WHEN %(stage)s::text = 'store' OR %(state)s::text IN ('done', 'failed') THEN NULL
-                                ELSE token END,
-                   cursor = CASE WHEN %(stage)s = 'store' OR %(state)s IN ('done', 'failed') THEN NULL
-                                 ELSE coalesce(%(cursor)s::jsonb, cursor) END,
-                   started = CASE WHEN %(is_failing)s THEN started ELSE coalesce(started, now()) END,
+                   token = CASE WHEN %(stage)s = 'store' OR %(state)s IN ('done', 'failed')
+                                THEN NULL ELSE token END,
+                   cursor = CASE WHEN %(stage)s = 'store' OR %(state)s IN ('done', 'failed')
+                                 THEN NULL ELSE coalesce(%(cursor)s::jsonb, cursor) END,
+                   started = CASE WHEN %(is_failing)s THEN started
+                                  ELSE coalesce(started, now()) END,
                    finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
                    failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
                    found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
@@ -222,12 +227,14 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                    bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
                    rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
                    made_of = made_of || CASE WHEN %(made)s > 0 AND %(made_of)s::text IS NOT NULL
-                             THEN jsonb_build_object(%(made_of)s::text,
-                                                     coalesce((made_of ->> %(made_of)s::text)::bigint, 0) + %(made)s)
+                             THEN jsonb_build_object(
+                                 %(made_of)s::text,
+                                 coalesce((made_of ->> %(made_of)s::text)::bigint, 0) + %(made)s)
                              ELSE '{}' END,
-                   changed = changed + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
-                   cut = cut + %(cut)s, visits = visits + %(visits)s
-             WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
+                   changed = changed + %(updated)s, skipped = skipped + %(skipped)s,
+                   failed = failed + %(failed)s, cut = cut + %(cut)s, visits = visits + %(visits)s
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s
+               AND state IN ('queued', 'running')
             RETURNING user_id, id),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)

@@ -151,8 +151,9 @@ def add_answers(user_id: int, answers: list[Row]) -> None:
         """
         WITH sent AS MATERIALIZED (
             SELECT sent.*, row_number() OVER (PARTITION BY overlay ORDER BY n) AS place
-              FROM ROWS FROM (json_to_recordset(%(answers)s) AS (overlay bigint, answer json, date timestamptz))
-                   WITH ORDINALITY AS sent (overlay, answer, date, n)),
+              FROM ROWS FROM (json_to_recordset(%(answers)s) AS (
+                   overlay bigint, answer json, date timestamptz)) WITH ORDINALITY
+                   AS sent (overlay, answer, date, n)),
         own AS MATERIALIZED (
             SELECT id FROM overlays
              WHERE user_id = %(user_id)s AND id IN (SELECT overlay FROM sent)
@@ -161,12 +162,16 @@ def add_answers(user_id: int, answers: list[Row]) -> None:
             INSERT INTO overlay_answers (user_id, overlay_id, answer, created)
             SELECT %(user_id)s, overlay, answer, least(date, now())
               FROM sent
-             WHERE place + (SELECT count(*) FROM overlay_answers WHERE overlay_id = overlay) <= %(max_answers)s
-               AND overlay IN (SELECT id FROM own)
+             WHERE overlay IN (SELECT id FROM own)
+               AND place + (SELECT count(*) FROM overlay_answers WHERE overlay_id = overlay)
+                   <= %(max_answers)s
              ORDER BY n
             RETURNING *)
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, 'answer.received', id, to_jsonb(added) FROM added WHERE has_webhooks(user_id) ORDER BY id
+        SELECT user_id, 'answer.received', id, to_jsonb(added)
+          FROM added
+         WHERE has_webhooks(user_id)
+         ORDER BY id
         """,
         user_id=user_id,
         answers=orjson.dumps(answers).decode(),

@@ -24,7 +24,8 @@ def add(link_id: int, *, reason: str, text: str) -> None:
             SELECT 'report', id, host_of(url), %(reason)s, %(text)s
               FROM links
              WHERE id = %(link_id)s
-               AND (SELECT count(*) FROM reports WHERE kind = 'report' AND link_id = %(link_id)s) < %(of_link)s
+               AND (SELECT count(*) FROM reports
+                     WHERE kind = 'report' AND link_id = %(link_id)s) < %(of_link)s
                AND (SELECT count(*) FROM reports WHERE kind = 'report') < %(most)s
             RETURNING id, link_id, host, reason, text, created)
         INSERT INTO outbox (user_id, type, data)
@@ -90,7 +91,8 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
                     OR (%(decision)s = 'host' AND right('.' || host, length(%(host)s) + 1) = '.' || %(host)s))
             RETURNING link_id, reason),
         link_blocked AS (
-            UPDATE links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s AND blocked IS NULL
+            UPDATE links SET blocked = now()
+             WHERE %(decision)s = 'link' AND id = %(link_id)s AND blocked IS NULL
             RETURNING user_id, id),
         binned_link_blocked AS (
             UPDATE binned_links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s),

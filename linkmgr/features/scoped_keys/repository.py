@@ -90,8 +90,8 @@ def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
-        SELECT require_room(%(user_id)s, 'api_keys', 100, 'keys_full'), %(name)s, %(prefix)s, %(digest)s, scopes,
-               domains, own_only, expires, allowed_ips
+        SELECT require_room(%(user_id)s, 'api_keys', 100, 'keys_full'), %(name)s, %(prefix)s,
+               %(digest)s, scopes, domains, own_only, expires, allowed_ips
           FROM (SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
                        %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
                        nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips) new
@@ -135,7 +135,8 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
                    FOR NO KEY UPDATE) new
          WHERE k.user_id = %(user_id)s AND k.id = new.id
            AND is_key_within(new.scopes, new.expires, new.allowed_ips, %(grantable)s::jsonb)
-           AND require_rows('domains', k.user_id, ARRAY(SELECT unnest(new.domains) EXCEPT SELECT unnest(k.domains)),
+           AND require_rows('domains', k.user_id,
+                            ARRAY(SELECT unnest(new.domains) EXCEPT SELECT unnest(k.domains)),
                             'domains_unknown')
         RETURNING k.id
         """,

@@ -33,8 +33,8 @@ def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
         INSERT INTO utm_templates (user_id, name, utm_source, utm_medium, utm_campaign, utm_term, utm_content)
-        VALUES (require_room(%(user_id)s, 'utm_templates', 100, 'utm_full'), %(name)s, %(utm_source)s, %(utm_medium)s,
-                %(utm_campaign)s, %(utm_term)s, %(utm_content)s)
+        VALUES (require_room(%(user_id)s, 'utm_templates', 100, 'utm_full'), %(name)s,
+                %(utm_source)s, %(utm_medium)s, %(utm_campaign)s, %(utm_term)s, %(utm_content)s)
         RETURNING *, created AS date, version::text
         """,
         **members,

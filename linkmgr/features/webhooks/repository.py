@@ -35,7 +35,8 @@ def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
         INSERT INTO webhooks (user_id, name, url, events, active, campaign, channel, domain, secret_ciphertext)
-        VALUES (require_room(%(user_id)s, 'webhooks', 20, 'webhooks_full'), %(name)s, %(url)s, %(events)s, %(active)s,
+        VALUES (require_room(%(user_id)s, 'webhooks', 20, 'webhooks_full'), %(name)s, %(url)s,
+                %(events)s, %(active)s,
                 webhook_filter('campaign', %(user_id)s, %(campaign)s, NULL),
                 webhook_filter('channel', %(user_id)s, %(channel)s, NULL),
                 webhook_filter('domain', %(user_id)s, %(domain)s, NULL), %(ciphertext)s)
