@@ -352,33 +352,25 @@ CREATE TABLE resources (
     UNIQUE (user_id, id)
 );
 
--- Refuse a write unless the user has these rows of a table, and keep them until the transaction ends.
-CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS boolean
-LANGUAGE plpgsql AS $$
+-- Return true if the user has these rows of a table, and keep them until the transaction ends.
+CREATE FUNCTION has_rows(name text, owner bigint, ids bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    has_all boolean := true;
 BEGIN
-    EXECUTE format('SELECT refuse($1) FROM (SELECT FROM %I WHERE user_id = $2 AND id = ANY ($3) FOR KEY SHARE) locked
-                    HAVING count(*) < cardinality($3)', name)
-      USING code, owner, ids;
-    RETURN true;
+    ids := array_remove(ids, NULL);
+    IF ids <> '{}' THEN
+        EXECUTE format('SELECT count(*) = cardinality($2)
+                          FROM (SELECT FROM %I WHERE user_id = $1 AND id = ANY ($2) FOR KEY SHARE) locked', name)
+           INTO has_all USING owner, ids;
+    END IF;
+    RETURN has_all;
 END $$;
 
--- Foreign keys that are checked only on write, so that deleting a row does not update those that refer to it.
--- Arguments: pairs of a column, which has an id or an array of ids, and a table.
-CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    sent   jsonb := to_jsonb(NEW);
-    stored jsonb := to_jsonb(OLD);
-    ids    bigint[];
+CREATE FUNCTION require_rows(name text, owner bigint, ids bigint[], code text) RETURNS boolean
+    LANGUAGE plpgsql AS $$
 BEGIN
-    FOR n IN 0 .. TG_NARGS - 1 BY 2 LOOP
-        ids := ARRAY(SELECT jsonb_path_query(sent -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint EXCEPT
-                     SELECT jsonb_path_query(stored -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint);
-        IF ids <> '{}' THEN
-            PERFORM require_rows(TG_ARGV[n + 1], NEW.user_id, ids,
-                                 regexp_replace(replace(TG_ARGV[n], 'pixels', 'pixel'), '(_id)?$', '_unknown'));
-        END IF;
-    END LOOP;
-    RETURN NEW;
+    PERFORM refuse(code) WHERE NOT has_rows(name, owner, ids);
+    RETURN true;
 END $$;
 
 -- Return a user who has fewer than `most` rows of a table. The lock makes concurrent inserts wait for each
@@ -618,15 +610,24 @@ BEGIN
     RETURN true;
 END $$;
 
--- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
-CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
+-- Return a domain of the user, or NULL.
+CREATE FUNCTION own_domain(owner bigint, own_host text) RETURNS domains LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    own domains;
 BEGIN
     IF own_host <> '' THEN
-        PERFORM refuse(code) FROM unknown_reference(owner, own_host, NULL, NULL, NULL, NULL, NULL)
-          WHERE code IS NOT NULL;
-        RETURN (SELECT id FROM domains WHERE user_id = owner AND host = own_host);
+        SELECT * INTO own FROM domains WHERE user_id = owner AND host = own_host;
     END IF;
-    RETURN NULL;
+    RETURN own;
+END $$;
+
+-- Return the id of a domain of the user, or null for our own host. Refuse the host of any other domain.
+CREATE FUNCTION require_domain(owner bigint, own_host text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    own domains := own_domain(owner, own_host);
+BEGIN
+    PERFORM refuse('domain_unknown') WHERE own_host <> '' AND own.id IS NULL;
+    RETURN own.id;
 END $$;
 
 -- Return true if the key of the request may store links on a domain (0 or NULL: our own host). See "Restricted keys".
@@ -650,10 +651,9 @@ BEGIN
     RETURN CASE WHEN url <> '' AND blocked_host(ARRAY[host_of(url)]) IS NOT NULL THEN 'target_blocked' END;
 END $$;
 
-CREATE FUNCTION require_usable_targets(owner bigint, targets text[], image text DEFAULT '') RETURNS void
-    LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_usable_targets(owner bigint, targets text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    refusal text := coalesce(targets_refusal(owner, targets), image_refusal(image));
+    refusal text := targets_refusal(owner, targets);
 BEGIN
     IF refusal IS NOT NULL THEN
         PERFORM refuse(refusal);
@@ -838,46 +838,6 @@ END $$;
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
 
--- Return true if the members of a link that have many values are larger together than the body of a request may be.
-CREATE FUNCTION is_too_large(geotarget jsonb, devicetarget jsonb, languagetarget jsonb, parameters jsonb, deeplink jsonb,
-                             variants jsonb, rules jsonb, pixels bigint[]) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN octet_length(concat(geotarget, devicetarget, languagetarget, parameters, deeplink, variants, rules, pixels))
-           > 64 << 10;
-END $$;
-
-CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devicetarget jsonb, geotarget jsonb, parameters jsonb,
-                               rules jsonb) RETURNS text LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
-            WHEN 'targets by device' = ANY (lacking) AND (
-                 devicetarget <> '{}'
-                 OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
-                 THEN 'targets by device'
-            WHEN 'targets by country' = ANY (lacking) AND (
-                 geotarget <> '{}' OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))')
-                 THEN 'targets by country'
-            WHEN parameters <> '[]' AND 'link parameters' = ANY (lacking) THEN 'link parameters' END;
-
--- Return true if an array has each element of another one. `@>` also ignores the order in arrays that are elements.
-CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
-
-CREATE FUNCTION require_features() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    lacking   CONSTANT text[]  := lacking_features(NEW.user_id);
-    has_alias CONSTANT boolean := NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias;
-    denied    text;
-BEGIN
-    denied := denied_feature(lacking, has_alias,
-                             CASE WHEN (NEW.devicetarget <@ OLD.devicetarget) IS NOT TRUE THEN NEW.devicetarget END,
-                             CASE WHEN (NEW.geotarget <@ OLD.geotarget) IS NOT TRUE THEN NEW.geotarget END,
-                             CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END,
-                             CASE WHEN NOT has_elements(OLD.rules, NEW.rules) THEN NEW.rules END);
-    PERFORM refuse('plan_feature', denied) WHERE denied IS NOT NULL;
-    RETURN NULL;
-END $$;
-
 -- A `url_only` link was created from a URL alone, which then returns the same link to the restricted key that created it,
 -- or to all other callers. `geotarget`, `devicetarget` and `languagetarget` map a lower-case name to a URL.
 CREATE TABLE links (
@@ -911,15 +871,12 @@ CREATE TABLE links (
     metaimage       text        NOT NULL DEFAULT '',
     deeplink        jsonb       NOT NULL DEFAULT '{}',
     variants        jsonb       NOT NULL DEFAULT '[]',  -- {name, url, weight}
-    status          text        NOT NULL DEFAULT 'public' CHECK (status IN ('private', 'public')),
+    status          text        NOT NULL DEFAULT 'public',  -- or private
     imported_clicks bigint,  -- that another service counted, without those imported as visits
     source_host     text,  -- that an imported link had, if it is not ours
     source_clicks   bigint,  -- that another service counted, at the last import
     blocked         timestamptz,  -- by an administrator
-    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
-    CONSTRAINT starts_late CHECK (starts < expiry),
-    CONSTRAINT too_large CHECK (NOT is_too_large(geotarget, devicetarget, languagetarget, parameters, deeplink,
-                                                 variants, rules, pixels))
+    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
 -- A link of a URL alone is in no other index than this one, its ids, and that of the search.
@@ -949,146 +906,367 @@ CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION note_events('link');
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
     EXECUTE FUNCTION change_alias();
-CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF campaign, splash_id, overlay_id, pixels ON links
-    FOR EACH ROW WHEN (num_nonnulls(NEW.campaign, NEW.splash_id, NEW.overlay_id, NEW.pixels) > 0)
-    EXECUTE FUNCTION require_references(campaign, campaigns, splash_id, splash_pages, overlay_id, overlays,
-                                        pixels, pixels);
-CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devicetarget, geotarget, parameters, rules ON links
-    FOR EACH ROW WHEN (NEW.custom OR NEW.devicetarget <> '{}' OR NEW.geotarget <> '{}' OR NEW.parameters <> '[]'
-                       OR NEW.rules <> '[]')
-    EXECUTE FUNCTION require_features();
 
--- A new URL begins without results. Other new targets keep them until they have been checked.
-CREATE FUNCTION reset_check() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Make a view of one row, the default of each column of `links`. Each upgrade calls this after its migrations.
+CREATE FUNCTION create_link_defaults() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = NEW.id;
-    IF NEW.url <> OLD.url THEN
-        UPDATE link_checks
-           SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
-         WHERE link_id = NEW.id;
+    EXECUTE (SELECT format('CREATE OR REPLACE VIEW link_defaults AS SELECT %s', string_agg(
+                        format('CAST(%s AS %s) AS %I', coalesce(pg_get_expr(adbin, adrelid), 'NULL'),
+                               format_type(atttypid, atttypmod), attname), ', ' ORDER BY attnum))
+               FROM pg_attribute
+               LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+              WHERE attrelid = 'links'::regclass AND attnum > 0 AND NOT attisdropped);
+END $$;
+SELECT create_link_defaults();
+
+-- Return the members of a link that have targets.
+CREATE FUNCTION targets_in(link links) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN jsonb_build_array(link.url, link.expiredurl, link.geotarget, link.devicetarget, link.languagetarget,
+                             link.deeplink, jsonb_path_query_array(link.variants || link.rules, '$[*].url'));
+END $$;
+
+CREATE FUNCTION targets_of(link links) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY(SELECT target #>> '{}'
+                   FROM jsonb_path_query(targets_in(link), 'strict $.** ? (@.type() == "string")') AS target);
+END $$;
+
+-- Return why the targets of a link are refused, or NULL: a new target or image is, or a target of `stored` is on the new
+-- host of the link. The host of a stored target may have become a branded domain, or been blocked.
+CREATE FUNCTION link_targets_refusal(link links, stored links, new_host text) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    targets text[] := targets_of(stored);
+BEGIN
+    RETURN coalesce(targets_refusal(link.user_id, ARRAY(SELECT target FROM unnest(targets_of(link)) AS target
+                                                         WHERE (target = ANY (targets)) IS NOT TRUE)),
+                    CASE WHEN link.metaimage <> stored.metaimage THEN image_refusal(link.metaimage) END,
+                    CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(targets) AS target) THEN 'link_branded' END);
+END $$;
+
+-- Return true if an array has each element of another one. `@>` also ignores the order in arrays that are elements.
+CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN sent = '[]' OR ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
+END $$;
+
+-- Return the first feature of a link that `stored` does not have and that the plan of the user `lacks`, or NULL.
+CREATE FUNCTION denied_feature(link links, stored links, has_alias boolean, lacks text[]) RETURNS text
+    LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    rules jsonb;
+BEGIN
+    IF has_alias OR link.devicetarget <> '{}' OR link.geotarget <> '{}' OR link.parameters <> '[]'
+       OR link.rules <> '[]' THEN
+        lacks := coalesce(lacks, lacking_features(link.user_id));
+        rules := CASE WHEN has_elements(stored.rules, link.rules) THEN '[]' ELSE link.rules END;
+        RETURN CASE
+            WHEN has_alias AND 'custom aliases' = ANY (lacks) THEN 'custom aliases'
+            WHEN 'targets by device' = ANY (lacks)
+                 AND (NOT link.devicetarget <@ coalesce(stored.devicetarget, '{}')
+                      OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
+                 THEN 'targets by device'
+            WHEN 'targets by country' = ANY (lacks)
+                 AND (NOT link.geotarget <@ coalesce(stored.geotarget, '{}')
+                      OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))') THEN 'targets by country'
+            WHEN 'link parameters' = ANY (lacks) AND NOT has_elements(stored.parameters, link.parameters)
+                 THEN 'link parameters' END;
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER reset_check
-    AFTER UPDATE OF url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants, rules ON links
-    FOR EACH ROW
-    WHEN ((NEW.url, NEW.expiredurl, NEW.geotarget, NEW.devicetarget, NEW.languagetarget, NEW.deeplink, NEW.variants,
-           NEW.rules)
-       <> (OLD.url, OLD.expiredurl, OLD.geotarget, OLD.devicetarget, OLD.languagetarget, OLD.deeplink, OLD.variants,
-           OLD.rules))
-    EXECUTE FUNCTION reset_check();
 
--- Note the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
--- so at its end, while `announced` does not change, so that each expiry is noted exactly once.
-CREATE FUNCTION note_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Return the URLs in a JSON value.
+CREATE FUNCTION urls_in(sent jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    IF has_webhooks(NEW.user_id) THEN
+    RETURN ARRAY(SELECT DISTINCT url #>> '{}'
+                   FROM jsonb_path_query(sent, 'strict $.** ? (@.type() == "string" && @ starts with "http")') AS url);
+END $$;
+
+CREATE FUNCTION ids_in(sent jsonb) RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY(SELECT jsonb_array_elements_text(sent)::bigint);
+END $$;
+
+-- Return why a link with the members `sent` cannot be stored in place of `stored`, and the feature that the plan lacks, or
+-- NULL. The rows that were sent as references are kept until the transaction ends. The domain -1 is not one of the user.
+-- Targets are checked if URLs that were sent are `suspect`, or if the link moves to `new_host`.
+CREATE FUNCTION link_refusal(link links, stored links, sent jsonb, suspect boolean, new_host text, reserved text[],
+                             lacks text[], OUT code text, OUT detail text) LANGUAGE plpgsql AS $$
+DECLARE
+    owner CONSTANT bigint := link.user_id;
+BEGIN
+    code := CASE WHEN suspect OR new_host <> '' THEN link_targets_refusal(link, stored, new_host) END;
+    code := CASE
+        WHEN code IS NOT NULL THEN code
+        WHEN link.domain_id IS NULL AND link.alias = ANY (reserved)
+             AND (link.alias <> stored.alias OR stored.domain_id IS NOT NULL) THEN 'alias_reserved'
+        WHEN link.domain_id = -1 THEN 'domain_unknown'
+        WHEN sent ? 'campaign' AND NOT has_rows('campaigns', owner, ARRAY[link.campaign]) THEN 'campaign_unknown'
+        WHEN sent ? 'splash_id' AND NOT has_rows('splash_pages', owner, ARRAY[link.splash_id]) THEN 'splash_unknown'
+        WHEN sent ? 'overlay_id' AND NOT has_rows('overlays', owner, ARRAY[link.overlay_id]) THEN 'overlay_unknown'
+        WHEN sent ? 'pixels' AND NOT has_rows('pixels', owner, link.pixels) THEN 'pixel_unknown'
+        WHEN sent ?| '{channel,unassign_channel}' AND NOT has_rows('channels', owner, ids_in(sent -> 'channel')
+             || (sent ->> 'unassign_channel')::bigint) THEN 'channel_unknown'
+        WHEN link.starts >= link.expiry THEN 'starts_late'
+        WHEN octet_length(concat(link.geotarget, link.devicetarget, link.languagetarget, link.parameters, link.deeplink,
+                                 link.variants, link.rules, link.pixels)) > 64 << 10 THEN 'too_large'  -- as a body
+        WHEN NOT is_allowed_domain(link.domain_id) THEN 'domain_needed' END;
+    IF code IS NULL THEN
+        detail := denied_feature(link, stored, sent ? 'alias' AND link.alias IS DISTINCT FROM stored.alias, lacks);
+        code := CASE WHEN detail IS NOT NULL THEN 'plan_feature' END;
+    END IF;
+END $$;
+
+-- Return true if the alias of a link is in use on its domain. Those of deleted users are not.
+CREATE FUNCTION is_alias_used(link links) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM aliases a
+                     JOIN users ON users.id = coalesce(owner_of_link(link_id),
+                                                       (SELECT user_id FROM bios b WHERE b.id = bio_id))
+                    WHERE a.alias = link.alias AND a.domain_id = coalesce(link.domain_id, 0));
+END $$;
+
+-- Return a link with the members that were sent, on a domain of the user, or on -1 if the user does not have it. A title
+-- that the user has not chosen is the `metatitle`.
+CREATE FUNCTION link_with(stored links, sent jsonb, own domains) RETURNS links LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    link public.links := jsonb_populate_record(stored, sent);
+BEGIN
+    IF link.title = '' OR (stored.title = stored.metatitle AND NOT sent ? 'title') THEN
+        link.title := link.metatitle;
+    END IF;
+    IF sent ? 'domain' THEN
+        link.domain_id := CASE WHEN sent ->> 'domain' <> '' THEN coalesce(own.id, -1) END;
+    END IF;
+    link.campaign := nullif(link.campaign, 0);
+    link.pixels := nullif(link.pixels, '{}');
+    link.maxclicks := nullif(link.maxclicks, 0);
+    RETURN link;
+END $$;
+
+-- Note the expiry of a link that gets one in the past, up to which others are announced already. The row stays locked, so
+-- that `announced` does not change until the transaction ends, and each expiry is noted exactly once.
+CREATE FUNCTION note_past_expiry(owner bigint, link bigint, new_expiry timestamptz, old_expiry timestamptz) RETURNS void
+    LANGUAGE plpgsql AS $$
+BEGIN
+    IF new_expiry <= now() + interval '1 minute' AND has_webhooks(owner) THEN
         -- MATERIALIZED: the row is locked before it is compared, also if it does not match.
         WITH clock AS MATERIALIZED (SELECT announced, announced_id FROM service FOR KEY SHARE)
         INSERT INTO outbox (user_id, type, object_id)
-        SELECT NEW.user_id, 'link.expired', NEW.id
+        SELECT owner, 'link.expired', link
           FROM clock
-         WHERE (NEW.expiry, NEW.id) <= (announced, announced_id)
-           AND ((OLD.expiry, OLD.id) > (announced, announced_id)) IS NOT FALSE;
+         WHERE (new_expiry, link) <= (announced, announced_id)
+           AND ((old_expiry, link) > (announced, announced_id)) IS NOT FALSE;
     END IF;
-    RETURN NULL;
-END $$;
-CREATE CONSTRAINT TRIGGER note_past_expiry AFTER INSERT OR UPDATE OF expiry ON links
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.expiry <= now() + interval '1 minute') EXECUTE FUNCTION note_past_expiry();
-
-CREATE FUNCTION targets_of(url text, expiredurl text, geotarget jsonb, devicetarget jsonb, languagetarget jsonb,
-                           deeplink jsonb, variants jsonb, rules jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN ARRAY(SELECT target #>> '{}'
-                   FROM jsonb_path_query(jsonb_build_array(url, expiredurl, geotarget, devicetarget, languagetarget,
-                                                           deeplink, jsonb_path_query_array(variants || rules, '$[*].url')),
-                                         'strict $.** ? (@.type() == "string")') target);
 END $$;
 
--- Return why a change of a link with the targets `stored` is refused, or NULL: a new target or image is refused, or a
--- stored target is on the new domain of the link. The host of a stored one may have become a branded domain, or been
--- blocked.
-CREATE FUNCTION change_refusal(owner bigint, sent text[], stored text[], new_image text, new_host text) RETURNS text
-    LANGUAGE plpgsql STABLE AS $$
+-- The alias of a link with its domain.
+CREATE FUNCTION place_of(link links) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    RETURN coalesce(targets_refusal(owner, ARRAY(SELECT target FROM unnest(sent) AS target
-                                                  WHERE (target = ANY (stored)) IS NOT TRUE)),
-                    image_refusal(new_image),
-                    CASE WHEN new_host IN (SELECT host_of(target) FROM unnest(stored) AS target) THEN 'link_branded' END);
+    RETURN link.alias || ' ' || coalesce(link.domain_id, 0);
 END $$;
 
--- Return the error of the first row that the user does not have, of those that a link is to refer to. PostgreSQL
--- inlines this: a thousand calls take a third of a bulk statement. LIMIT makes it look up single rows, not read tables.
-CREATE FUNCTION unknown_reference(owner bigint, own_host text, campaign_id bigint, splash_id bigint, overlay_id bigint,
-                                  pixel_ids bigint[], channel_ids bigint[])
-RETURNS TABLE (code text) LANGUAGE sql STABLE AS $$
-    SELECT CASE
-           WHEN own_host <> '' AND
-                (SELECT true FROM domains WHERE user_id = owner AND host = own_host LIMIT 1) IS NULL
-                THEN 'domain_unknown'
-           WHEN campaign_id <> 0 AND
-                (SELECT true FROM campaigns WHERE user_id = owner AND id = campaign_id LIMIT 1) IS NULL
-                THEN 'campaign_unknown'
-           WHEN splash_id IS NOT NULL AND
-                (SELECT true FROM splash_pages WHERE user_id = owner AND id = splash_id LIMIT 1) IS NULL
-                THEN 'splash_unknown'
-           WHEN overlay_id IS NOT NULL AND
-                (SELECT true FROM overlays WHERE user_id = owner AND id = overlay_id LIMIT 1) IS NULL
-                THEN 'overlay_unknown'
-           WHEN cardinality(pixel_ids) >
-                (SELECT count(*) FROM pixels WHERE user_id = owner AND id = ANY (pixel_ids))
-                THEN 'pixel_unknown'
-           WHEN cardinality(channel_ids) >
-                (SELECT count(*) FROM channels WHERE user_id = owner AND id = ANY (channel_ids))
-                THEN 'channel_unknown' END
-$$;
-
--- Write the columns that are `sent` to links, and return these. If the link `moves`, it gets the domain that stands at the
--- place of its id. They are added to `channels`, or leave all if there are none, and leave the channel `left_channel`. A
--- changed link is not `url_only`: a new link with the same URL must not return it.
-CREATE FUNCTION change_links(owner bigint, ids bigint[], domain_ids bigint[], sent jsonb, has_more boolean, moves boolean,
-                             channels bigint[], left_channel bigint) RETURNS SETOF links LANGUAGE plpgsql ROWS 1 AS $$
+-- Return the record of a link for linkmgr/repository/link_records.py.
+CREATE FUNCTION link_record(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN QUERY
-    WITH updated AS (
-        UPDATE links l
-           SET (url_only, url, alias, custom, domain_id, campaign, type, splash_id, overlay_id, pixels, title,
-                metatitle, description, password_hash, expiry, geotarget, devicetarget, languagetarget, parameters,
-                metadescription, metaimage, deeplink, variants, rules, status, starts, maxclicks, expiredurl,
-                forwardquery) = (
-               SELECT l.url_only AND NOT has_more AND new.url = l.url
-                          AND new.campaign IS NOT DISTINCT FROM l.campaign
-                          AND NOT EXISTS (SELECT unnest(channels) EXCEPT
-                                          SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = l.id),
-                      new.url, new.alias, l.custom OR new.alias <> l.alias,
-                      CASE WHEN moves THEN accepted.domain_id ELSE l.domain_id END,
-                      new.campaign, new.type, new.splash_id, new.overlay_id, new.pixels,
-                      CASE WHEN new.title = '' OR (l.title = l.metatitle AND NOT sent ? 'title')
-                           THEN new.metatitle ELSE new.title END,
-                      new.metatitle, new.description, new.password_hash, new.expiry, new.geotarget, new.devicetarget,
-                      new.languagetarget, new.parameters, new.metadescription, new.metaimage, new.deeplink,
-                      new.variants, new.rules, new.status, new.starts, new.maxclicks, new.expiredurl,
-                      new.forwardquery
-                 FROM jsonb_populate_record(l, sent) AS new)
-          FROM unnest(ids, domain_ids) AS accepted (id, domain_id)
-         WHERE l.user_id = owner AND l.id = accepted.id
-        RETURNING l.*),
-    channels_added AS (
+    RETURN (SELECT to_json(d) FROM (
+                SELECT d.*, clicks, visitors, top_labels
+                  FROM link_details d LEFT JOIN totals ON tracked_id = id
+                 WHERE user_id = owner AND id = link) d);
+END $$;
+
+-- Insert links, with their channels, and return the ids and aliases of those that are `url_only` by URL. All requests share
+-- the order, so that those with the same links do not deadlock.
+CREATE FUNCTION insert_links(accepted links[], channels jsonb[]) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+    by_url json;
+BEGIN
+    WITH added AS (
+        INSERT INTO links
+        SELECT l.*
+          FROM unnest(accepted) AS l
+         ORDER BY l.url_only, CASE WHEN l.url_only THEN l.url ELSE l.alias END COLLATE "C"
+        ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true
+        RETURNING id, url, alias, url_only, note_past_expiry(user_id, id, expiry, NULL))
+    SELECT json_object_agg(url, json_build_array(id, alias)) INTO by_url FROM added WHERE url_only;
+    IF num_nonnulls(VARIADIC channels) > 0 THEN
         INSERT INTO channel_items (user_id, channel_id, link_id)
-        SELECT owner, channel_id, updated.id FROM updated, unnest(channels) AS added (channel_id)
-        ON CONFLICT DO NOTHING
-        RETURNING link_id),
-    channels_removed AS (
-        DELETE FROM channel_items
-         WHERE user_id = owner AND link_id IN (SELECT id FROM updated) AND (channels = '{}' OR channel_id = left_channel)
-        RETURNING link_id),
-    events_added AS (
+        SELECT user_id, channel_id, id
+          FROM unnest(accepted) WITH ORDINALITY AS l, unnest(ids_in(channels[ordinality])) AS channel_id;
+    END IF;
+    RETURN by_url;
+END $$;
+
+-- Store new links. Objects in `sent` have members by the names of columns, and `domain` and `channel`. Return the code,
+-- detail, id, alias and domain of each, the ids and aliases of those that are `url_only` by URL, and the record of a single
+-- one. `spares` are aliases for those without one. Of `many`, also look up what the constraint of aliases and the trigger
+-- that counts would refuse, so that the others are stored.
+CREATE FUNCTION add_links(owner bigint, sent jsonb, spares text[], many boolean, atomic boolean,
+                          OUT results json, OUT by_url json, OUT record json) LANGUAGE plpgsql AS $$
+DECLARE
+    suspect  CONSTANT boolean := targets_refusal(owner, urls_in(sent)) IS NOT NULL;
+    defaults public.links;
+    link     public.links;
+    accepted public.links[] := '{}';
+    channels jsonb[] := '{}';
+    answers  json[] := '{}';
+    members  jsonb;
+    own      domains;
+    refusal  record;
+    spare    integer := 0;
+    taken    text[] := '{}';
+    lacks    text[];
+    most     bigint;
+    room     bigint;
+BEGIN
+    IF many THEN
+        SELECT lacking_features(id), CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END
+          INTO lacks, most
+          FROM accounts WHERE id = owner;
+        room := most - coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = 'links'), 0);
+    END IF;
+    SELECT * INTO defaults FROM link_defaults;
+    defaults.user_id := owner;
+    defaults.key_id := nullif(current_setting('linkmgr.key_id', true), '')::bigint;
+    FOR members IN SELECT jsonb_array_elements(sent) LOOP
+        own := own_domain(owner, members ->> 'domain');
+        link := link_with(defaults, members, own);
+        link.id := nextval('tracked_ids');
+        link.version := random_version();
+        link.created := least(link.created, now());
+        IF own.forwardquery AND NOT members ? 'forwardquery' THEN
+            link.forwardquery := true;
+        END IF;
+        refusal := link_refusal(link, defaults, members, suspect, NULL, '{}', lacks);
+        WHILE link.alias IS NULL LOOP
+            spare := spare + 1;
+            link.alias := spares[spare];
+            link.alias := CASE WHEN NOT many OR NOT is_alias_used(link) THEN link.alias END;
+        END LOOP;
+        IF many AND refusal.code IS NULL AND members ? 'alias' THEN
+            refusal.code := CASE WHEN is_alias_used(link) OR place_of(link) = ANY (taken) THEN 'alias_taken' END;
+            taken := taken || place_of(link);
+        END IF;
+        IF room IS NOT NULL AND refusal.code IS NULL AND NOT (link.url_only AND EXISTS (
+               SELECT FROM links o
+                WHERE o.user_id = owner AND md5(o.url) = md5(link.url) AND o.url_only
+                  AND o.key_id IS NOT DISTINCT FROM link.key_id)) THEN
+            room := room - 1;
+            refusal.code := CASE WHEN room < 0 THEN 'plan_limit' END;
+            refusal.detail := most || ' links';
+        END IF;
+        answers := answers || json_build_array(refusal.code, refusal.detail, link.id, link.alias, own.domain);
+        IF refusal.code IS NULL THEN
+            accepted := accepted || link;
+            channels := channels || (members -> 'channel');
+        END IF;
+    END LOOP;
+    results := array_to_json(answers);
+    IF NOT atomic OR cardinality(accepted) = cardinality(answers) THEN
+        by_url := insert_links(accepted, channels);
+    END IF;
+    IF NOT many THEN
+        record := CASE WHEN members ? 'channel' OR num_nonnulls(link.domain_id, link.campaign, link.splash_id,
+                                                                link.overlay_id, link.pixels) > 0
+                       THEN link_record(owner, link.id) ELSE to_json(accepted[1]) END;
+    END IF;
+END $$;
+
+-- Update links, of which some are `moved` to other targets, and their channels.
+CREATE FUNCTION update_links(owner bigint, accepted links[], moved bigint[], sent jsonb) RETURNS void
+    LANGUAGE plpgsql AS $$
+DECLARE
+    ids bigint[] := ARRAY(SELECT id FROM unnest(accepted));
+BEGIN
+    -- Check new targets. A new URL begins without results, others keep them until they have been checked.
+    IF moved <> '{}' THEN
+        UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = ANY (moved);
+        UPDATE link_checks
+           SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
+         WHERE link_id IN (SELECT l.id FROM unnest(accepted) AS new
+                             JOIN links l ON l.user_id = owner AND l.id = new.id AND l.url <> new.url);
+    END IF;
+    IF sent ? 'expiry' THEN
+        PERFORM note_past_expiry(owner, new.id, new.expiry, l.expiry)
+           FROM unnest(accepted) AS new JOIN links l ON l.user_id = owner AND l.id = new.id;
+    END IF;
+    UPDATE links l
+       SET url = new.url, url_only = new.url_only, alias = new.alias, custom = new.custom, domain_id = new.domain_id,
+           campaign = new.campaign, type = new.type, splash_id = new.splash_id, overlay_id = new.overlay_id,
+           pixels = new.pixels, title = new.title, metatitle = new.metatitle, description = new.description,
+           password_hash = new.password_hash, starts = new.starts, expiry = new.expiry, maxclicks = new.maxclicks,
+           expiredurl = new.expiredurl, geotarget = new.geotarget, devicetarget = new.devicetarget,
+           languagetarget = new.languagetarget, rules = new.rules, parameters = new.parameters,
+           forwardquery = new.forwardquery, metadescription = new.metadescription, metaimage = new.metaimage,
+           deeplink = new.deeplink, variants = new.variants, status = new.status
+      FROM unnest(accepted) AS new
+     WHERE l.user_id = owner AND l.id = new.id;
+    IF sent ?| '{channel,unassign_channel}' THEN
+        WITH added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT owner, channel_id, id FROM unnest(ids) AS id, unnest(ids_in(sent -> 'channel')) AS channel_id
+            ON CONFLICT DO NOTHING
+            RETURNING link_id),
+        removed AS (
+            DELETE FROM channel_items
+             WHERE user_id = owner AND link_id = ANY (ids)
+               AND (sent -> 'channel' = '[]' OR channel_id = (sent ->> 'unassign_channel')::bigint)
+            RETURNING link_id)
         INSERT INTO outbox (user_id, type, object_id)
         SELECT owner, 'link.updated', link_id
-          FROM (SELECT link_id FROM channels_added UNION SELECT link_id FROM channels_removed) changed
-         WHERE has_webhooks(owner))
-    SELECT * FROM updated;
+          FROM (SELECT link_id FROM added UNION SELECT link_id FROM removed) changed
+         WHERE has_webhooks(owner);
+    END IF;
+END $$;
+
+-- Write the members that were sent to links. Return the code, detail, id, alias and domain of each, and the record of a
+-- single one. Of `many`, also look up what the constraint of aliases would refuse. The links are locked in the order of
+-- their ids, so that two requests do not wait for each other. An alias that several would have belongs to the oldest.
+CREATE FUNCTION change_links(owner bigint, ids bigint[], sent jsonb, reserved text[], many boolean, atomic boolean,
+                             OUT results json, OUT record json) LANGUAGE plpgsql AS $$
+DECLARE
+    suspect  CONSTANT boolean  := targets_refusal(owner, urls_in(sent)) IS NOT NULL;
+    own      CONSTANT domains  := own_domain(owner, sent ->> 'domain');
+    channels CONSTANT bigint[] := ids_in(sent -> 'channel');
+    lacks    CONSTANT text[]   := CASE WHEN many THEN lacking_features(owner) END;
+    stored   public.links;
+    link     public.links;
+    accepted public.links[] := '{}';
+    moved    bigint[] := '{}';  -- that have other targets
+    answers  json[] := '{}';
+    refusal  record;
+    taken    text[] := '{}';
+BEGIN
+    FOR stored IN
+        SELECT * FROM links WHERE user_id = owner AND id = ANY (ids) ORDER BY id FOR NO KEY UPDATE
+    LOOP
+        link := link_with(stored, sent, own);
+        link.custom := stored.custom OR link.alias <> stored.alias;
+        IF stored.url_only THEN  -- a new link of the same URL must not return a changed one
+            link.url_only := link = stored AND NOT EXISTS (
+                SELECT unnest(channels) EXCEPT
+                SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = link.id);
+        END IF;
+        refusal := link_refusal(link, stored, sent, suspect, sent ->> 'domain', reserved, lacks);
+        IF many AND refusal.code IS NULL AND place_of(link) <> place_of(stored) THEN
+            refusal.code := CASE WHEN is_alias_used(link) OR place_of(link) = ANY (taken) THEN 'alias_taken' END;
+            taken := taken || place_of(link);
+        END IF;
+        answers := answers || json_build_array(refusal.code, refusal.detail, link.id, link.alias,
+                                               (SELECT domain FROM domains WHERE id = link.domain_id));
+        IF refusal.code IS NULL THEN
+            accepted := accepted || link;
+            moved := CASE WHEN targets_in(link) <> targets_in(stored) THEN moved || link.id ELSE moved END;
+        END IF;
+    END LOOP;
+    results := array_to_json(answers);
+    IF NOT atomic OR cardinality(accepted) = cardinality(ids) THEN
+        PERFORM update_links(owner, accepted, moved, sent);
+    END IF;
+    IF NOT many AND accepted <> '{}' THEN
+        record := link_record(owner, link.id);
+    END IF;
 END $$;
 
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -25,7 +25,6 @@ Add = Callable[[str], int]
 SPLASH = "UPDATE links SET type = 'splash', splash_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 OVERLAY = "UPDATE links SET type = 'overlay', overlay_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 CAMPAIGN = "UPDATE links SET campaign = %(id)s WHERE user_id = %(owner)s RETURNING 1"
-PIXEL = "UPDATE links SET pixels = ARRAY[%(id)s::bigint] WHERE user_id = %(owner)s RETURNING 1"
 CHANNEL = """
     INSERT INTO channel_items (user_id, channel_id, link_id)
     SELECT user_id, %(id)s, id FROM links WHERE user_id = %(owner)s RETURNING 1
@@ -114,18 +113,22 @@ def test_a_batch_skips_a_locked_link_and_returns_to_it(
     assert sql("SELECT FROM links WHERE campaign IS NOT NULL") == []
 
 
+def reference(kind: str, row_id: int) -> dict[str, Any]:
+    members: dict[str, dict[str, Any]] = {
+        "splash": {"type": str(row_id)},
+        "overlay": {"type": f"overlay-{row_id}"},
+        "pixel": {"pixels": [row_id]},
+    }
+    return members.get(kind, {kind: row_id})
+
+
 @pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
 def test_a_link_that_waits_for_the_delete_of_a_row_it_names_is_rejected(
     app: Flask, alice: Client, sql: Sql, raw: Connection, kind: str
 ) -> None:
     made = factories.ALL[kind](sql, alice.id)
     table = {"splash": "splash_pages"}.get(kind, f"{kind}s")
-    members: dict[str, dict[str, Any]] = {
-        "splash": {"type": str(made)},
-        "overlay": {"type": f"overlay-{made}"},
-        "pixel": {"pixels": [made]},
-    }
-    sent = {"url": "https://example.com/"} | members.get(kind, {kind: made})
+    sent = {"url": "https://example.com/"} | reference(kind, made)
     client = Client(app.test_client(), alice.key)
     answer = during(raw, f"DELETE FROM {table} WHERE id = {made}", lambda: client.post("/api/url/add", sent))
     assert (answer.status_code, answer.get_json()["code"]) == (400, f"{kind}_unknown")
@@ -152,12 +155,25 @@ def test_a_key_or_webhook_that_waits_for_the_delete_of_a_row_it_names_is_rejecte
 
 
 @pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
-def test_no_reference_crosses_users_even_by_sql(alice: Client, bob: Client, sql: Sql, kind: str) -> None:
-    theirs = factories.ALL[kind](sql, bob.id)
+def test_no_reference_of_a_link_crosses_users(alice: Client, bob: Client, sql: Sql, kind: str) -> None:
+    members = reference(kind, factories.ALL[kind](sql, bob.id))
+    link_id = factories.link(sql, alice.id)
+    url = {"url": "https://example.com/"}
+    answers = [
+        alice.post("/api/url/add", url | members),
+        alice.post("/api/urls/bulk", {"urls": [url | members]}),
+        alice.put(f"/api/url/{link_id}/update", members),
+        alice.put("/api/urls/bulk", {"ids": [link_id], "data": members}),
+    ]
+    bodies = [answer.get_json() for answer in answers]
+    assert {body.get("results", [body])[0]["code"] for body in bodies} == {f"{kind}_unknown"}
+
+
+def test_no_channel_has_a_link_of_another_user_even_by_sql(alice: Client, bob: Client, sql: Sql) -> None:
     factories.link(sql, alice.id)
     with pytest.raises(psycopg2.IntegrityError) as refused:
-        sql(PIXEL if kind == "pixel" else PARENTS[kind][0], id=theirs, owner=alice.id)
-    assert refused.value.diag.constraint_name == f"{kind}_unknown"
+        sql(PARENTS["channel"][0], id=factories.channel(sql, bob.id), owner=alice.id)
+    assert refused.value.diag.constraint_name == "channel_unknown"
 
 
 # --- visits

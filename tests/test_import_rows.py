@@ -12,10 +12,9 @@ from psycopg2.errors import QueryCanceled
 from psycopg2.extensions import connection
 
 from linkmgr.core.database.statements import run
-from linkmgr.features.bulk import repository as bulk
 from linkmgr.features.imports import batches, job
 from linkmgr.features.imports import failed_rows as import_rows
-from linkmgr.repository import plans
+from linkmgr.repository import links, plans
 from linkmgr.repository import purge as purge_queries
 from tests.conftest import BASE_URL, Client
 from tests.support.archives import archive
@@ -188,16 +187,16 @@ def test_links_that_a_page_of_the_service_hides_are_reported(
 def slow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let PostgreSQL cancel statements that store the link `slow`. Return the numbers of links of all statements."""
     sizes: list[int] = []
-    add = bulk.add_links
+    add = links.add_links
 
     def add_links(user_id: int, sent: list[Any], **options: Any) -> Any:
         sizes.append(len(sent))
-        if any("slow" in (link.get("custom"), link.get("alias")) for link in sent):
+        if any(link.get("alias") == "slow" for link in sent):
             run("SELECT set_config('statement_timeout', '10', true)")
             run("SELECT pg_sleep(60)")
         return add(user_id, sent, **options)
 
-    monkeypatch.setattr(bulk, "add_links", add_links)
+    monkeypatch.setattr(links, "add_links", add_links)
     return sizes
 
 

@@ -29,7 +29,6 @@ NEEDED = {
     ("exports", "conversions"): "the zip of an account has its conversions",
     ("exports", "statistics"): "visits are exported",
     ("exports", "utm"): "the zip of an account has its templates",
-    ("imports", "bulk"): "its statement stores links",
     ("imports", "conversions"): "the zip of an account has its conversions",
     ("imports", "exports"): "it reads the zip of an account",
     ("webhooks", "imports"): "an event has the record of an import",

@@ -1,15 +1,16 @@
 """Events of links that expire."""
 
-import contextlib
+import contextvars
 import threading
+from datetime import UTC, datetime, timedelta
 
-import psycopg2
 import pytest
 from flask import Flask
 from psycopg2.extensions import connection as Connection
 
-from linkmgr.core.database import background
+from linkmgr.core.database import background, transaction
 from linkmgr.features.webhooks import outbox, worker
+from linkmgr.repository import links
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.receivers import Deliver, Receiver, events, subscribe
@@ -67,13 +68,13 @@ def test_links_that_expire_at_the_same_time_are_announced_in_batches(
             id=client.id,
             url=URL,
         )
-    links = [row["id"] for row in sql("SELECT id FROM links WHERE user_id = %(id)s ORDER BY id", id=alice.id)]
+    ids = [row["id"] for row in sql("SELECT id FROM links WHERE user_id = %(id)s ORDER BY id", id=alice.id)]
     with app.app_context():
         batches = [outbox.announce_expired(4) for _ in range(5)]
         assert len(sql("SELECT FROM outbox WHERE type = 'link.expired'")) == 10
     deliver()
     assert batches == [True, True, True, False, False]
-    assert announced(alice) == links
+    assert announced(alice) == ids
 
 
 def test_a_link_is_announced_some_seconds_late(alice: Client, sql: Sql, deliver: Deliver, app: Flask) -> None:
@@ -103,32 +104,29 @@ def test_a_link_that_gets_a_past_expiry_is_announced_once(
     past = ["2020-01-01 00:00:00", "2021-01-01 00:00:00"]
     for expiry in past:
         assert alice.put(f"/api/url/{link_id}/update", {"expiry": expiry}).status_code == 200
-    sql(
-        "INSERT INTO links (user_id, alias, url, expiry) VALUES (%(id)s, 'old', %(url)s, '2020-01-01') RETURNING id",
-        id=alice.id,
-        url=URL,
-    )
+    old_id = alice.add("/api/url/add", {"url": URL, "expiry": "2020-01-01 00:00:00"})
     with app.app_context():
         assert not outbox.announce_expired(100)
     deliver()
-    assert announced(alice) == [link_id, link_id + 1]
+    assert announced(alice) == [link_id, old_id]
 
 
 def test_a_link_that_is_stored_while_others_are_announced_is_announced_once(
-    alice: Client, sql: Sql, deliver: Deliver, app: Flask, dsn: str
+    alice: Client, sql: Sql, deliver: Deliver, app: Flask
 ) -> None:
     subscribe(alice, "", "link.expired")
     turn_back(sql)
-    with contextlib.closing(psycopg2.connect(dsn)) as storing, app.app_context():
-        with storing.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO links (user_id, alias, url, expiry) VALUES (%s, 'late', %s, now() - interval '1 minute')",
-                (alice.id, URL),
-            )
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        outbox.announce_expired(100)
+    expiry = f"{datetime.now(UTC) - timedelta(minutes=1)}"
+
+    def announce() -> None:
+        with app.app_context():
+            outbox.announce_expired(100)
+
+    with app.app_context(), transaction.lazily(lambda: None) as storing:
+        links.add(alice.id, {"url": URL, "expiry": expiry})
+        contextvars.Context().run(announce)  # on a connection of its own
         storing.commit()
-        outbox.announce_expired(100)
+    announce()
     deliver()
     assert len(announced(alice)) == 1
 

@@ -132,7 +132,7 @@ _NEW = {
 
 
 def _single(link: Row) -> Json:
-    return {"id": link["id"]} | with_statistics(link)
+    return {"id": link["id"]} | with_statistics(Link, link)
 
 
 def _short(link: Row) -> Json:

@@ -46,7 +46,7 @@ def index() -> Json:
 def read(qr_id: int) -> Response:
     """Read a QR code."""
     code = qr.read_from_replica(user_id(), qr_id, statistics=wants_statistics())
-    return versioned(code["version"], **with_statistics(code))
+    return versioned(code["version"], **with_statistics(QrCode, code))
 
 
 @bp.post("/qr/add")
@@ -64,7 +64,7 @@ def add(new: Row) -> Response:
     """Add a QR code."""
     code = create_code(user_id(), new)
     beside = {"id": code["id"], "link": code["link"]}
-    return updated(None, code["version"], beside, verb="set", **with_statistics(code))
+    return updated(None, code["version"], beside, verb="set", **with_statistics(QrCode, code))
 
 
 @bp.put("/qr/<id:qr_id>/update")
@@ -83,7 +83,7 @@ def add(new: Row) -> Response:
 def update(changes: Row, qr_id: int) -> Response:
     """Change a QR code."""
     code = change_code(user_id(), qr_id, changes)
-    return updated("QR has been updated successfully.", code["version"], **with_statistics(code))
+    return updated("QR has been updated successfully.", code["version"], **with_statistics(QrCode, code))
 
 
 @bp.delete("/qr/<id:qr_id>/delete")

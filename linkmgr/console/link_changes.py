@@ -23,7 +23,7 @@ from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import parameters_of
 from linkmgr.repository import link_bin as binned
 from linkmgr.repository import link_lists, plans
-from linkmgr.schemas.link_bodies import link_to_changes
+from linkmgr.schemas.link_bodies import link_columns
 from linkmgr.schemas.links import Link
 
 MAX_SELECTED = 100
@@ -44,12 +44,12 @@ class Change(NamedTuple):
 
 def _set(member: str) -> Callable[[int, list[int], Any], int]:
     return lambda user_id, ids, value: bulk_changes.set_members(
-        user_id, ids, **link_to_changes(load(Link.updates(), {member: value}))
+        user_id, ids, **link_columns(load(Link.updates(), {member: value}))
     )
 
 
 def _leave(user_id: int, ids: list[int], channel: int) -> int:
-    return bulk_changes.set_members(user_id, ids, changed=False, unassign_channel=channel)
+    return bulk_changes.set_members(user_id, ids, unassign_channel=channel)
 
 
 def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:

@@ -5,10 +5,8 @@ Links move between two tables. The triggers of both leave the alias and the visi
 
 from typing import Unpack
 
-from psycopg2 import IntegrityError
-
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import Row, rows, run, run_repaired
+from linkmgr.core.database.statements import rows, run, run_one
 from linkmgr.core.errors import not_found
 from linkmgr.repository.link_lists import listed_rows
 
@@ -129,28 +127,30 @@ def restore_all(user_id: int, ids: list[int]) -> int:
             SELECT l.*
               FROM taken b,
                    LATERAL (SELECT (SELECT id FROM campaigns c
-                                     WHERE c.user_id = b.user_id AND c.id = b.campaign) AS campaign,
+                                     WHERE c.user_id = b.user_id AND c.id = b.campaign FOR KEY SHARE) AS campaign,
                                    (SELECT id FROM splash_pages s
-                                     WHERE s.user_id = b.user_id AND s.id = b.splash_id) AS splash_id,
+                                     WHERE s.user_id = b.user_id AND s.id = b.splash_id FOR KEY SHARE) AS splash_id,
                                    (SELECT id FROM overlays o
-                                     WHERE o.user_id = b.user_id AND o.id = b.overlay_id) AS overlay_id) kept,
-                   jsonb_populate_record(NULL::links, to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
+                                     WHERE o.user_id = b.user_id AND o.id = b.overlay_id FOR KEY SHARE) AS overlay_id,
+                                   ARRAY(SELECT id FROM pixels p
+                                          WHERE p.user_id = b.user_id AND p.id = ANY (b.pixels) FOR KEY SHARE) AS pixels
+                           ) kept,
+                   jsonb_populate_record(NULL::public.links, to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
                        'version', random_version(), 'url_only', false,
                        'type', CASE WHEN (b.splash_id, b.overlay_id) IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,
-                       'pixels', (SELECT array_agg(id) FROM pixels p
-                                      WHERE p.user_id = b.user_id AND p.id = ANY (b.pixels)))) l
-             WHERE CASE WHEN b.blocked IS NULL
-                         AND has_blocked_target(b.user_id, targets_of(b.url, b.expiredurl, b.geotarget,
-                                                                      b.devicetarget, b.languagetarget, b.deeplink,
-                                                                      b.variants, b.rules))
-                        THEN refuse('target_blocked') IS NULL ELSE true END
-            RETURNING id),
+                       'pixels', nullif(kept.pixels, '{}'))) l,
+                   denied_feature(l, NULL, l.custom, NULL) AS denied
+             WHERE CASE WHEN l.blocked IS NULL AND has_blocked_target(l.user_id, targets_of(l))
+                        THEN refuse('target_blocked') IS NULL
+                        WHEN denied IS NOT NULL THEN refuse('plan_feature', denied) IS NULL
+                        ELSE true END
+            RETURNING id, note_past_expiry(user_id, id, expiry, NULL)),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT b.user_id, channel_id, b.id
               FROM taken b, unnest(b.channel_ids) AS channel_id
-             WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id))
+             WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id FOR KEY SHARE))
         SELECT count(*) AS number FROM restored
         """,
         user_id,
@@ -171,11 +171,4 @@ def delete(user_id: int, ids: list[int]) -> int:
 
 
 def _number(statement: str, user_id: int, ids: list[int]) -> int:
-    moved = run_repaired(statement, _is_reference_lost, user_id=user_id, ids=ids)
-    assert moved
-    return int(moved["number"])
-
-
-def _is_reference_lost(violation: IntegrityError, _: Row) -> bool:
-    """Return True if a row that a link refers to was deleted meanwhile: the next try leaves it out."""
-    return (violation.diag.constraint_name or "").endswith("_unknown")
+    return int(run_one(statement, user_id=user_id, ids=ids)["number"])

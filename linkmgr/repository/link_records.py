@@ -100,45 +100,30 @@ def to_record(link: Row) -> Row:
 def _to_members(link: Row) -> Row:
     related = link["related"] or _UNRELATED
     domain = related["domain"] or settings().base_url
-    return {
+    return link | {
         "version": str(link["version"]),
-        "id": link["id"],
-        "alias": link["alias"],
         "longurl": link["url"],
-        "title": link["title"],
-        "description": link["description"],
         "location": link["geotarget"],
         "device": link["devicetarget"],
         "starts": from_json(link["starts"]),
         "expiry": from_json(link["expiry"]),
         "maxclicks": link["maxclicks"] or 0,
-        "expiredurl": link["expiredurl"],
-        "forwardquery": link["forwardquery"],
         "blocked": from_json(link["blocked"]),
         "date": from_json(link["created"]),
         "updated": from_json(link["updated"]),
-        "imported_clicks": link["imported_clicks"],
         "health": to_health(link.get("health")),
-        "url": link["url"],
         "custom": link["alias"] if link["custom"] else "",
         "haspassword": link["password_hash"] is not None,
         "type": related.get("type", link["type"]),
         "parameters": [{"name": name, "value": value} for name, value in link["parameters"]],
-        "metatitle": link["metatitle"],
-        "metadescription": link["metadescription"],
-        "metaimage": link["metaimage"],
-        "deeplink": link["deeplink"],
-        "status": link["status"],
         "domain": domain,
         "campaign": related["campaign"],
         "pixels": related["pixels"],
         "channel": related["channel"],
         "shorturl": short_url(domain, link["alias"]),
-        "rules": link["rules"],
         "geotarget": targets("location", link["geotarget"]),
         "devicetarget": targets("device", link["devicetarget"]),
         "languagetarget": targets("language", link["languagetarget"]),
-        "variants": link["variants"],
     }
 
 
@@ -172,7 +157,6 @@ def batch(user_id: int, after: int) -> list[Row]:
         after=after,
         limit=BATCH,
     )
-    copied = ("clicks", "uniqueclicks", "channels", *STORED)
     for link in links:
         link["related"] = link["related"] or _UNRELATED | {"domain": link["domain"]}
-    return [_to_members(link) | {name: link[name] for name in copied} for link in links]
+    return [_to_members(link) for link in links]

@@ -1,52 +1,30 @@
-"""One statement stores a link with its channels. Functions in schema.sql have the rules: what a link must not refer
-to."""
+"""Links, by two statements that store one or many. Functions in schema.sql have the rules."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import orjson
+from psycopg2 import IntegrityError
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.core.database.statements import Row, run, run_repaired, undoable
-from linkmgr.core.database.tables import release_name
+from linkmgr.core.database.halves import failure, in_halves
+from linkmgr.core.database.statements import Row, repaired, run, run_one, undoable
+from linkmgr.core.database.tables import release
 from linkmgr.core.errors import RETRY_SECONDS, AppError, existing, not_found
-from linkmgr.core.fields.aliases import new_alias
-from linkmgr.repository import link_lists
-from linkmgr.repository import link_records as url_records
+from linkmgr.core.fields.aliases import new_alias, own_words
+from linkmgr.core.fields.short_urls import short_url
+from linkmgr.repository import link_lists, link_records
 from linkmgr.repository.link_records import to_record
 
 # The statements that read links, so that this module has all functions that modules of rows have
-index, read, batch = link_lists.index, url_records.read, url_records.batch
+index, read, batch = link_lists.index, link_records.read, link_records.batch
 
+MAX_LINKS = 1000  # of one statement
 T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free
-
-# Members of a body that are parameters of the statements. A parameter is None if its member was not sent.
-_MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "title",
-            "metatitle", "metadescription", "metaimage", "description", "pixels", "campaign", "channel",
-            "status", "starts", "maxclicks", "expiredurl", "forwardquery")  # fmt: skip
-_JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink", "variants", "rules")
-
-# Columns of members with other names, and those that have NULL for "", 0 or []
-_COLUMNS = {"custom": "alias"}
-_NULLABLE = {"campaign", "pixels", "starts", "expiry", "maxclicks", "password_hash"}
-_UNSENT: Row = {"targets": [], "reserved": []} | dict.fromkeys(
-    ("custom", "domain", "campaign", "splash_id", "overlay_id", "pixels", "channel")
-)
-
-
-def to_params(members: Row) -> Row:
-    encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"targets": []} | members | encoded
-
-
-def to_changes(members: Row) -> Row:
-    """Return the parameters of an update. `sent` has the columns that it writes."""
-    columns = {_COLUMNS.get(name, name): members[name] for name in members.keys() - {"targets", "reserved"}}
-    if members.get("custom") == "":
-        del columns["alias"]
-    columns |= {name: columns[name] or None for name in _NULLABLE & columns.keys()}
-    return _UNSENT | members | {"sent": orjson.dumps(columns).decode()}
+_SPARES = 16  # aliases in place of generated ones that are in use
+_URL_ONLY = {"url", "imported_clicks"}
+_NEW: Row = dict.fromkeys(("clicks", "visitors", "top_labels", "related"))
 
 
 def with_random_alias(store: Callable[[str], T]) -> T:
@@ -60,16 +38,32 @@ def with_random_alias(store: Callable[[str], T]) -> T:
     return store(new_alias())
 
 
-def add(user_id: int, *, url: str, **members: Any) -> Row:
-    """Store a link and return the record as url_records.read does, and as `is_new` if there was none like it."""
-    if not members.keys() - {"targets"}:
-        return _add_url_only(user_id, url)
-    params = to_params({"url": url} | members)
-    if params["custom"]:
-        link = _add(user_id, params["custom"], params)
-    else:
-        link = with_random_alias(lambda alias: _add(user_id, alias, params))
-    return {"is_new": True} | to_record(link)
+def add(user_id: int, link: Row) -> Row:
+    """Store a link, and return the record as `read` does, and as `is_new` if there was none like it."""
+    if link.keys() == {"url"}:
+        return _add_url_only(user_id, link["url"])
+    if "alias" in link:
+        return _add(user_id, link, "")
+    return with_random_alias(lambda alias: _add(user_id, link, alias))
+
+
+def _add(user_id: int, link: Row, alias: str) -> Row:
+    added = repaired(
+        lambda: _insert(user_id, [link], [alias], many=False, atomic=False),
+        lambda violation: _release([link.get("alias", alias)], violation),
+    )
+    _raise_refusal(added)
+    return {"is_new": True} | to_record(_NEW | added["record"])
+
+
+def _raise_refusal(stored: Row) -> None:
+    for code, detail, *_ in stored["results"]:
+        if code:
+            raise AppError(code, detail=detail)
+
+
+def _release(aliases: list[str | None], violation: IntegrityError, link_id: int | None = None) -> bool:
+    return release(violation.diag.constraint_name, aliases=aliases, link_id=link_id)
 
 
 def _add_url_only(user_id: int, url: str) -> Row:
@@ -112,102 +106,118 @@ def _find_url_only(user_id: int, url: str) -> Row | None:
     )
 
 
-def _add(user_id: int, alias: str, params: Row) -> Row:
-    added = run_repaired(
-        """
-        WITH added AS (
-            INSERT INTO links (user_id, campaign, domain_id, alias, custom, url, title, metatitle, description, type,
-                               splash_id, overlay_id, pixels, password_hash, expiry, geotarget, devicetarget,
-                               languagetarget, parameters, metadescription, metaimage, deeplink, variants, rules,
-                               status, starts, maxclicks, expiredurl, forwardquery)
-            SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), require_domain(%(user_id)s, %(domain)s), %(alias)s,
-                   %(custom)s::text IS NOT NULL, %(url)s,
-                   coalesce(nullif(%(title)s::text, ''), %(metatitle)s::text, ''), coalesce(%(metatitle)s, ''),
-                   coalesce(%(description)s::text, ''), coalesce(%(type)s::text, 'direct'), %(splash_id)s::bigint,
-                   %(overlay_id)s::bigint, nullif(%(pixels)s::bigint[], '{}'), %(password_hash)s::text,
-                   %(expiry)s::timestamptz, coalesce(%(geotarget)s::jsonb, '{}'),
-                   coalesce(%(devicetarget)s::jsonb, '{}'), coalesce(%(languagetarget)s::jsonb, '{}'),
-                   coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
-                   coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
-                   coalesce(%(variants)s::jsonb, '[]'), coalesce(%(rules)s::jsonb, '[]'),
-                   coalesce(%(status)s::text, 'public'),
-                   %(starts)s::timestamptz, nullif(%(maxclicks)s::bigint, 0), coalesce(%(expiredurl)s::text, ''),
-                   coalesce(%(forwardquery)s::boolean, (SELECT forwardquery FROM domains d
-                                                         WHERE d.user_id = %(user_id)s AND d.host = %(domain)s), false)
-              FROM require_usable_targets(%(user_id)s, %(targets)s::text[], %(metaimage)s)
-            RETURNING *),
-        channels_added AS (
-            INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM added, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            RETURNING link_id)
-        SELECT *, NULL AS clicks, NULL AS visitors, NULL AS top_labels,
-               CASE WHEN (SELECT count(*) FROM channels_added) > 0
-                      OR num_nonnulls(domain_id, campaign, splash_id, overlay_id, pixels) > 0
-                    THEN link_references(user_id, id) END AS related
-          FROM added
-        """,
-        release_name,
-        **(params | {"user_id": user_id, "alias": alias}),
-    )
-    assert added
-    return added
+def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
+    """Store at most MAX_LINKS links and return their results in the same order: `id` and `shorturl`, or `code` and
+    `message` of the reason why a link was not stored. With `atomic`, either all links are stored or none: if one fails,
+    the results of those that would have been stored are empty.
 
+    A link has the members that `add` takes. One of only a URL may be an existing link. Further members, for imports:
 
-def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
-    """Write the members that were sent, and return the record as url_records.read does.
-
-    `changed` is False if members without a default value were not sent, apart from `url`, `campaign` and `channel`.
-    A stored target must not be on the new domain of the link. It, or its host, may have been blocked since it was
-    stored, or become a branded domain.
+    - `created`: the time at which the link was created, with its time zone.
+    - `custom`: false for an alias that the user has not chosen. It needs the plan feature too, since it may be any.
+    - `url_only`: true for a link that is returned if its URL is shortened again.
+    - `imported_clicks`: the number of clicks that another service counted. An existing link keeps its own.
+    - `source_clicks` and `source_host`: these clicks, and the host of the link there, if it is not ours.
     """
-    updated = run_repaired(
-        """
-        WITH checked AS (
-            SELECT d.id AS domain_id,
-                   CASE WHEN wrong IS NOT NULL THEN wrong
-                        WHEN coalesce(nullif(%(custom)s::text, ''), alias) = ANY (%(reserved)s::text[])
-                             AND (nullif(%(custom)s, '') <> alias OR l.domain_id IS NOT NULL)
-                             AND CASE WHEN %(domain)s::text IS NULL THEN l.domain_id IS NULL ELSE %(domain)s = '' END
-                             THEN 'alias_reserved'
-                        ELSE (SELECT code FROM unknown_reference(%(user_id)s, %(domain)s, %(campaign)s, %(splash_id)s,
-                                                                 %(overlay_id)s, %(pixels)s, %(channel)s))
-                        END AS refusal
-              FROM (SELECT) always
-              LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
-              LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = %(link_id)s
-             CROSS JOIN change_refusal(%(user_id)s, %(targets)s::text[],
-                                       targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink,
-                                                  variants, rules),
-                                       nullif(%(sent)s::jsonb ->> 'metaimage', metaimage),
-                                       d.host) AS wrong)
-        SELECT refusal, updated.*, clicks, visitors, top_labels, health,
-               CASE WHEN %(channel)s::bigint[] <> '{}'
-                      OR num_nonnulls(updated.domain_id, campaign, splash_id, overlay_id, pixels) > 0
-                      OR EXISTS (SELECT FROM channel_items i
-                                  WHERE i.user_id = %(user_id)s AND i.link_id = %(link_id)s)
-                    THEN link_references(%(user_id)s, %(link_id)s) END AS related
-          FROM checked
-          LEFT JOIN LATERAL change_links(
-                    %(user_id)s, CASE WHEN refusal IS NULL THEN ARRAY[%(link_id)s::bigint] END,
-                    ARRAY[checked.domain_id], %(sent)s, %(changed)s, %(domain)s IS NOT NULL, %(channel)s, 0)
-                 AS updated ON true
-          LEFT JOIN totals t ON t.tracked_id = updated.id
-          LEFT JOIN link_health h ON h.link_id = updated.id AND updated.url = (SELECT url FROM links l  -- as it was
-                                                                                WHERE l.id = updated.id)
-        """,
-        release_name,
-        **to_changes(members),
-        user_id=user_id,
-        link_id=link_id,
-        alias=members.get("custom"),
-        changed=changed,
+    first: dict[str, int] = {}  # of the same links, by URL
+    same = [first.setdefault(link["url"], n) if _is_url_only(link) else n for n, link in enumerate(links)]
+    distinct = [n for n, other in enumerate(same) if n == other]
+    stored = in_halves(
+        [links[n] | {"url_only": _is_url_only(links[n])} for n in distinct],
+        lambda some: _added(user_id, some, atomic),
+        atomic,
+        _release_aliases,
     )
-    assert updated
-    if updated["refusal"]:
-        raise AppError(updated["refusal"])
-    if updated["id"] is None:
-        raise not_found("link")
-    return to_record(updated)
+    results = dict(zip(distinct, stored, strict=True))
+    return [results[n] for n in same]
+
+
+def _is_url_only(link: Row) -> bool:
+    return bool(link.get("url_only")) or link.keys() <= _URL_ONLY
+
+
+def _release_aliases(links: list[Row], violation: IntegrityError) -> None:
+    _release([link.get("alias") for link in links], violation)
+
+
+def _added(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
+    """The statement looks up why it cannot store a link, so that the others are stored all the same. A constraint is
+    violated only if a concurrent transaction comes in between. The statement then sees its rows and is repeated."""
+    spares = [new_alias() for _ in range(len(links) + _SPARES)]
+    stored = _insert(user_id, links, spares, many=True, atomic=atomic)
+    by_url = stored["by_url"] or {}
+    answers = [
+        (code, detail, *(by_url.get(link["url"], added) if link["url_only"] else added), domain)
+        for link, (code, detail, *added, domain) in zip(links, stored["results"], strict=True)
+    ]
+    return _to_results(answers, is_undone=atomic and any(code for code, *_ in answers))
+
+
+def _to_results(answers: list[tuple[Any, ...]], *, is_undone: bool) -> list[Row]:
+    return [
+        failure(AppError(code, detail=detail))
+        if code
+        else ({} if is_undone else {"id": link_id, "shorturl": short_url(domain, alias)})
+        for code, detail, link_id, alias, domain in answers
+    ]
+
+
+def _insert(user_id: int, links: list[Row], spares: list[str], *, many: bool, atomic: bool) -> Row:
+    return run_one(
+        """
+        SELECT *
+          FROM add_links(%(user_id)s, %(links)s::jsonb, %(spares)s::text[], %(many)s::boolean, %(atomic)s::boolean)
+        """,
+        user_id=user_id,
+        links=orjson.dumps(links).decode(),
+        spares=spares,
+        many=many,
+        atomic=atomic,
+    )
+
+
+def update(user_id: int, link_id: int, members: Row) -> Row:
+    """Write the members that were sent, and return the record as `read` does."""
+    updated = repaired(
+        lambda: _update(user_id, [link_id], members, many=False, atomic=False),
+        lambda violation: _release([members.get("alias")], violation, link_id),
+    )
+    _raise_refusal(updated)
+    return to_record(existing(updated["record"], "link"))
+
+
+def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool) -> list[Row]:
+    """Write the same members to all links, as `update` does, and return the result of each id in the same order:
+    `id` and `shorturl`, or `code` and `message`. They leave the channel `unassign_channel`. With `atomic`, either all
+    links are changed or none."""
+    distinct = list(dict.fromkeys(ids))
+    stored = in_halves(distinct, lambda some: _updated(user_id, some, members, atomic), atomic)
+    results = dict(zip(distinct, stored, strict=True))
+    return [results[link_id] for link_id in ids]
+
+
+def _updated(user_id: int, ids: list[int], members: Row, atomic: bool) -> list[Row]:
+    answers = _update(user_id, ids, members, many=True, atomic=atomic)["results"]
+    is_undone = atomic and (len(answers) < len(ids) or any(code for code, *_ in answers))
+    results = dict(zip((answer[2] for answer in answers), _to_results(answers, is_undone=is_undone), strict=True))
+    missing = failure(not_found("link"))
+    return [results.get(link_id, missing) for link_id in ids]
+
+
+def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: bool) -> Row:
+    return run_one(
+        """
+        SELECT *
+          FROM change_links(%(user_id)s, %(ids)s::bigint[], %(sent)s::jsonb, %(reserved)s::text[], %(many)s::boolean,
+                            %(atomic)s::boolean)
+        """,
+        user_id=user_id,
+        ids=ids,
+        sent=orjson.dumps(members).decode(),
+        reserved=[*own_words()] if members.keys() & {"alias", "domain"} else [],
+        many=many,
+        atomic=atomic,
+    )
 
 
 def delete(user_id: int, link_id: int) -> None:

@@ -19,8 +19,8 @@ from linkmgr.core.fields.member import member
 from linkmgr.core.fields.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 from linkmgr.core.fields.shapes import object_of
 from linkmgr.core.fields.urls import MAX_URL
-from linkmgr.repository import links as urls
-from linkmgr.schemas.link_bodies import LinkBody, link_to_changes, link_to_row
+from linkmgr.repository import links
+from linkmgr.schemas.link_bodies import LinkBody, link_columns
 from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
 from linkmgr.visits.variants import Variants
@@ -284,17 +284,17 @@ class Link(Resource):
 
 
 def create_link(user_id: int, members: Row) -> Row:
-    return urls.add(user_id, **link_to_row(members))
+    return links.add(user_id, link_columns(members))
 
 
 def change_link(user_id: int, link_id: int, members: Row) -> Row:
-    return urls.update(user_id, link_id, **link_to_changes(members))
+    return links.update(user_id, link_id, link_columns(members))
 
 
 LINKS = Stored(
     Link,
     Words("link", path="url", plural="urls", table="links", file="links"),
-    rows=urls,
+    rows=links,
     create=create_link,
     change=change_link,
 )

@@ -81,6 +81,7 @@ def upgrade(*, create: bool) -> None:
             connection.autocommit = False
             for number, path in _migrations(version):
                 _apply(connection, path.name, path.read_text(), f"{_SET_VERSION} {number}")
+            _apply(connection, "create_link_defaults()", "SELECT create_link_defaults()")
             _apply(connection, "create_restricted_views()", "SELECT create_restricted_views()")
             _apply(connection, "create_search_index()", "SELECT create_search_index()")
         elif create:

@@ -26,7 +26,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import psycopg2
 import psycopg2.extensions
@@ -40,6 +40,7 @@ from linkmgr.core.database.deadlines import Deadline, Server, TimedOut
 from linkmgr.core.settings import settings, this_app
 
 Row = dict[str, Any]
+T = TypeVar("T")
 MAX_BIGINT = 2**63 - 1
 
 _SCHEMA = Path(__file__).parents[3] / "schema.sql"
@@ -272,18 +273,19 @@ def undoable() -> AbstractContextManager[None]:
 
 
 def run_repaired(sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool], **params: Any) -> Row | None:
-    """Execute a write like `run`. If it violates a constraint, undo it, and repeat it if `repair` returns True."""
+    return repaired(lambda: run(sql, **params), lambda violation: repair(violation, params))
 
-    def write() -> Row | None:
-        with undoable():
-            return run(sql, **params)
 
+def repaired(write: Callable[[], T], repair: Callable[[psycopg2.IntegrityError], bool]) -> T:
+    """Write. If that violates a constraint, undo it, and repeat it if `repair` returns True."""
     try:
-        return write()
+        with undoable():
+            return write()
     except psycopg2.IntegrityError as violation:
-        if not repair(violation, params):
+        if not repair(violation):
             raise
-        return write()
+        with undoable():
+            return write()
 
 
 def run_one(sql: str, **params: Any) -> Row:

@@ -78,6 +78,7 @@ class IdOrIds(Ids):
 class LinkType(fields.Field[dict[str, Any]]):
     """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that store it."""
 
+    DIRECT: ClassVar[dict[str, Any]] = {"type": "direct", "splash_id": None, "overlay_id": None}
     json: ClassVar[JsonSchema] = {
         "type": "string",
         "pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$",
@@ -89,7 +90,7 @@ class LinkType(fields.Field[dict[str, Any]]):
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
-        columns = {"type": value or "direct", "splash_id": None, "overlay_id": None}
+        columns = self.DIRECT | {"type": value or "direct"}
         if value in ("", "direct", "frame", "splash"):
             return columns
         if (splash_id := parse_id(value)) is not None:
@@ -216,15 +217,6 @@ class DeepLink(fields.Field[dict[str, Any]]):
         return _normalize_link(url) if url else None
 
 
-def targets_of(loaded: dict[str, Any]) -> list[str]:
-    stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
-    members = ("geotarget", "devicetarget", "languagetarget")
-    targets = [url for member in members for url in loaded.get(member, {}).values()]
-    others = [item["url"] for member in ("variants", "rules") for item in loaded.get(member, ())]
-    single = [loaded[name] for name in ("url", "expiredurl") if loaded.get(name)]
-    return [*targets, *stores, *others, *single]
-
-
 # --- other members
 
 
@@ -251,6 +243,9 @@ class Start(Text):
 
     end_of_day = False
     json_shown = Timestamp.json
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return super()._deserialize(value, attr, data, **kwargs) or None
 
     @property
     def json(self) -> JsonSchema:

@@ -12,7 +12,6 @@ from linkmgr.core.database.paging import Page
 from linkmgr.core.web import request as web_request
 
 Json = dict[str, Any]
-_HIDDEN = ("version", "statistics", "is_new")  # of the rows of links and QR codes
 
 
 class OrjsonProvider(JSONProvider):
@@ -102,9 +101,9 @@ def changed(message: str, resource: Resource, row: Json) -> Response:
     return updated(message, row["version"], data=record(resource, row))
 
 
-def with_statistics(row: Json) -> Json:
+def with_statistics(resource: Resource, row: Json) -> Json:
     statistics = {"data": row["statistics"]} if "statistics" in row else {}
-    return statistics | {"details": {name: row[name] for name in row if name not in _HIDDEN}}
+    return statistics | {"details": record(resource, row)}
 
 
 def listing(key: str, page: Page, resource: Resource | None = None) -> Json:

@@ -23,12 +23,11 @@ from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
 from linkmgr.features.bulk import changes as bulk_changes
-from linkmgr.features.bulk import repository as bulk
 from linkmgr.features.bulk import row_budget
 from linkmgr.features.bulk.schema import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
 from linkmgr.qr import logos
-from linkmgr.repository import qr
-from linkmgr.schemas.link_bodies import link_to_changes, link_to_row
+from linkmgr.repository import links, qr
+from linkmgr.schemas.link_bodies import link_columns
 from linkmgr.schemas.links import Link
 from linkmgr.schemas.qr import QrCode, code_to_row
 
@@ -132,9 +131,9 @@ def add_links(sent: Row) -> Answer:
     row_budget.spend(sum(map(row_budget.rows_of, sent["urls"])))
     loaded = _load_all("urls", sent["urls"], _load_link)
     _check_assigned(_assigned(link) for link in loaded if not isinstance(link, AppError))
-    links = _to_rows(loaded)
     atomic = sent["atomic"]
-    return _store(links, atomic, Link.creates(), lambda rows: bulk.add_links(user_id(), rows, atomic=atomic))
+    rows = _to_rows(loaded)
+    return _store(rows, atomic, Link.creates(), lambda some: links.add_links(user_id(), some, atomic=atomic))
 
 
 @bp.put("/urls/bulk")
@@ -158,8 +157,8 @@ def update_links(sent: Row) -> Answer:
     if sent["unassign_channel"] in (changes.get("channel") or ()):
         raise invalid("unassign_channel must be a channel that is not in data.channel")
     _check_assigned(_assigned(changes) for _ in set(ids))
-    members = link_to_changes(changes) | {"unassign_channel": sent["unassign_channel"]}
-    results = bulk_changes.update_links(user_id(), ids, atomic=atomic, **members)
+    members = link_columns(changes) | {"unassign_channel": sent["unassign_channel"] or None}
+    results = links.update_links(user_id(), ids, members, atomic=atomic)
     return _respond("updated", results, atomic, Link.updates())
 
 
@@ -243,10 +242,8 @@ def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:
 
 
 def _to_row(link: Row, hashes: dict[str, str]) -> Row:
-    if link.keys() == {"url"}:
-        return {"url": link["url"], "targets": [link["url"]]}
     password = link.pop("password", None)
-    return link_to_row(link) | ({"password_hash": hashes[password]} if password else {})
+    return link_columns(link) | ({"password_hash": hashes[password]} if password else {})
 
 
 def _load_logos(loaded: list[Row | AppError]) -> dict[str, bytes | AppError]:

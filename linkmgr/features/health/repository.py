@@ -62,8 +62,7 @@ def due() -> list[Row]:
         """
         SELECT c.link_id, c.user_id, due::text AS lease, url, l.title = '' AND c.title = '' AS wants_title, target,
                passed,
-               targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
-                          rules) AS targets,
+               targets_of(l) AS targets,
                coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
           FROM (SELECT * FROM link_checks WHERE due <= now() ORDER BY due LIMIT %(limit)s) c
           LEFT JOIN links l ON l.id = link_id
@@ -78,8 +77,7 @@ def last_ok(hosts: list[str]) -> list[Row]:
     return rows(
         """
         SELECT c.link_id, c.user_id, due::text AS lease, url, false AS wants_title, target, passed,
-               targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
-                          rules) AS targets,
+               targets_of(l) AS targets,
                coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
           FROM (SELECT * FROM link_checks ORDER BY due DESC LIMIT %(limit)s) c
           JOIN links l ON l.id = link_id

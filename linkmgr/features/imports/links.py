@@ -13,12 +13,11 @@ from linkmgr.core.fields.aliases import MAX_ALIAS
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.settings import settings
-from linkmgr.features.bulk import repository as bulk
 from linkmgr.features.imports import stored_rows as imported
 from linkmgr.features.imports.rows import ImportRow
 from linkmgr.features.imports.sources import BY_NAME, mapping_of
-from linkmgr.repository import links as urls
-from linkmgr.schemas.link_bodies import link_to_changes, link_to_row
+from linkmgr.repository import links as stored_links
+from linkmgr.schemas.link_bodies import link_columns
 from linkmgr.schemas.links import Link
 
 MAX_CHANNELS = 100  # of a row
@@ -39,7 +38,7 @@ class Outcome(NamedTuple):
 @dataclass
 class Sent:
     body: Row = field(default_factory=dict)
-    link: Row = field(default_factory=dict)  # of bulk.add_links
+    link: Row = field(default_factory=dict)  # of add_links
     clicks: int | None = None
     channels: list[str] = field(default_factory=list)  # names
     moved_from: str = ""  # the host of the source, if the user does not have it
@@ -48,11 +47,11 @@ class Sent:
 
     @property
     def name(self) -> Row:
-        return {"alias": self.link.get("custom") or self.link.get("alias", ""), "host": self.link.get("domain", "")}
+        return {"alias": self.link.get("alias", ""), "host": self.link.get("domain", "")}
 
     @property
     def is_generated(self) -> bool:
-        return "custom" not in self.link
+        return not self.link.get("custom")
 
 
 def failure(error: Exception) -> Outcome:
@@ -90,12 +89,12 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
     if host in hosts:
         body["domain"] = host
     try:
-        link = link_to_row(load(Link.creates(), body))
+        link = link_columns(load(Link.creates(), body))
     except AppError as error:
         columns = mapping_of(BY_NAME.get(source), [*row.raw]) | dict(mapping or {})
         return Sent(outcome=failure(_with_columns(error, columns)))
     if "alias" in row.members and "custom" in link:
-        link["alias"] = link.pop("custom")
+        link["custom"] = False
         del body["custom"]
     if row.created:
         link["created"] = row.created
@@ -150,7 +149,7 @@ def _is_conflict(row: Sent) -> bool:
 def _add(user_id: int, sent: list[Sent], links: list[Row], last_id: int) -> None:
     """Store links. A link of which only the URL is known may exist already, or be twice in the batch."""
     made = set()
-    for row, result in zip(sent, bulk.add_links(user_id, links) if links else (), strict=True):
+    for row, result in zip(sent, stored_links.add_links(user_id, links) if links else (), strict=True):
         if "code" in result:
             row.outcome = Outcome("failed", None, result["code"], result["message"])
             continue
@@ -208,7 +207,7 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
         links = []
         for row in sent:
             suffix = number if number < _SMALL else secrets.randbelow(_MAX_SUFFIX) + 1
-            links.append(row.link | {"custom": f"{row.name['alias'][: MAX_ALIAS - 4]}-{suffix}"})
+            links.append(row.link | {"custom": True, "alias": f"{row.name['alias'][: MAX_ALIAS - 4]}-{suffix}"})
         _add(user_id, sent, links, last_id)
         sent = [row for row in sent if _code(row) == "alias_taken"]
 
@@ -218,10 +217,10 @@ def _change(user_id: int, link_id: int, row: Sent, source: str) -> Outcome:
     exports include what the link already has."""
     try:
         with undoable():
-            changes = link_to_changes(load(Link.updates(), row.body))
+            changes = link_columns(load(Link.updates(), row.body))
             if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
-                changes |= {"password_hash": row.link["password_hash"], "changed": True}
-            urls.update(user_id, link_id, **changes)
+                changes["password_hash"] = row.link["password_hash"]
+            stored_links.update(user_id, link_id, changes)
             if row.clicks is not None and source not in _OWN_SOURCES:
                 imported.count_clicks(user_id, link_id, row.clicks)
     except (AppError, psycopg2.IntegrityError) as error:

@@ -106,14 +106,10 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
                        AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)) blocked
              WHERE has_webhooks(user_id)),
         link AS (
-            SELECT user_id,
-                   targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
-                              rules) AS urls
-              FROM links WHERE %(decision)s = 'link' AND id = %(link_id)s
+            SELECT user_id, targets_of(l) AS urls FROM links l WHERE %(decision)s = 'link' AND id = %(link_id)s
              UNION ALL
-            SELECT user_id, targets_of(url, expiredurl, geotarget, devicetarget, languagetarget, deeplink, variants,
-                                       rules)
-              FROM binned_links WHERE %(decision)s = 'link' AND id = %(link_id)s),
+            SELECT user_id, targets_of(jsonb_populate_record(NULL::links, to_jsonb(b)))
+              FROM binned_links b WHERE %(decision)s = 'link' AND id = %(link_id)s),
         added AS (
             INSERT INTO reports (kind, link_id, host, reason, number, decided_by, owner_id, targets)
             SELECT %(decision)s, %(link_id)s, %(host)s, coalesce(string_agg(DISTINCT reason, ', '), ''), count(*),
