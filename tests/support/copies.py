@@ -48,6 +48,23 @@ client = app.test_client()
 
 
 def run(edits: Edits, script: str, database: str, folder: Path) -> None:
+    copy = _copy(edits, folder)
+    command = [sys.executable, "-W", "error", "-c", _BEGIN + script, database, str(folder / "data")]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def run_tests(edits: Edits, folder: Path, *selected: str) -> tuple[int, str]:
+    """Run tests in a copy, and return the status of pytest and what it prints."""
+    copy = _copy(edits, folder)
+    shutil.copytree(_ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(_ROOT / ".pytest.ini", copy)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *selected]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, done.stdout
+
+
+def _copy(edits: Edits, folder: Path) -> Path:
     copy = folder / "copy"
     shutil.copytree(_ROOT / "linkmgr", copy / "linkmgr", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(_ROOT / "schema.sql", copy)
@@ -57,6 +74,4 @@ def run(edits: Edits, script: str, database: str, folder: Path) -> None:
             assert text.count(old) == 1, (name, old)
             text = text.replace(old, new)
         (copy / name).write_text(text)
-    command = [sys.executable, "-W", "error", "-c", _BEGIN + script, database, str(folder / "data")]
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
+    return copy
