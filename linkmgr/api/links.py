@@ -28,9 +28,7 @@ from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
 from linkmgr.repository import link_bin as binned
-from linkmgr.repository import link_lists
-from linkmgr.repository import link_records as url_records
-from linkmgr.repository import links as urls
+from linkmgr.repository import link_lists, link_records, links
 from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
 from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
 from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
@@ -142,15 +140,15 @@ def _short(link: Row) -> Json:
 def _find(short: str) -> Json:
     """Return the link with this short URL as `read` does, with the members of a list besides."""
     page, parsed = paging(), parse_short_url(short)
-    link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
+    link = link_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
     record = with_record(_single(link))
     totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1
-    links = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
-    listed = listing("urls", links, Link)
+    found = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
+    listed = listing("urls", found, Link)
     return ok(**record | {"data": (record["data"] if wants_statistics() else {}) | listed["data"]})
 
 
@@ -209,7 +207,7 @@ def index() -> Json:
 )
 def read(link_id: int) -> Response:
     """Read a link."""
-    link = url_records.read_from_replica(user_id(), link_id, statistics=wants_statistics())
+    link = link_records.read_from_replica(user_id(), link_id, statistics=wants_statistics())
     return versioned(link["version"], **_single(link))
 
 
@@ -239,7 +237,7 @@ def add(new: Row) -> Response:
     "links.update",
     shapes.success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     body=Link.updates(),
-    stored=urls.read,
+    stored=links.read,
     example={"url": "https://example.com/winter", "metatitle": "Winter sale"},
     errors=_ERRORS,
     row="links",
@@ -266,7 +264,7 @@ def delete(link_id: int) -> Json:
 
     This is final, also for a link in the bin, unless `bin` is `1`.
     """
-    delete_link = binned.put if values_of(_TO_BIN)["bin"] == "1" else urls.delete
+    delete_link = binned.put if values_of(_TO_BIN)["bin"] == "1" else links.delete
     delete_link(user_id(), link_id)
     return ok("Link has been deleted successfully.")
 
@@ -287,7 +285,7 @@ def restore(link_id: int) -> Response:
     campaign. A new link of the same URL does not return it.
     """
     binned.restore(user_id(), link_id)
-    link = urls.read(user_id(), link_id)
+    link = links.read(user_id(), link_id)
     return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))
 
 

@@ -27,7 +27,7 @@ from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import PARAMETERS
 from linkmgr.public import qr as qr_page
 from linkmgr.repository import link_bin as binned
-from linkmgr.repository import link_records as url_records
+from linkmgr.repository import link_records
 from linkmgr.schemas.links import LINKS, Link
 from linkmgr.schemas.tries import DescribedVisitor, try_link
 from linkmgr.visits import targets
@@ -43,7 +43,7 @@ _PAIRS = {name: parts for name, parts in _PARTS.items() if len(parts) == 2}  # n
 @bp.get("/links/<id:row_id>/qr")
 def link_qr(row_id: int) -> Response:
     """Draw the QR code of the short URL, which on a branded domain has another host than this page."""
-    record = url_records.read_from_replica(g.user_id, row_id)
+    record = link_records.read_from_replica(g.user_id, row_id)
     response = qr_page.of_url(record["shorturl"], query_text("size"))
     if query_text("download"):
         name = f"qr-{record['alias']}.{qr_page.requested_format()}"
@@ -135,7 +135,7 @@ class LinkForm(StoredForm):
         return _utm_first(super().from_row(row))
 
     def page(self, row_id: int) -> str:
-        record = url_records.read_named(g.user_id, row_id)
+        record = link_records.read_named(g.user_id, row_id)
         visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
         return render_template(
             "console/link.html",
@@ -245,7 +245,7 @@ def _store(row_id: int, members: Row) -> bool:
 def link_winner(row_id: int) -> ResponseReturnValue:
     """End an experiment: the target of a variant becomes that of the link. A token in the URL of the next page has the
     previous target and variants, for its button "Undo"."""
-    record = url_records.read(g.user_id, row_id)
+    record = link_records.read(g.user_id, row_id)
     chosen: Row = next((row for row in record["variants"] if row["name"] == request.form.get("variant")), {})
     if not _store(row_id, chosen and {"url": chosen["url"], "variants": []}):
         return redirect(FORM.url("page", record), code=303)
@@ -259,7 +259,7 @@ def link_winner(row_id: int) -> ResponseReturnValue:
 
 @bp.post("/links/<id:row_id>/resume")
 def link_resume(row_id: int) -> ResponseReturnValue:
-    record = url_records.read(g.user_id, row_id)
+    record = link_records.read(g.user_id, row_id)
     if _store(row_id, _ended(record, request.form.get("ended")).get("before", {})):
         flash("The experiment goes on.", "success")
     return redirect(FORM.url("page", record), code=303)

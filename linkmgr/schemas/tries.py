@@ -17,8 +17,7 @@ from linkmgr.core.fields.links import Start
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.short_urls import parse_short_url
 from linkmgr.core.fields.urls import MAX_URL
-from linkmgr.repository import links as urls
-from linkmgr.repository import public
+from linkmgr.repository import links, public
 from linkmgr.visits import audience, conditions, rules
 from linkmgr.visits.blocked import blocked
 from linkmgr.visits.choice import app_store, choose, completed
@@ -106,7 +105,7 @@ class DescribedVisitor(New):
 
 def try_link(user_id: int, link_id: int, described: Row) -> Row:
     """Return what a visitor would get, as a redirect decides, and what does not hold of the rules before."""
-    record = urls.read(user_id, link_id)
+    record = links.read(user_id, link_id)
     short = parse_short_url(record["shorturl"])
     link = existing(short and public.short_link(short.host, short.alias), "link")
     clicks = described.get("clicks")

@@ -14,7 +14,7 @@ from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
 from linkmgr.features.conversions import results as conversions
 from linkmgr.features.conversions.repository import DAYS, MAX_NAME, MAX_NAMES, MAX_VALUE
-from linkmgr.repository import link_records as url_records
+from linkmgr.repository import link_records
 from linkmgr.visits.counting import MAX_HEADER
 
 bp = Blueprint("conversions", __name__, url_prefix="/api")
@@ -93,4 +93,4 @@ def read(link_id: int) -> Json:
 
     All since the link was created. `low` and `high` are the 95 % interval of the `rate`.
     """
-    return ok(data=conversions.results(url_records.read_named(user_id(), link_id)))
+    return ok(data=conversions.results(link_records.read_named(user_id(), link_id)))

@@ -39,8 +39,7 @@ from linkmgr.core.web import streams as web_export
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.features.statistics import visit_list
 from linkmgr.features.utm.schema import UTM_TEMPLATES
-from linkmgr.repository import domains, qr, users
-from linkmgr.repository import link_records as url_records
+from linkmgr.repository import domains, link_records, qr, users
 from linkmgr.schemas.domains import DOMAINS
 from linkmgr.schemas.links import Link
 from linkmgr.schemas.qr import QR_CODES
@@ -93,10 +92,10 @@ def _domains(user_id: int, after: int) -> list[Row]:
 
 def _links(user_id: int, after: int) -> list[Row]:
     """Name our own host "", because the links may be imported on another one."""
-    base, names = settings().base_url, (*Link.shown("export"), *url_records.STORED)
+    base, names = settings().base_url, (*Link.shown("export"), *link_records.STORED)
     return [
         {name: link[name] for name in names} | {"domain": "" if link["domain"] == base else link["domain"]}
-        for link in url_records.batch(user_id, after)
+        for link in link_records.batch(user_id, after)
     ]
 
 

@@ -23,7 +23,7 @@ from linkmgr.core.settings import settings
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.webhooks import outbox
 from linkmgr.features.webhooks.schema import CARRIED, TEST, matches
-from linkmgr.repository import link_records as url_records
+from linkmgr.repository import link_records
 from linkmgr.schemas.links import LINKS
 from linkmgr.schemas.qr import QR_CODES
 
@@ -50,9 +50,9 @@ _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "starts": ("starts", from_json),
     "expiry": ("expiry", from_json),
     "blocked": ("blocked", from_json),
-    "geotarget": ("geotarget", partial(url_records.targets, "location")),
-    "devicetarget": ("devicetarget", partial(url_records.targets, "device")),
-    "languagetarget": ("languagetarget", partial(url_records.targets, "language")),
+    "geotarget": ("geotarget", partial(link_records.targets, "location")),
+    "devicetarget": ("devicetarget", partial(link_records.targets, "device")),
+    "languagetarget": ("languagetarget", partial(link_records.targets, "language")),
     "parameters": ("parameters", lambda pairs: [{"name": name, "value": value} for name, value in pairs]),
     "splash_id": ("type", str),
     "overlay_id": ("type", "overlay-{}".format),
