@@ -955,25 +955,20 @@ END $$;
 CREATE FUNCTION denied_feature(link links, stored links, has_alias boolean, lacks text[]) RETURNS text
     LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    rules jsonb;
+    rules jsonb := CASE WHEN NOT has_elements(stored.rules, link.rules) THEN link.rules END;
 BEGIN
-    IF has_alias OR link.devicetarget <> '{}' OR link.geotarget <> '{}' OR link.parameters <> '[]'
-       OR link.rules <> '[]' THEN
-        lacks := coalesce(lacks, lacking_features(link.user_id));
-        rules := CASE WHEN has_elements(stored.rules, link.rules) THEN '[]' ELSE link.rules END;
-        RETURN CASE
-            WHEN has_alias AND 'custom aliases' = ANY (lacks) THEN 'custom aliases'
-            WHEN 'targets by device' = ANY (lacks)
-                 AND (NOT link.devicetarget <@ coalesce(stored.devicetarget, '{}')
-                      OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
-                 THEN 'targets by device'
-            WHEN 'targets by country' = ANY (lacks)
-                 AND (NOT link.geotarget <@ coalesce(stored.geotarget, '{}')
-                      OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))') THEN 'targets by country'
-            WHEN 'link parameters' = ANY (lacks) AND NOT has_elements(stored.parameters, link.parameters)
-                 THEN 'link parameters' END;
-    END IF;
-    RETURN NULL;
+    RETURN CASE
+        WHEN lacks = '{}' THEN NULL
+        WHEN has_alias AND 'custom aliases' = ANY (lacks) THEN 'custom aliases'
+        WHEN 'targets by device' = ANY (lacks)
+             AND (NOT link.devicetarget <@ coalesce(stored.devicetarget, '{}')
+                  OR rules @? '$[*].when ? (exists (@.device) || exists (@.os) || exists (@.browser))')
+             THEN 'targets by device'
+        WHEN 'targets by country' = ANY (lacks)
+             AND (NOT link.geotarget <@ coalesce(stored.geotarget, '{}')
+                  OR rules @? '$[*].when ? (exists (@.country) || exists (@.city))') THEN 'targets by country'
+        WHEN 'link parameters' = ANY (lacks) AND NOT has_elements(stored.parameters, link.parameters)
+             THEN 'link parameters' END;
 END $$;
 
 -- Return the URLs in a JSON value.
@@ -1012,8 +1007,9 @@ BEGIN
         WHEN octet_length(concat(link.geotarget, link.devicetarget, link.languagetarget, link.parameters, link.deeplink,
                                  link.variants, link.rules, link.pixels)) > 64 << 10 THEN 'too_large'  -- as a body
         WHEN NOT is_allowed_domain(link.domain_id) THEN 'domain_needed' END;
-    IF code IS NULL THEN
-        detail := denied_feature(link, stored, sent ? 'alias' AND link.alias IS DISTINCT FROM stored.alias, lacks);
+    IF code IS NULL AND sent ?| '{alias,devicetarget,geotarget,parameters,rules}' THEN
+        detail := denied_feature(link, stored, sent ? 'alias' AND link.alias IS DISTINCT FROM stored.alias,
+                                 coalesce(lacks, lacking_features(owner)));
         code := CASE WHEN detail IS NOT NULL THEN 'plan_feature' END;
     END IF;
 END $$;
@@ -1125,6 +1121,8 @@ BEGIN
           INTO lacks, most
           FROM accounts WHERE id = owner;
         room := most - coalesce((SELECT total FROM public.usage WHERE user_id = owner AND counted = 'links'), 0);
+        spares := ARRAY(SELECT generated FROM unnest(spares) AS generated
+                         WHERE NOT EXISTS (SELECT FROM aliases WHERE alias = generated));
     END IF;
     SELECT * INTO defaults FROM link_defaults;
     defaults.user_id := owner;
@@ -1139,11 +1137,10 @@ BEGIN
             link.forwardquery := true;
         END IF;
         refusal := link_refusal(link, defaults, members, suspect, NULL, '{}', lacks);
-        WHILE link.alias IS NULL LOOP
+        IF link.alias IS NULL THEN
             spare := spare + 1;
             link.alias := spares[spare];
-            link.alias := CASE WHEN NOT many OR NOT is_alias_used(link) THEN link.alias END;
-        END LOOP;
+        END IF;
         IF many AND refusal.code IS NULL AND members ? 'alias' THEN
             refusal.code := CASE WHEN is_alias_used(link) OR place_of(link) = ANY (taken) THEN 'alias_taken' END;
             taken := taken || place_of(link);

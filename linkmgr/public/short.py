@@ -122,11 +122,11 @@ def visit(alias: str) -> ResponseReturnValue:
 
 def _stopped(link: Row) -> ResponseReturnValue:
     """Respond to a visitor of a link that does not work yet or any more."""
-    if link["expiredurl"] and link["state"] != "blocked":
-        if blocked().has_host(link["expiredurl"]):
+    if (target := link["expiredurl"]) and link["state"] != "blocked":
+        if blocked().has_host(target):
             return _stopped(link | {"state": "blocked"})
-        loops.refuse(link["expiredurl"])
-        return Response(status=_found(), headers={"Location": link["expiredurl"]})
+        loops.refuse(target)
+        return Response(status=_found(), headers={"Location": target})
     viewer = sessions.current()
     owned = link["id"] if has_console() and viewer and viewer["user_id"] == link["user_id"] else None
     status = HTTPStatus.NOT_FOUND if link["state"] == "scheduled" else HTTPStatus.GONE

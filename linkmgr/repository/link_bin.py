@@ -140,7 +140,7 @@ def restore_all(user_id: int, ids: list[int]) -> int:
                        'type', CASE WHEN (b.splash_id, b.overlay_id) IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,
                        'pixels', nullif(kept.pixels, '{}'))) l,
-                   denied_feature(l, NULL, l.custom, NULL) AS denied
+                   denied_feature(l, NULL, l.custom, lacking_features(l.user_id)) AS denied
              WHERE CASE WHEN l.blocked IS NULL AND has_blocked_target(l.user_id, targets_of(l))
                         THEN refuse('target_blocked') IS NULL
                         WHEN denied IS NOT NULL THEN refuse('plan_feature', denied) IS NULL

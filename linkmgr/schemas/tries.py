@@ -140,10 +140,10 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
     }
 
 
-def _stopped(state: str, expiredurl: str = "") -> Row:
-    if blocked().has_host(expiredurl):
+def _stopped(state: str, target: str = "") -> Row:
+    if blocked().has_host(target):
         return _stopped("blocked")
-    url = None if state == "blocked" else expiredurl or None
+    url = None if state == "blocked" else target or None
     return {"state": state, "url": url, "message": _STATES[state], "rule": None, "variant": None, "unmet": []}
 
 

@@ -66,7 +66,7 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
                FOR UPDATE),
         checked AS MATERIALIZED (
             SELECT link, CASE WHEN code IS NOT NULL THEN refuse(code, detail) END
-              FROM locked, link_refusal(link, stored, '{}', false, NULL, '{}', NULL)),
+              FROM locked, link_refusal(link, stored, '{"parameters": true}', false, NULL, '{}', NULL)),
         changed AS (
             UPDATE links l
                SET url_only = (link).url_only, parameters = (link).parameters
