@@ -81,6 +81,6 @@ def test_a_link_that_is_too_large_is_refused_whichever_way_it_comes(
 
 
 def test_bio_pages_are_bounded_where_they_are_stored(sql: Sql) -> None:
-    """Of other records, only links have members with many long values."""
+    """Links, the only other records with many long values, are checked by the function that stores them."""
     rules = sql("SELECT conrelid::regclass::text AS name FROM pg_constraint WHERE conname = 'too_large' ORDER BY 1")
     assert [rule["name"] for rule in rules] == ["bios"]

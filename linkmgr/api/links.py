@@ -147,8 +147,8 @@ def _find(short: str) -> Json:
     totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1
-    found = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
-    listed = listing("urls", found, Link)
+    rows = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
+    listed = listing("urls", rows, Link)
     return ok(**record | {"data": (record["data"] if wants_statistics() else {}) | listed["data"]})
 
 
