@@ -12,7 +12,8 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from functools import partial
+from itertools import count, islice
 from typing import IO, Any
 
 from linkmgr.core.errors import AppError
@@ -85,30 +86,36 @@ def first_rows(stream: IO[bytes], limit: int) -> list[ImportRow]:
 
 
 def _read_zip(archive: zipfile.ZipFile, files: Iterable[str]) -> Iterator[ImportRow | None]:
-    names, number = set(archive.namelist()), 0
+    names, numbers = set(archive.namelist()), count(1)
     for file in files:
-        name, place = f"{file}.jsonl", 0
+        name = f"{file}.jsonl"
         if name not in names:
             continue
         try:
             with archive.open(name) as content:
-                for line in text.lines(text.decoded(content)):
-                    if line.strip():
-                        number, place = number + 1, place + 1
-                        yield _row(line, number, file, f"Line {place} of {name}")
-                    else:
-                        yield None
+                line = partial(_line, name, numbers, count(1))
+                yield from map(line, text.lines(text.decoded(content)))
         except _UNREADABLE as error:
             raise ReadError(f"{name} in this zip cannot be read. Export the account again.") from error
 
 
+def _line(name: str, numbers: Iterator[int], places: Iterator[int], line: str) -> ImportRow | None:
+    if not line.strip():
+        return None
+    return _row(line, next(numbers), name.removesuffix(".jsonl"), f"Line {next(places)} of {name}")
+
+
 def _read_csv(stream: IO[bytes]) -> Iterator[ImportRow | None]:
     number = 0
+
+    def numbered(entry: text.Entry | None) -> ImportRow | None:
+        nonlocal number
+        number += entry is not None
+        return entry and _mended(number, entry)
+
     try:
         with text.open_text(stream) as file:
-            for entry in csv_entries(file):
-                number += entry is not None
-                yield entry and _mended(number, entry)
+            yield from map(numbered, csv_entries(file))
     except Unreadable as problem:
         raise ReadError(f"Row {number + 1} {problem}") from None
 

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.features.imports.cells import expand
@@ -88,16 +89,20 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
     target = (form.mapping | dict(mapping)).get("url", "url")
     converter = Converter(form.source, columns, target, is_csv=form.format == "csv")
     number = 0
+
+    def numbered(entry: Entry | None) -> list[ImportRow] | list[None]:
+        nonlocal number
+        if entry is None:
+            return [None]
+        is_link = form.format != "sql" or not is_visit(entry.values)
+        rows = converter.rows(number + 1, entry) if is_link else [visit_row(number + 1, entry)]
+        rows = [row._replace(number=n) for n, row in enumerate(rows, number + 1)]
+        number += len(rows)
+        return rows
+
     try:
         with text.open_text(stream) as file:
-            for entry in _READERS[form.format](file):
-                if entry is None:
-                    yield None
-                    continue
-                is_link = form.format != "sql" or not is_visit(entry.values)
-                for row in converter.rows(number + 1, entry) if is_link else [visit_row(number + 1, entry)]:
-                    number += 1
-                    yield row if row.number == number else row._replace(number=number)
+            yield from chain.from_iterable(map(numbered, _READERS[form.format](file)))
     except Unreadable as problem:
         raise ReadError(f"Row {number + 1} {problem}") from None
     if form.format == "sql" and not number:

@@ -25,19 +25,24 @@ csv.field_size_limit(text.MAX_ENTRY)
 def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
     size = 0
 
-    def bounded() -> Iterator[str]:
+    def measured(line: str) -> str:
         nonlocal size
-        for line in lines:
-            size += len(line)
-            if size > text.MAX_ENTRY:
-                raise Unreadable(_TOO_LONG)
-            yield line
+        size += len(line)
+        if size > text.MAX_ENTRY:
+            raise Unreadable(_TOO_LONG)
+        return line
+
+    def bounded() -> Iterator[str]:
+        yield from map(measured, lines)
         if size:
             raise Unreadable(_TOO_LONG)
 
-    for cells in csv.reader(bounded(), delimiter=delimiter):
+    def ended(cells: list[str]) -> list[str]:
+        nonlocal size
         size = 0
-        yield cells
+        return cells
+
+    return map(ended, csv.reader(bounded(), delimiter=delimiter))
 
 
 def _literal(lines: Iterator[str]) -> Iterator[str]:
@@ -120,11 +125,14 @@ def csv_entries(file: TextIO) -> Iterator[Entry | None]:
     """Yield the entries behind the header, and None for each line that is empty."""
     columns, rows = read_header(text.lines(file))
     names = [*columns, *(f"column {len(columns) + number}" for number in range(1, _MAX_EXTRA + 1))]
-    for cells in rows:
+
+    def entry(cells: list[str]) -> Entry | None:
         if any(map(str.strip, cells[len(columns) :])):
             problem = f"has {len(cells)} columns, but the first line has {len(columns)}. Quote the cells."
-            yield Entry(dict(zip(names, cells, strict=False)), problem)
-        elif _takes_in_rows(cells):
-            yield Entry(dict(zip(names, cells, strict=False)), _TAKES_IN)
-        else:
-            yield Entry(dict(zip(columns, cells, strict=False))) if any(map(str.strip, cells)) else None
+            return Entry(dict(zip(names, cells, strict=False)), problem)
+        if _takes_in_rows(cells):
+            return Entry(dict(zip(names, cells, strict=False)), _TAKES_IN)
+        is_empty = not any(map(str.strip, cells))
+        return None if is_empty else Entry(dict(zip(columns, cells, strict=False)))
+
+    return map(entry, rows)

@@ -35,8 +35,11 @@ def to_entry(value: Any, quoted: str) -> Entry:
 
 
 def json_lines(file: TextIO) -> Iterator[Entry | None]:
-    for line in text.lines(file):
-        yield parse(line) if line.strip() else None
+    return map(_parse_line, text.lines(file))
+
+
+def _parse_line(line: str) -> Entry | None:
+    return parse(line) if line.strip() else None
 
 
 def json_elements(file: TextIO) -> Iterator[Entry | None]:

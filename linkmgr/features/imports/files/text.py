@@ -1,10 +1,15 @@
-"""Text of an import file: unpacked, decoded, and read in bounded pieces."""
+"""Text of an import file: unpacked, decoded, and read in bounded pieces.
+
+Readers map the lines and entries instead of yielding them in loops, whose variables would hold the
+last one, which may be long, while other files are read.
+"""
 
 import codecs
 import gzip
 import io
 import zlib
 from collections.abc import Iterator
+from itertools import count
 from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.features.imports.rows import ReadError, Unreadable
@@ -112,10 +117,13 @@ def check_ratio(packed: int, unpacked: int, name: str) -> None:
 
 def lines(text: TextIO) -> Iterator[str]:
     """Yield the lines with their ends (CR, LF or CRLF). One that is too long ends the file."""
-    for number, line in enumerate(iter(lambda: text.readline(MAX_ENTRY + 1), ""), 1):
-        if len(line) > MAX_ENTRY:
-            raise ReadError(f"Line {number} is longer than 2 MiB. Correct the file.")
-        yield line if line.isascii() else mended(line)
+    return map(_line, count(1), iter(lambda: text.readline(MAX_ENTRY + 1), ""))
+
+
+def _line(number: int, line: str) -> str:
+    if len(line) > MAX_ENTRY:
+        raise ReadError(f"Line {number} is longer than 2 MiB. Correct the file.")
+    return line if line.isascii() else mended(line)
 
 
 class Buffer:
