@@ -28,6 +28,8 @@ SOURCE = "account"
 # Visits, conversions and answers follow the rows that the import of the zip made.
 _MENDED = tuple(name for name in FILES if name not in ("answers", "visits", "conversions"))
 _MAX_DIRECTORY = 256 << 10  # bytes that name the files
+# zipfile does not bound what other methods unpack at once.
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MAX_LINE = 128 << 10  # characters of a line in the report
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
 # Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets outside the zip.
@@ -92,6 +94,8 @@ def _read_zip(archive: zipfile.ZipFile, files: Iterable[str]) -> Iterator[Import
         if name not in names:
             continue
         try:
+            if archive.getinfo(name).compress_type not in _METHODS:
+                raise zipfile.BadZipFile
             with archive.open(name) as content:
                 line = partial(_line, name, numbers, count(1))
                 yield from map(line, text.lines(text.decoded(content)))
