@@ -44,13 +44,17 @@ def _packed(details: Row, rows: list[ImportRow]) -> Row:
         "file": first.file,
         "name": first.name,
         "lines": len(rows),
-        "content": keys.seal(details["user_id"], json.dumps(rows)),
+        "content": keys.seal_bytes(details["user_id"], _to_json(rows)),
     }
+
+
+def _to_json(rows: list[ImportRow]) -> bytes:
+    return json.dumps(rows, ensure_ascii=False).encode(errors="surrogatepass")
 
 
 def _unpack(user_id: int, stored: list[Row]) -> Iterator[ImportRow]:
     for packed in stored:
-        for values in json.loads(keys.unseal(user_id, packed["content"])):
+        for values in json.loads(keys.unseal_bytes(user_id, packed["content"])):
             row = ImportRow(*values)
             yield row._replace(visits=[RawVisit(*raw) for raw in row.visits]) if row.visits else row
 

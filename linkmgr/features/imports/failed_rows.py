@@ -10,7 +10,7 @@ MAX_SKIPPED = 1000  # of an import that are kept as those that failed are
 MAX_ERROR_BYTES = 16 << 20  # of all imports of a user
 ERROR_DAYS = 30
 _MAX_COLUMNS = 1000  # of the rows that failed; each row of JSON can have other ones
-_MAX_BYTES = 4 << 20  # of waiting rows that are read at once
+_MAX_BYTES = 1 << 20  # of waiting rows that are read at once
 _CLEANED = 5000  # rows that one statement deletes
 
 

@@ -33,7 +33,7 @@ from linkmgr.features.imports.stored_file import open_file
 
 IMPORT, FETCHING = "import", "import_fetch"  # the second waits for other hosts, in threads of its own
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
-MAX_READ = 500  # rows of a batch of reading
+MAX_READ, MAX_READ_BYTES = 500, 1 << 20  # of a batch of reading
 MAX_STAGED = 1 << 30  # bytes of the rows of an import
 MAX_READINGS = 20  # files that a process has open
 MAX_PAGES = 100_000  # stops a service that never reports a last page
@@ -153,12 +153,13 @@ def _open(details: Row) -> _Reading:
 def _take(rows: Iterator[ImportRow | None], stored: int) -> tuple[list[ImportRow], str | None]:
     """Return the next rows behind those that are stored, and None if more may follow, else the problem that ends the
     file, or ""."""
-    deadline, taken = monotonic() + READ_SECONDS, list[ImportRow]()
+    deadline, taken, left = monotonic() + READ_SECONDS, list[ImportRow](), MAX_READ_BYTES
     try:
         for row in rows:
             if row is not None and row.number > stored:
                 taken.append(row)
-            if len(taken) >= MAX_READ or monotonic() > deadline:
+                left -= row.size
+            if len(taken) >= MAX_READ or left <= 0 or monotonic() > deadline:
                 return taken, None
     except ReadError as error:
         return taken, error.message

@@ -1,5 +1,6 @@
 """Rows of an import, as readers return them to the job that stores them."""
 
+import json
 import re
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -53,6 +54,11 @@ class ImportRow(NamedTuple):
     @property
     def problem(self) -> str | None:
         return self.unreadable and f"{self.place or f'Row {self.number}'} {self.unreadable}"
+
+    @property
+    def size(self) -> int:
+        """Return at least the number of bytes of the row as JSON."""
+        return len(json.dumps(self))
 
     @property
     def is_visits(self) -> bool:
