@@ -1942,12 +1942,13 @@ LANGUAGE sql STABLE AS $$
                 ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), bots) END
 $$;
 
--- The stage 'read' turns a file or service into rows of import_rows; 'store' works on them.
+-- The stage 'read' turns a file or service into rows of import_rows; 'store' works on them, and
+-- 'drain' does before reading continues.
 CREATE TABLE imports (
     LIKE resources INCLUDING ALL,
     state       text        NOT NULL
                 CHECK (state IN ('draft', 'queued', 'running', 'paused', 'done', 'failed', 'cancelled')),
-    stage       text        NOT NULL DEFAULT 'read' CHECK (stage IN ('read', 'store')),
+    stage       text        NOT NULL DEFAULT 'read' CHECK (stage IN ('read', 'drain', 'store')),
     source      text        NOT NULL,
     name        text        NOT NULL DEFAULT '',
     on_conflict text        NOT NULL DEFAULT 'skip' CHECK (on_conflict IN ('skip', 'rename', 'update')),
@@ -1959,7 +1960,8 @@ CREATE TABLE imports (
     cursor      jsonb,  -- the next page of a service
     batch       integer     NOT NULL DEFAULT 0,  -- the number of changes by the job: one process does each
     found       bigint      NOT NULL DEFAULT 0,  -- rows read
-    waiting_bytes bigint    NOT NULL DEFAULT 0,  -- their size
+    waiting_bytes bigint    NOT NULL DEFAULT 0,  -- of those that wait, or are kept for references
+    staged_bytes bigint     NOT NULL DEFAULT 0,  -- of all that have waited
     kept_bytes  bigint      NOT NULL DEFAULT 0,  -- of the rows that failed or were skipped
     failing_since timestamptz,  -- the first of the last requests that a service did not respond to
     problem     text        NOT NULL DEFAULT '',  -- for which reading ended early
@@ -1978,8 +1980,10 @@ CREATE TABLE imports (
     first_id    bigint      NOT NULL DEFAULT nextval('tracked_ids'),  -- below those of new links
     part        numeric     GENERATED ALWAYS AS (  -- that is done: reading is half of it, unknown for a service
                 CASE WHEN state = 'done' AND size > 0 THEN 1
-                     WHEN stage = 'read' THEN 0.5 * bytes_read / nullif(size, 0)
-                     WHEN size > 0 THEN 0.5 + 0.5 * rows_read / greatest(found, rows_read, 1) END) STORED
+                     WHEN size > 0
+                     THEN (0.5 + 0.5 * rows_read / greatest(found, rows_read, 1))
+                          * CASE stage WHEN 'store' THEN 1 ELSE bytes_read::numeric / size END
+                END) STORED
 );
 
 CREATE TRIGGER change_version BEFORE UPDATE ON imports

@@ -57,7 +57,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
         "bytes > %(max_bytes)s",
     ),
     "import_rows": (
-        "waiting: 1 GiB an import and its file; failed: 10,000 an import, 16 MiB and 30 days",
+        "waiting: 16 MiB an import and its file; failed: 10,000 an import, 16 MiB and 30 days",
         "linkmgr/features/imports/job.py",
         "import_rows.MAX_ERROR_BYTES - details",
     ),
@@ -116,9 +116,9 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "events": ("256 MiB", "linkmgr/features/webhooks/outbox.py", "MAX_BYTES = 256 << 20"),
     "idempotency_keys": ("32 MiB", "linkmgr/core/web/idempotency_store.py", "MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20"),
     "import_rows": (
-        "3 GiB waiting, 16 MiB failed",
-        "linkmgr/features/imports/failed_rows.py",
-        "MAX_ERROR_BYTES = 16 << 20",
+        "48 MiB waiting, 16 MiB failed",
+        "linkmgr/features/imports/job.py",
+        "MAX_STAGED = 16 << 20",
     ),
     "imports": (
         "a body each; 1 MiB while a service is read",

@@ -142,3 +142,14 @@ def in_transaction() -> Iterator[None]:
     with lazily(lambda: None) as writes:
         yield
         writes.commit()
+
+
+def run_without(sql: str) -> None:
+    """Execute a statement that no transaction may contain, such as VACUUM."""
+    used = database()
+    pooled = used.take()
+    try:
+        with pooled.connection.cursor() as cursor, Deadline(pooled.connection, used.seconds):
+            cursor.execute(sql)
+    finally:
+        used.give_back(pooled)

@@ -23,6 +23,7 @@ CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password t
 TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 
 _TOGETHER = 100  # visits of a stored row
+_ROW_BYTES = 400  # of a stored row besides its content: its name, and its entries in indexes
 
 
 def pack(details: Row, rows: list[ImportRow]) -> list[Row]:
@@ -48,6 +49,10 @@ def _packed(details: Row, rows: list[ImportRow]) -> Row:
     }
 
 
+def staged_bytes(packed: Row) -> int:
+    return len(packed["content"]) + _ROW_BYTES
+
+
 def _to_json(rows: list[ImportRow]) -> bytes:
     return json.dumps(rows, ensure_ascii=False).encode(errors="surrogatepass")
 
@@ -68,6 +73,7 @@ class Batch:
         self.stored_visits = 0  # without those beyond the clicks of the plan
         self.cut = 0  # links whose title was cut
         self.kept_bytes = 0
+        self.staged_bytes = 0  # that the import has more after the batch
         self.check()
 
     def check(self) -> None:
@@ -116,11 +122,14 @@ class Batch:
 
     def kept(self, *, failed: int, skipped: int, max_bytes: int) -> list[Row]:
         """Return what is kept of the rows: those to which others may refer, and some of those that failed and of those
-        that were skipped, at most these numbers and bytes. Set `kept_bytes`."""
+        that were skipped, at most these numbers and bytes. Set `kept_bytes` and `staged_bytes`. Only
+        lines of an account and pages of a service refer to rows that the import did not make."""
         kept, left = list[Row](), {"failed": failed, "skipped": skipped}
-        self.kept_bytes = 0
+        keeps_all = self.details["source"] == SOURCE or self.details["size"] is None
+        self.kept_bytes, self.staged_bytes = 0, -sum(map(staged_bytes, self.waiting))
         for row, outcome in self.outcomes:
-            kept_row: Row = {"number": row.number, "row_id": outcome.id, "made": outcome.result == "made"}
+            is_made = outcome.result == "made"
+            kept_row: Row = {"number": row.number, "row_id": outcome.id, "made": is_made}
             if outcome.code and left[outcome.result] > 0:
                 raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
                 report = {"raw": raw, "code": outcome.code, "message": outcome.message}
@@ -129,6 +138,7 @@ class Batch:
                     left[outcome.result] -= 1
                     self.kept_bytes += size
                     kept_row |= report
-            if "code" in kept_row or outcome.id is not None:
+            if "code" in kept_row or is_made or (keeps_all and outcome.id is not None):
                 kept.append(kept_row)
+                self.staged_bytes += 0 if "code" in kept_row or is_made else _ROW_BYTES
         return kept

@@ -1,7 +1,11 @@
 """Rows of imports: the file, those that wait, those that failed or were skipped, and those to which others refer."""
 
-import orjson
+from contextlib import suppress
 
+import orjson
+from psycopg2.errors import QueryCanceled
+
+from linkmgr.core.database import transaction
 from linkmgr.core.database.statements import Row, row, rows, run, run_one
 
 CHUNK_BYTES = 1 << 20  # of the file
@@ -133,6 +137,13 @@ def clear(user_id: int, import_id: int) -> bool:
         limit=_CLEANED,
     )
     return bool(result["deleted"] < _CLEANED)
+
+
+def free_space() -> None:
+    """Let new rows take the space of those that were deleted. Autovacuum would begin within a minute,
+    in which imports write hundreds of megabytes."""
+    with suppress(QueryCanceled):  # then autovacuum does it
+        transaction.run_without("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) import_rows")
 
 
 # --- rows that failed

@@ -22,7 +22,7 @@ from linkmgr.features.imports import bodies, cells, links, requests
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.imports.files import text
-from linkmgr.features.imports.job import MAX_FAILING_HOURS
+from linkmgr.features.imports.job import MAX_FAILING_HOURS, MAX_STAGED
 from linkmgr.features.imports.requests import File, Service
 from linkmgr.features.imports.service_api import DEADLINE
 
@@ -81,7 +81,8 @@ _RECORDS = {
         message="Row 17 is deleted at the source. Leave the row out, or empty its column 'deleted'.",
     ),
 }
-SECTION = Section("imports", "Imports", prose(__file__, text=text), lambda: _RECORDS)
+_MIB = MAX_STAGED * imports.MAX_UNFINISHED >> 20
+SECTION = Section("imports", "Imports", prose(__file__, text=text, mib=_MIB), lambda: _RECORDS)
 
 
 def _parameter(field: fields.Field[Any]) -> Parameter:
@@ -185,9 +186,9 @@ def read(import_id: int) -> Response:
 
     A file or service is read first; then its rows are stored. `read` is the number of rows stored so far: the sum of
     `made`, `updated`, `skipped`, `failed` and those that have only visits, in the zip of an account also only a logo or
-    an answer. `percent` is the part that is done; reading a file is the first half. `seconds_left` is an estimate while
-    the import is running. `message` is the reason if it failed or is paused, or a note: for example, titles that were
-    cut.
+    an answer. `percent` is the part that is done; reading a file is the first half, but parts of a
+    large one are read and stored in turn. `seconds_left` is an estimate while the import is running.
+    `message` is the reason if it failed or is paused, or a note: for example, titles that were cut.
     """
     record = imports.read(user_id(), import_id)
     return versioned(record.pop("version"), data=record)

@@ -3,12 +3,12 @@
 The first stage reads the file or the service and stores its rows. Reading a file has no position from which another
 process could continue: if its process ends, the file is read again, and the rows that are stored are skipped. A service
 is read page by page. The second stage works on the rows: a batch is one transaction, with its links, the rows that
-failed and the counts.
+failed and the counts. When MAX_STAGED bytes wait, the stage `drain` works on them before reading
+continues.
 """
 
-import io
 import threading
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -23,19 +23,19 @@ from linkmgr.core.database import jobs, transaction
 from linkmgr.core.database.statements import MAX_BIGINT, Row
 from linkmgr.core.errors import AppError
 from linkmgr.features.imports import failed_rows as import_rows
-from linkmgr.features.imports import files, services, visits
 from linkmgr.features.imports import repository as imports
+from linkmgr.features.imports import services, visits
 from linkmgr.features.imports.account import reading
 from linkmgr.features.imports.account.rows import Lines
-from linkmgr.features.imports.batches import Batch, pack
+from linkmgr.features.imports.batches import Batch, pack, staged_bytes
+from linkmgr.features.imports.order import InOrder, Rows
 from linkmgr.features.imports.rows import ImportRow, ReadError
-from linkmgr.features.imports.stored_file import open_file
 
 IMPORT, FETCHING = "import", "import_fetch"  # the second waits for other hosts, in threads of its own
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
 MAX_READ, MAX_READ_BYTES = 500, 1 << 20  # of a batch of reading
-MAX_STAGED = 1 << 30  # bytes of the rows of an import
-MAX_READINGS = 20  # files that a process has open
+MAX_STAGED = 16 << 20  # bytes of waiting rows of an import; those of a user take 64 MiB of the disk
+MAX_READINGS = 8  # files that a process has open; each holds up to 15 MiB of a row
 MAX_PAGES = 100_000  # stops a service that never reports a last page
 MAX_FAILING_HOURS = 24  # of 429 responses before the import pauses
 MAX_SILENT_SECONDS, _MIN_PAUSE = 300, 5  # of a service that does not respond
@@ -43,6 +43,8 @@ MAX_ROWS = 500  # of a batch that is stored, and about as many visits
 # Rows of which each has a subtransaction. PostgreSQL keeps 64 of a transaction in memory, and with more it slows down
 # the queries of all.
 MAX_SUBTRANSACTIONS = 30
+_TOO_MANY = "The file has more rows than an import can have. Divide it into several files."
+_LARGE = 1 << 20  # bytes of a file and its rows
 _ALONE = ("domains", "logos")  # lines that are a batch of their own: a request to another host, or much memory
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
@@ -50,8 +52,8 @@ _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTra
 
 @dataclass
 class _Reading:
-    rows: Iterator[ImportRow | None]
-    file: io.BufferedReader
+    order: InOrder
+    rows: Rows
     used: float = field(default_factory=monotonic)
 
 
@@ -82,9 +84,13 @@ def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
         is_cleared = import_rows.clear(user_id, import_id)
         if is_cleared:
             import_rows.drop_old_errors(user_id, import_id)
+            if details is None or (details["size"] or 0) + details["staged_bytes"] > _LARGE:
+                import_rows.free_space()
         return is_cleared
+    if reading_file := _local.readings.get(import_id):
+        reading_file.used = monotonic()
     try:
-        if details["stage"] == "store":
+        if details["stage"] != "read":
             _store(details, task)
         elif details["size"] is None:
             _continue_as(FETCHING, task)
@@ -129,34 +135,30 @@ def _save(details: Row, **changes: Any) -> bool:
 
 
 def _read_file(details: Row) -> None:
-    """Read the next rows. After a failure, the file is opened again."""
-    opened = _local.readings.pop(details["id"], None) or _open(details)
-    rows, end = _take(opened.rows, details["found"])
-    bytes_read = opened.file.raw.tell() - details["bytes_read"]
+    """Read the next rows. After a failure, the file is opened again. A short one waits for no other."""
+    for other, unused in [*_local.readings.items()]:
+        if monotonic() - unused.used > _IDLE:
+            del _local.readings[other]
+    opened = _local.readings.pop(details["id"], None)
+    if opened is None:
+        if details["bytes_read"] and len(_local.readings) >= MAX_READINGS:
+            raise jobs.Later(1)
+        order = InOrder(details)
+        opened = _Reading(order, iter(order))
+    rows, end = _take(opened.rows)
+    bytes_read = opened.order.bytes_read() - details["bytes_read"]
     if _save_read(details, rows, end, bytes_read=bytes_read) and end is None:
-        opened.used = monotonic()
+        if len(_local.readings) >= MAX_READINGS:
+            raise jobs.Later(1)
         _local.readings[details["id"]] = opened
 
 
-def _open(details: Row) -> _Reading:
-    for other, opened in [*_local.readings.items()]:
-        if monotonic() - opened.used > _IDLE:
-            del _local.readings[other]
-    if len(_local.readings) >= MAX_READINGS:
-        raise jobs.Later(1)
-    file = open_file(details)
-    if details["source"] == reading.SOURCE:
-        return _Reading(reading.read(file), file)
-    return _Reading(files.read(file, details["source"], details["mapping"]), file)
-
-
-def _take(rows: Iterator[ImportRow | None], stored: int) -> tuple[list[ImportRow], str | None]:
-    """Return the next rows behind those that are stored, and None if more may follow, else the problem that ends the
-    file, or ""."""
+def _take(rows: Rows) -> tuple[list[ImportRow], str | None]:
+    """Return the next rows, and None if more may follow, else the problem that ends them, or ""."""
     deadline, taken, left = monotonic() + READ_SECONDS, list[ImportRow](), MAX_READ_BYTES
     try:
         for row in rows:
-            if row is not None and row.number > stored:
+            if row is not None:
                 taken.append(row)
                 left -= row.size
             if len(taken) >= MAX_READ or left <= 0 or monotonic() > deadline:
@@ -202,11 +204,11 @@ def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: 
     """Store rows that were read. `end` is None if more may follow, else the problem that ends the source, or "". Return
     False if another process has stored them, or if the import has ended."""
     packed = pack(details, rows)
-    size = sum(len(row["content"]) for row in packed)
-    if details["waiting_bytes"] + size > MAX_STAGED:
-        end = "The file has more rows than an import can have. Divide it into several files."
+    size = sum(map(staged_bytes, packed))
     if end is not None:
         changes |= {"stage": "store", "problem": end}
+    elif details["waiting_bytes"] + size > MAX_STAGED:
+        changes |= {"stage": "drain"}
     with transaction.lazily(lambda: None) as writes:
         if not _save(details, state="running", found=len(rows), waiting_bytes=size, **changes):
             return False
@@ -224,9 +226,12 @@ def _store(details: Row, task: str = "") -> None:
     _continue_as(FETCHING if waiting and waiting[0]["file"] == "domains" else IMPORT, task)
     if waiting:
         _store_some(details, waiting)
-        return
-    state, message = ("failed", details["problem"]) if details["problem"] else ("done", _notes(details))
-    _save(details, state=state, message=message)
+    elif details["stage"] == "drain" and details["waiting_bytes"] < MAX_STAGED:
+        import_rows.free_space()
+        _save(details, stage="read")
+    else:
+        problem = _TOO_MANY if details["stage"] == "drain" else details["problem"]
+        _save(details, state="failed" if problem else "done", message=problem or _notes(details))
 
 
 def _store_some(details: Row, waiting: list[Row]) -> None:
@@ -269,6 +274,7 @@ def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
             visits=batch.stored_visits,
             cut=batch.cut,
             kept_bytes=batch.kept_bytes,
+            waiting_bytes=batch.staged_bytes,
             made_of=batch.rows[0].file,
             **batch.counts,
         )
