@@ -23,7 +23,7 @@ MAX_WAITS = {"health": 0.5, "import": 2.0, "webhook": 2.0, "export": 2.0}  # sec
 MAX_STORED = outbox.MAX_BYTES + idempotency.MAX_BYTES + import_rows.MAX_ERROR_BYTES + (logos.MAX_TOTAL << 20)
 HEAD = (
     "| Attack by one user | Longest time: health | Import of another user | Webhook | Export | Memory of a worker"
-    " | Stored |\n|---|--:|--:|--:|--:|--:|--:|"
+    " | Stored | Rows of imports |\n|---|--:|--:|--:|--:|--:|--:|--:|"
 )
 _STORED = """
     SELECT (SELECT coalesce(sum(octet_length(data::text)), 0) FROM events WHERE user_id = %(user_id)s)
@@ -38,6 +38,7 @@ class Attack(NamedTuple):
     title: str
     inject: Callable[[Deployment], object]
     max_stored: int = 64 << 20  # bytes, of an attack that takes less than a minute
+    max_rows: int = 512 << 20  # bytes by which the table of rows of imports grows meanwhile
 
 
 @dataclass
@@ -47,21 +48,26 @@ class Row:
     memory: float
     stored: float  # bytes of the attacker's events, answers, failed rows and logos
     max_stored: int
+    rows: float  # bytes by which the table of rows of imports has grown, at its largest
+    max_rows: int
 
     @property
     def problems(self) -> list[str]:
         slow = [(kind, self.waits[kind], most) for kind, most in MAX_WAITS.items() if self.waits[kind] > most]
-        stored = self.stored / 2**20
+        stored, rows = self.stored / 2**20, self.rows / 2**20
         return (
             [f"{kind} took {seconds:.1f} s; the limit is {most} s" for kind, seconds, most in slow]
             + [f"a worker uses {self.memory:.0f} MiB; the limit is {MAX_MEMORY} MiB"] * (self.memory > MAX_MEMORY)
             + [f"{stored:.0f} MiB are stored; the limit is {self.max_stored >> 20} MiB"]
             * (self.stored > self.max_stored)
+            + [f"rows of imports take {rows:.0f} MiB; the limit is {self.max_rows >> 20} MiB"]
+            * (self.rows > self.max_rows)
         )
 
     def __str__(self) -> str:
         waits = " | ".join(f"{self.waits[kind]:.2f} s" for kind in MAX_WAITS)
-        return f"| {self.title} | {waits} | {self.memory:.0f} MiB | {self.stored / 2**20:.0f} MiB |"
+        sizes = (self.memory, self.stored / 2**20, self.rows / 2**20)
+        return f"| {self.title} | {waits} | {' | '.join(f'{size:.0f} MiB' for size in sizes)} |"
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -71,11 +77,12 @@ def until(condition: Callable[[], object]) -> None:
 
 
 class Monitor:
-    """Measure the longest response time of /healthz and the memory of the largest worker, while the block runs."""
+    """Measure the longest response time of /healthz, the memory of the largest worker, and by how much
+    the table of rows of imports grows, while the block runs."""
 
     def __init__(self, deployment: Deployment) -> None:
         self.deployment = deployment
-        self.max_wait = self.memory = 0.0
+        self.max_wait = self.memory = self.rows = 0.0
         self._ended = threading.Event()
 
     @contextmanager
@@ -88,13 +95,19 @@ class Monitor:
             self._ended.set()
             thread.join()
 
+    def _size(self) -> int:
+        [(size,)] = self.deployment.database.query("SELECT pg_total_relation_size('import_rows')")
+        return int(size)
+
     def _measure(self) -> None:
+        before = self._size()
         while not self._ended.wait(0.05):
             began = time.monotonic()
             with suppress(OSError):
                 call(self.deployment, "GET", "/healthz")
             self.max_wait = max(self.max_wait, time.monotonic() - began)
             self.memory = max(self.memory, *(resident(pid) for pid in self.deployment.workers()))
+            self.rows = max(self.rows, self._size() - before)
 
 
 class _Victim:
@@ -154,4 +167,5 @@ def run(database: Database, attack: Attack) -> Row:
             attack.inject(own)
         [(stored,)] = database.query(_STORED, user_id=own.user_id)
         waits = victim.waits | {"health": monitor.max_wait}
-        return Row(attack.title, waits, monitor.memory, float(stored), attack.max_stored)
+        sizes = (monitor.memory, float(stored), attack.max_stored, monitor.rows, attack.max_rows)
+        return Row(attack.title, waits, *sizes)

@@ -25,6 +25,7 @@ from tests.support.receivers import receiving
 SECONDS = 15  # duration of attacks that repeat requests
 MAX_IMPORTS = 60  # seconds until imports that still run are cancelled
 _SIZE = 20 << 20  # bytes of a file
+_PACKED = 16_000  # rows of a file
 _LINKS = 100_000
 _SLOW = 13.5  # seconds that a slow receiver takes
 _ADD = """
@@ -96,6 +97,16 @@ def _import_memory(target: Deployment) -> None:
         for _ in range(1024):
             file.write(b"\n" * (1 << 20))
     _import(target, gzip.compress(tables), tables, zipped.getvalue())
+
+
+def _import_packed(target: Deployment) -> None:
+    """Import files of about 4 MiB that unpack to 200 times as much, at once."""
+    packed = io.BytesIO()
+    with gzip.open(packed, "wt", 6) as file:
+        file.write("Long URL,Title,Note\n")
+        for number in range(_PACKED):
+            file.write(f"{TARGET}{number},One,{secrets.token_hex(80)}{'x' * 50_000}\n")
+    _import(target, *[packed.getvalue()] * 3)
 
 
 # --- requests
@@ -209,6 +220,7 @@ def _copied_logos(target: Deployment) -> None:
 
 
 ATTACKS = (
+    Attack("three imports of 4 MiB with 800 MiB of rows", _import_packed, max_rows=96 << 20),
     Attack("8 bodies in chunks of one byte, 400 with chunk extensions of 4 MiB, without a key", _framed_bodies),
     Attack("30 bulk requests with a logo in each of 100 codes", _copied_logos),
     Attack("events, answers and failed rows fill the disk", _fill_disk, MAX_STORED),
