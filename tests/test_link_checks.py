@@ -7,20 +7,18 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.features.health import checks as worker
 from linkmgr.features.health.requests import Checks, Result
 from linkmgr.schemas.links import HEALTH
 from tests.conftest import BASE_URL, Client
-from tests.support.checked_sites import HTML, PAGE, Site, health
+from tests.support.checked_sites import HTML, PAGE, Check, Site, health
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.receivers import Deliver, events, subscribe
 
 HOSTS = [f"shop{number}.example.com" for number in range(1, 4)]
-Check = Callable[..., None]
 
 
 @pytest.fixture
@@ -29,30 +27,6 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with server(made) as port:
         publish(monkeypatch, {f"{host}:80": port for host in HOSTS})
         yield made
-
-
-@pytest.fixture
-def check(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Add all links, and check those that are due. `days` pass before."""
-    monkeypatch.setattr(worker, "DELAY", -1)
-    monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0)
-    checker = worker.Checker(app)
-
-    def run(*, days: float = 0) -> None:
-        sql(
-            """
-            UPDATE link_checks SET due = due - make_interval(secs => %(seconds)s),
-                                   failed = failed - make_interval(secs => %(seconds)s)
-            RETURNING 1
-            """,
-            seconds=days * 86400,
-        )
-        for _ in range(3):  # the id of the last link, its row, and its check
-            sql("UPDATE service SET checking_until = '-infinity' RETURNING 1")
-            with app.app_context():
-                checker.work()
-
-    return run
 
 
 def test_the_title_of_the_page_is_shown_in_place_of_one(

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
+import pytest
+from flask import Flask
+
+from linkmgr.features.health import checks as worker
+from tests.support.factories import Sql
 from tests.support.foreign import answering
 
 if TYPE_CHECKING:
@@ -13,6 +18,7 @@ if TYPE_CHECKING:
 
 PAGE = "<html><head><TITLE lang=de>\n Gr\u00fc\u00dfe &amp;\t Caf\u00e9 <b>".encode("latin-1")
 HTML = "text/html; charset=ISO-8859-1"
+Check = Callable[..., None]
 
 
 @dataclass
@@ -49,3 +55,27 @@ class Site:
 def health(client: "Client", link_id: int) -> dict[str, Any]:
     found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]["health"]
     return found
+
+
+@pytest.fixture(name="check")
+def checked_links(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Add all links, and check those that are due. `days` pass before."""
+    monkeypatch.setattr(worker, "DELAY", -1)
+    monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0)
+    checker = worker.Checker(app)
+
+    def run(*, days: float = 0) -> None:
+        sql(
+            """
+            UPDATE link_checks SET due = due - make_interval(secs => %(seconds)s),
+                                   failed = failed - make_interval(secs => %(seconds)s)
+            RETURNING 1
+            """,
+            seconds=days * 86400,
+        )
+        for _ in range(3):  # the id of the last link, its row, and its check
+            sql("UPDATE service SET checking_until = '-infinity' RETURNING 1")
+            with app.app_context():
+                checker.work()
+
+    return run

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pycurl
 import pytest
@@ -26,7 +27,7 @@ def answering(body: bytes, status: int = 200, **headers: str) -> Answer:
 
 
 @contextmanager
-def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+def server(answer: Answer, tls: ssl.SSLContext | None = None, *, address: str = "127.0.0.1") -> Iterator[int]:
     """Start a web server that answers every GET, HEAD and POST with this response, and return its port."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -39,7 +40,7 @@ def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+    with ThreadingHTTPServer((address, 0), Handler) as listening:
         if tls:
             listening.socket = tls.wrap_socket(listening.socket, server_side=True)
         thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
@@ -53,13 +54,17 @@ def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
 
 def publish(monkeypatch: pytest.MonkeyPatch, ports: dict[str, int]) -> None:
     """Let the fetcher reach these names, written 'host:port', at these loopback ports, and no others."""
+    publish_at(monkeypatch, {name: ("127.0.0.1", port) for name, port in ports.items()})
+
+
+def publish_at(monkeypatch: pytest.MonkeyPatch, places: dict[str, tuple[str, int]]) -> None:
+    """Do the same with names at these loopback addresses and ports."""
     decide = fetch.is_allowed
     monkeypatch.setattr(
-        fetch,
-        "is_allowed",
-        lambda address, port: (address == "127.0.0.1" and port in ports.values()) or decide(address, port),
+        fetch, "is_allowed", lambda address, port: (address, port) in places.values() or decide(address, port)
     )
-    monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, [f"{name}:127.0.0.1:{port}" for name, port in ports.items()])
+    lines = [f"{name}:{address}:{port}" for name, (address, port) in places.items()]
+    monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, lines)
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, **addresses: str) -> None:
@@ -76,7 +81,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish]:
     """Start a web server under a public name."""
     running = ExitStack()
 
-    def start(answer: Answer, name: str = "go.example.com:80", **options: ssl.SSLContext) -> int:
+    def start(answer: Answer, name: str = "go.example.com:80", **options: Any) -> int:
         port = running.enter_context(server(answer, **options))
         publish(monkeypatch, {name: port})
         return port

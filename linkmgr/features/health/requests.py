@@ -3,7 +3,6 @@
 import html
 import math
 import re
-import threading
 import time
 from contextlib import closing, suppress
 from itertools import takewhile
@@ -16,13 +15,14 @@ from marshmallow import ValidationError
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.urls import split_ascii
-from linkmgr.core.outbound.fetch import MAX_REDIRECTS, Networks, Transfer
+from linkmgr.core.outbound.fetch import MAX_REDIRECTS, Networks
+from linkmgr.features.health.addresses import Addresses, SpacedTransfer
 
 AGENT = "linkmgr-link-check"
 DEADLINE = 10  # seconds of a request
 LINK_SECONDS = 20  # after which no other request of a turn begins
 PER_TURN = 5  # targets of a link; the others are checked in the next turns
-SPACING = 1.0  # seconds between two requests to a host
+SPACING = 1.0  # seconds between two requests to an IP address
 MAX_BYTES = 256 << 10  # of a page or robots.txt
 MAX_TITLE = 255
 _SUCCESS, _ERROR, _SERVER_ERROR = range(200, 300), 400, 500
@@ -61,26 +61,8 @@ class _Response(NamedTuple):
     body: bytes
 
 
-class _Host:
-    """A host gets one request at a time, SPACING seconds after the last one."""
-
-    def __init__(self, agent: str) -> None:
-        self._agent, self._lock, self._free = agent, threading.Lock(), 0.0
-        self.rules: dict[str, RobotFileParser | Result] = {}  # by scheme, host and port
-
-    def send(self, method: str, url: str, networks: Networks, end: float) -> _Response:
-        if time.monotonic() > end or not self._lock.acquire(timeout=end - time.monotonic()):
-            raise TimeoutError
-        try:
-            time.sleep(max(0, self._free - time.monotonic()))
-            return _send(method, url, networks, self._agent)
-        finally:
-            self._free = time.monotonic() + SPACING
-            self._lock.release()
-
-
-def _send(method: str, url: str, networks: Networks, agent: str) -> _Response:
-    transfer = Transfer(networks)
+def _send(method: str, url: str, transfer: SpacedTransfer, agent: str) -> _Response | None:
+    """Return the response, or None if the address is busy."""
     transfer.max_bytes = MAX_BYTES
     with transfer.sockets, closing(transfer.make_curl()) as curl:
         curl.setopt(pycurl.URL, url.encode())
@@ -90,6 +72,8 @@ def _send(method: str, url: str, networks: Networks, agent: str) -> _Response:
         try:
             curl.perform()
         except pycurl.error as error:
+            if transfer.busy:
+                return None
             if transfer.is_refused:
                 raise _End(Result("unchecked", _REFUSED)) from None
             if error.args[0] != pycurl.E_WRITE_ERROR:  # the rest of a long page does not matter
@@ -105,7 +89,8 @@ class Checks:
     """The checks of a batch, which several threads do. `service` is its URL, for the owners of hosts."""
 
     def __init__(self, service: str) -> None:
-        self._agent, self._hosts = f"{AGENT}/1.0 (+{service})", dict[str, _Host]()
+        self._agent, self._addresses = f"{AGENT}/1.0 (+{service})", Addresses(SPACING)
+        self._robots: dict[str, RobotFileParser | Result] = {}  # by scheme, host and port
         self._has_response, self._silent = False, set[str]()
 
     @property
@@ -155,7 +140,7 @@ class Checks:
         for _ in range(1 + MAX_REDIRECTS):
             if not (is_robots or self._rules(url, networks, end).can_fetch(AGENT, url)):
                 raise _End(Result("unchecked", "The robots.txt of the host does not allow it."))
-            response = self._host(url).send(method, url, networks, end)
+            response = self._send(method, url, networks, end)
             self._has_response = True
             if not response.location:
                 break
@@ -165,13 +150,25 @@ class Checks:
                 break
         return response
 
-    def _host(self, url: str) -> _Host:
-        return self._hosts.setdefault(urlsplit(url).hostname or "", _Host(self._agent))
+    def _send(self, method: str, url: str, networks: Networks, end: float) -> _Response:
+        held = set[str]()
+        try:
+            while time.monotonic() <= end:
+                transfer = SpacedTransfer(networks, self._addresses, held)
+                if response := _send(method, url, transfer, self._agent):
+                    return response
+                self._addresses.give_back(held)
+                held.clear()
+                if self._addresses.take(transfer.busy, end):
+                    held.add(transfer.busy)
+            raise TimeoutError
+        finally:
+            self._addresses.give_back(held)
 
     def _rules(self, url: str, networks: Networks, end: float) -> RobotFileParser:
         """Return what a robots.txt allows: everything without one. If there is no response, the host fails as well."""
         parts = urlsplit(url)
-        origin, rules = f"{parts.scheme}://{parts.netloc}", self._host(url).rules
+        origin, rules = f"{parts.scheme}://{parts.netloc}", self._robots
         if origin not in rules:
             try:
                 response = self._follow("GET", f"{origin}/robots.txt", networks, end, is_robots=True)
