@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from functools import partial
+from http.server import BaseHTTPRequestHandler
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 from linkmgr import create_app
@@ -19,6 +21,7 @@ from linkmgr.features.webhooks import outbox
 from tests.faults.attacks import add_logo
 from tests.faults.beside import MAX_STORED, Attack, until
 from tests.faults.deployment import TARGET, TIMEOUT, Deployment, answer, call, settings
+from tests.support.foreign import answering, server
 from tests.support.raw_http import chunk, many
 from tests.support.receivers import receiving
 
@@ -40,6 +43,15 @@ _ADD = """
     counted AS (
         INSERT INTO totals (tracked_id, clicks, visitors) SELECT id, id %% 97, id %% 89 FROM added)
     SELECT campaign, array_agg(id) FROM added GROUP BY campaign
+"""
+_SPACING = 0.9  # seconds between two requests of checks to a server
+_NAMES = """
+    WITH added AS (
+        INSERT INTO links (user_id, alias, url)
+        SELECT %(user_id)s, 'names-' || %(user_id)s || '-' || n, format('http://n%%s.localhost:%%s/', n, %(port)s)
+          FROM generate_series(1, 50) n
+        RETURNING id, user_id)
+    INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM added
 """
 _ANSWERS = """
     INSERT INTO idempotency_keys (user_id, key, response)
@@ -219,6 +231,22 @@ def _copied_logos(target: Deployment) -> None:
         call(target, "POST", "/api/qr/bulk", {"qrs": [code] * 100})
 
 
+def _many_names(target: Deployment) -> None:
+    """Let 50 links be checked, whose hosts are all the same server."""
+    began = list[float]()
+
+    def note(request: BaseHTTPRequestHandler) -> None:
+        began.append(time.monotonic())
+        answering(b"")(request)
+
+    with server(note) as port:
+        target.database.query(_NAMES, user_id=target.user_id, port=port)
+        until(lambda: began)
+        time.sleep(SECONDS)
+        assert len(began) > SECONDS / 2
+        assert all(after - before > _SPACING for before, after in pairwise(began)), began
+
+
 ATTACKS = (
     Attack("three imports of 4 MiB with 800 MiB of rows", _import_packed, max_rows=96 << 20),
     Attack("8 bodies in chunks of one byte, 400 with chunk extensions of 4 MiB, without a key", _framed_bodies),
@@ -229,5 +257,6 @@ ATTACKS = (
     Attack("20 webhooks whose receiver takes 13.5 s", _slow_receivers),
     Attack("a campaign's page and public list with 100,000 links", _large_pages),
     Attack("20 exports whose clients read slowly", _slow_exports),
+    Attack("checks of 50 links to a server with 50 names", _many_names),
     Attack("240 connections with unfinished bodies of 2 MiB", _unfinished_bodies),
 )
