@@ -1,5 +1,6 @@
 """Paths of branded domains that visitors did not find."""
 
+import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,7 +41,9 @@ def found(client: Client, domain: int, query: str = "") -> dict[str, int]:
 
 def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Client, domain: int) -> None:
     alice.add("/api/url/add", {"url": "https://example.com/", "custom": "here", "domain": f"https://{HOST}"})
-    for path in ("/sumer", "/sumer", "/a/b?key=secret", "/\u00fc%00\n", "/here", "/"):
+    for path in ("/sumer", "/sumer", "/winter?key=secret", "/here", f"/{'x' * 100}"):
+        ask(app, path)
+    for path in ("/", "/.env", "/wp-login.php", "/a/b", "/\u00fc%00\n", f"/{'x' * 101}"):  # are no aliases
         ask(app, path)
     ask(app, "/sumer", method="HEAD")
     ask(app, "/sumer", **{"User-Agent": "Googlebot/2.1"})
@@ -50,7 +53,7 @@ def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Cli
     store(app)
     ask(app, "/sumer")
     store(app)
-    assert found(alice, domain) == {"/sumer": 3, "/a/b": 1, "/\u00fc": 1}
+    assert found(alice, domain) == {"/sumer": 3, "/winter": 1, f"/{'x' * 100}": 1}
     assert found(alice, domain, "?limit=1") == {"/sumer": 3}
     today = datetime.now(UTC).date().isoformat()
     [row] = alice.get(f"/api/domain/{domain}/missing?limit=1").get_json()["data"]["missing"]
@@ -61,11 +64,18 @@ def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
     app: Flask, alice: Client, domain: int, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(domains, "MAX_MISSING", 3)
-    for paths in ("ab", "bcde", "ez"):
+    factories.missing_path(sql, alice.id, domain, "/a", days=3)
+    counted = []
+    for paths in ("ab", "abcde", "z", "bby"):
         for path in paths:
             ask(app, f"/{path}")
         store(app)
-    assert found(alice, domain) == {"/a": 1, "/b": 2, "/c": 1, "Other": 4}
+        counted.append(found(alice, domain))
+    assert counted[1:] == [
+        {"/a": 3, "/b": 2, "Other": 3},
+        {"/a": 3, "/b": 2, "Other": 3, "/z": 1},
+        {"/b": 4, "/a": 3, "Other": 5},
+    ]
     assert alice.delete(f"/api/domain/{domain}/delete").status_code == 200
     assert sql("SELECT label FROM account_rollups WHERE starts_with(dimension, 'missing ')") == []
 
@@ -80,8 +90,31 @@ def test_a_flooded_domain_leaves_the_paths_of_others_their_share(
     for path in "yzx":
         ask(app, f"/{path}", host="go2.example.org")
     store(app)
-    assert found(alice, domain) == {"/a": 2, "/b": 1, "/c": 1, "/d": 1, "Other": 1}
-    assert found(alice, other) == {"/y": 1, "/z": 1, "Other": 1}
+    assert found(alice, domain) == {"/a": 2, "/b": 1, "/e": 1, "Other": 2}
+    assert found(alice, other) == {"/x": 1, "/y": 1, "Other": 1}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_paths_that_are_asked_often_survive_a_flood_of_others(
+    app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch, *, times: int
+) -> None:
+    monkeypatch.setattr("linkmgr.features.missing_paths.paths._MAX_COUNTED", 40)
+    monkeypatch.setattr(domains, "MAX_MISSING", 20)
+    for number in range(150):
+        for _ in range(times):
+            ask(app, f"/{secrets.token_hex(4)}")
+        if number % 5 == 0:
+            ask(app, "/sumer")
+        if number % 25 == 0:
+            store(app)
+    store(app)
+    assert found(alice, domain)["/sumer"] > 20
+    ask(app, "/winter")
+    store(app)
+    counted = found(alice, domain)
+    assert counted["/winter"] == 1
+    assert len(counted) <= 21
+    assert sum(counted.values()) == 150 * times + 31
 
 
 def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:

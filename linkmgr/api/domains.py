@@ -52,9 +52,10 @@ def read(domain_id: int) -> Response:
 def missing_paths(domain_id: int) -> Json:
     """List the paths that visitors did not find.
 
-    These are the paths of the last {domains.KEPT_DAYS} days, those with the most visits first. `days` has the visits
-    of each day in UTC. Beyond {domains.MAX_MISSING:,} paths, or very many in a few seconds, further ones are counted as
-    `{domains.OTHER_PATHS}`.
+    These are the paths of the last {domains.KEPT_DAYS} days that could be aliases, those with the most
+    visits first. `days` has the visits of each day in UTC. When a domain has more than
+    {domains.MAX_MISSING:,} paths, or very many in a few seconds, the half of them with the fewest visits
+    is counted as `{domains.OTHER_PATHS}`.
     """
     domains.read(user_id(), domain_id)
     return listing("missing", domains.missing(user_id(), domain_id, limit=page_limit(), number=page_number()))

@@ -135,7 +135,7 @@ def logos(user_id: int, ids: list[int]) -> dict[int, str]:
 # the id of the domain
 
 KEPT_DAYS = 30  # of these paths
-MAX_MISSING = 1000  # paths of a domain; all further ones are counted as OTHER_PATHS
+MAX_MISSING = 1000  # paths of a domain; beyond, the half with the fewest visits becomes OTHER_PATHS
 OTHER_PATHS = "Other"
 
 
@@ -143,24 +143,44 @@ def add_missing(counts: str) -> None:
     """`counts` is a JSON array of objects with domain_id, path and visits."""
     run_unsynced(
         """
-        WITH added AS (
-            SELECT d.user_id, 'missing ' || d.id AS dimension, path, visits,
-                   (SELECT coalesce(array_agg(DISTINCT label), '{}') FROM account_rollups
-                     WHERE user_id = d.user_id AND dimension = 'missing ' || d.id
-                       AND at > now() - make_interval(days => %(days)s)) AS known
+        WITH added AS MATERIALIZED (
+            SELECT d.user_id, 'missing ' || d.id AS dimension,
+                   date_trunc('day', now(), 'UTC') AS at, path AS label, visits
               FROM json_to_recordset(%(counts)s) AS counts (domain_id bigint, path text, visits bigint)
               JOIN domains d ON d.id = domain_id),
+        stored AS MATERIALIZED (
+            SELECT r.user_id, r.dimension, at, label, visits
+              FROM (SELECT DISTINCT user_id, dimension FROM added) asked
+              JOIN account_rollups r USING (user_id, dimension)
+             WHERE at > now() - make_interval(days => %(days)s)),
+        paths AS (
+            SELECT user_id, dimension, label, sum(visits) AS visits
+              FROM (SELECT * FROM stored UNION ALL SELECT * FROM added) counted
+             WHERE label <> %(other)s
+             GROUP BY user_id, dimension, label),
         ranked AS (
-            SELECT *, path = ANY (known) AS is_known,
-                   row_number() OVER (PARTITION BY dimension, path = ANY (known) ORDER BY visits DESC, path) AS rank
-              FROM added)
+            SELECT *, count(*) OVER (PARTITION BY user_id, dimension) AS number,
+                   row_number() OVER (PARTITION BY user_id, dimension
+                                      ORDER BY visits DESC, random()) AS rank
+              FROM paths),
+        rare AS MATERIALIZED (
+            SELECT user_id, dimension, label FROM ranked
+             WHERE number > %(max_paths)s AND rank > (%(max_paths)s + 1) / 2),
+        forgotten AS (
+            DELETE FROM account_rollups r
+             USING stored s JOIN rare USING (user_id, dimension, label)
+             WHERE (r.user_id, r.dimension, r.at, r.label) = (s.user_id, s.dimension, s.at, s.label)
+            RETURNING r.user_id, r.dimension, r.at, %(other)s AS label, r.visits)
         INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits)
-        SELECT user_id, dimension, date_trunc('day', now(), 'UTC'),
-               CASE WHEN is_known OR cardinality(known) + rank <= %(max_paths)s THEN path ELSE %(other)s END, false,
-               sum(visits)
-          FROM ranked
-         GROUP BY 1, 2, 4
-         ORDER BY 1, 2, 4
+        SELECT user_id, dimension, at, label, false, sum(visits)
+          FROM (SELECT * FROM forgotten
+                 UNION ALL
+                SELECT user_id, dimension, at,
+                       CASE WHEN (user_id, dimension, label) IN (SELECT * FROM rare) THEN %(other)s
+                            ELSE label END, visits
+                  FROM added) counted
+         GROUP BY user_id, dimension, at, label
+         ORDER BY user_id, dimension, at, label
         ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits
         """,
         counts=counts,

@@ -1,5 +1,6 @@
 """Visits of branded domains that found nothing. Each process counts them by path, and stores the counts together."""
 
+import re
 import threading
 from collections import Counter
 from typing import Any
@@ -8,12 +9,13 @@ import orjson
 from flask import Flask
 
 from linkmgr.core.database.background import Background
+from linkmgr.core.fields.aliases import PATTERN
 from linkmgr.core.settings import this_app
 from linkmgr.repository import domains
 from linkmgr.visits import counting
 
 _STORE_SECONDS = 5
-_MAX_LENGTH = 100  # characters of a path
+_COUNTED = re.compile(f"/{PATTERN}", re.ASCII)  # what could be an alias
 _MAX_COUNTED = 2000  # different paths of a process between two stores, which its domains share
 
 
@@ -31,7 +33,7 @@ class MissingPaths(Background):
         with self._lock:
             paths = self._counts.setdefault(domain_id, Counter())
             if path not in paths and len(paths) >= max(1, _MAX_COUNTED // len(self._counts)):
-                path = domains.OTHER_PATHS
+                _forget_half(paths)
             paths[path] += 1
 
     def work(self) -> None:
@@ -48,10 +50,19 @@ class MissingPaths(Background):
     end = work
 
 
+def _forget_half(paths: Counter[str]) -> None:
+    """Count those with the fewest visits as others, so that new ones find a place."""
+    others = paths.pop(domains.OTHER_PATHS, 0)
+    for path, visits in paths.most_common()[(len(paths) + 1) // 2 :]:
+        others += visits
+        del paths[path]
+    paths[domains.OTHER_PATHS] = others
+
+
 def count(environ: dict[str, Any], domain_id: int, path: str) -> None:
-    if environ["REQUEST_METHOD"] == "GET" and counting.is_by_person(environ):
+    if environ["REQUEST_METHOD"] == "GET" and _COUNTED.fullmatch(path) and counting.is_by_person(environ):
         paths: MissingPaths = this_app().extensions["linkmgr_missing_paths"]
-        paths.add(domain_id, "".join(filter(str.isprintable, path[:_MAX_LENGTH])))
+        paths.add(domain_id, path)
 
 
 def init_app(app: Flask) -> None:
