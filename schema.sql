@@ -500,6 +500,7 @@ CREATE TABLE reports (
     host       text        NOT NULL DEFAULT '',  -- that is blocked, or of the target when the link was reported
     reason     text        NOT NULL DEFAULT '',  -- of a decision those of its reports
     text       text        NOT NULL DEFAULT '' CHECK (length(text) <= 500),
+    reporter   text,  -- a keyed digest of the link and the IP address
     number     integer     NOT NULL DEFAULT 1,  -- of reports that were decided
     created    timestamptz NOT NULL DEFAULT now(),
     decided_by bigint,

@@ -80,7 +80,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "reports": (
         "20 a link, 10,000 open, 90 days; blocks of administrators; a list of 100,000",
         "linkmgr/features/reports/repository.py",
-        "MAX_OF_LINK, MAX_OPEN = 20, 10_000",
+        "MAX_OF_PERSON, MAX_OF_LINK, MAX_OPEN = 2, 20, 10_000",
     ),
     "service": ("1 row", SCHEMA, "INSERT INTO service"),
     "sessions": ("100 and 30 days", "linkmgr/core/web/session_store.py", "MAX_SESSIONS = 100"),

@@ -62,6 +62,20 @@ def test_reports_are_bounded_by_address_by_link_and_in_size(short: Make, sql: Sq
     assert "127.0.0.1" not in str(stored)
 
 
+def test_reports_of_one_person_do_not_silence_others(short: Make, sql: Sql) -> None:
+    link, other = short(), short()
+    for number in range(20):
+        assert report(link, f"2001:db8:0:1::{number}") == 200
+        sql("DELETE FROM rate_windows WHERE bucket LIKE '%%600 seconds%%' RETURNING 1")
+    assert report(other, "2001:db8:0:1::21") == 429  # of the day
+    sql("DELETE FROM rate_windows RETURNING 1")
+    assert report(other, "2001:db8:0:1::21") == 200
+    for number in range(18):
+        report(link, f"10.0.{number}.1")
+    stored = sql("SELECT link_id, count(*) AS number, count(DISTINCT reporter) AS persons FROM reports GROUP BY 1")
+    assert {row["link_id"]: (row["number"], row["persons"]) for row in stored} == {link.id: (20, 19), other.id: (1, 1)}
+
+
 def test_reports_can_be_turned_off(app_with: Callable[..., Flask], alice: Client, sql: Sql) -> None:
     link = Short(app_with(reports="0"), sql, alice.id)
     assert "Report" not in link.ask(path="+").text

@@ -6,6 +6,7 @@ from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
+from linkmgr.core import keys
 from linkmgr.core.fields.base import Choice, Text
 from linkmgr.core.fields.bodies import New, load, problems
 from linkmgr.core.settings import settings
@@ -19,7 +20,7 @@ from linkmgr.repository import public
 bp = Blueprint("preview", __name__)
 bp.after_request(security_headers.keep_private)
 
-RATE = "5 per 600 seconds"  # reports per IP address
+RATES = ("5 per 600 seconds", "20 per 86400 seconds")  # reports per IP address
 REASONS = {
     "phishing": "It imitates another website",
     "malware": "It spreads harmful software",
@@ -43,8 +44,11 @@ def show(alias: str) -> ResponseReturnValue:
     wrong = problems(Report, request.form.to_dict()) if request.method == "POST" else {}
     is_reported = request.method == "POST" and not wrong
     if is_reported:
-        limiter.enforce(Limit(f"report:{web_request.network()}", RATE, "too_many_reports"))
-        reports.add(link["id"], **{"text": ""} | load(Report, request.form.to_dict()))
+        network = web_request.network()
+        for rate in RATES:
+            limiter.enforce(Limit(f"report {rate}:{network}", rate, "too_many_reports"))
+        reporter = keys.signer("reporter").get_signature(f"{link['id']} {network}").decode()
+        reports.add(link["id"], reporter, **{"text": ""} | load(Report, request.form.to_dict()))
     page = render_template(
         "link_plus.html",
         link=link,

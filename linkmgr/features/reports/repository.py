@@ -6,7 +6,7 @@ from linkmgr.core.errors import existing
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.visits.blocked import blocked
 
-MAX_OF_LINK, MAX_OPEN = 20, 10_000  # open reports
+MAX_OF_PERSON, MAX_OF_LINK, MAX_OPEN = 2, 20, 10_000  # open reports; of a person those of a link
 MAX_SHOWN = 1000  # links with reports
 MAX_LISTED = 100_000  # hosts of the list
 EXPIRING = (
@@ -15,25 +15,30 @@ EXPIRING = (
 )
 
 
-def add(link_id: int, *, reason: str, text: str) -> None:
-    """Store a report, unless the link or all links have enough of them."""
+def add(link_id: int, reporter: str, *, reason: str, text: str) -> None:
+    """Store a report, unless the person has reported the link before, or the link or all links have
+    enough reports."""
     run(
         """
-        WITH added AS (
-            INSERT INTO reports (kind, link_id, host, reason, text)
-            SELECT 'report', id, host_of(url), %(reason)s, %(text)s
-              FROM links
-             WHERE id = %(link_id)s
-               AND (SELECT count(*) FROM reports
-                     WHERE kind = 'report' AND link_id = %(link_id)s) < %(of_link)s
+        WITH of_link AS (
+            SELECT count(*) AS number, count(*) FILTER (WHERE reporter = %(reporter)s) AS of_person
+              FROM reports
+             WHERE kind = 'report' AND link_id = %(link_id)s),
+        added AS (
+            INSERT INTO reports (kind, link_id, host, reason, text, reporter)
+            SELECT 'report', id, host_of(url), %(reason)s, %(text)s, %(reporter)s
+              FROM links, of_link
+             WHERE id = %(link_id)s AND number < %(of_link)s AND of_person < %(of_person)s
                AND (SELECT count(*) FROM reports WHERE kind = 'report') < %(most)s
             RETURNING id, link_id, host, reason, text, created)
         INSERT INTO outbox (user_id, type, data)
         SELECT user_id, 'report.created', to_jsonb(added) FROM added, auditors WHERE user_id <> 0
         """,
         link_id=link_id,
+        reporter=reporter,
         reason=reason,
         text=text,
+        of_person=MAX_OF_PERSON,
         of_link=MAX_OF_LINK,
         most=MAX_OPEN,
     )
