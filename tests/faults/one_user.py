@@ -24,6 +24,7 @@ from tests.faults.deployment import TARGET, TIMEOUT, Deployment, answer, call, s
 from tests.support.foreign import answering, server
 from tests.support.raw_http import chunk, many
 from tests.support.receivers import receiving
+from tests.support.targets import FIREFOX
 
 SECONDS = 15  # duration of attacks that repeat requests
 MAX_IMPORTS = 60  # seconds until imports that still run are cancelled
@@ -53,6 +54,7 @@ _NAMES = """
         RETURNING id, user_id)
     INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM added
 """
+_DOMAIN = "INSERT INTO domains (user_id, scheme, host) VALUES (%(user_id)s, 'https', %(host)s) RETURNING id"
 _ANSWERS = """
     INSERT INTO idempotency_keys (user_id, key, response)
     SELECT %(user_id)s, 'before-' || n, (SELECT string_agg(md5((n * part)::text), '')
@@ -247,6 +249,26 @@ def _many_names(target: Deployment) -> None:
         assert all(after - before > _SPACING for before, after in pairwise(began)), began
 
 
+def _junk_paths(target: Deployment) -> None:
+    """Request 5,000 random paths of a branded domain, and another one often enough to be listed first."""
+    host = f"{secrets.token_hex(4)}.example.org"
+    [(domain_id,)] = target.database.query(_DOMAIN, user_id=target.user_id, host=host)
+
+    def ask(number: int) -> None:
+        path = "/sumer" if number % 200 == 0 else f"/{secrets.token_hex(4)}"
+        call(target, "GET", path, Host=host, User_Agent=FIREFOX)
+
+    with ThreadPoolExecutor(8) as clients:
+        list(clients.map(ask, range(5000)))
+
+    def listed() -> dict[str, int]:
+        rows = answer(target, "GET", f"/api/domain/{domain_id}/missing?limit=2")["data"]["missing"]
+        return {row["path"]: row["visits"] for row in rows}
+
+    until(lambda: sum(listed().values()) > 4000)
+    assert listed().get("/sumer", 0) > 20, listed()
+
+
 ATTACKS = (
     Attack("three imports of 4 MiB with 800 MiB of rows", _import_packed, max_rows=96 << 20),
     Attack("8 bodies in chunks of one byte, 400 with chunk extensions of 4 MiB, without a key", _framed_bodies),
@@ -257,6 +279,7 @@ ATTACKS = (
     Attack("20 webhooks whose receiver takes 13.5 s", _slow_receivers),
     Attack("a campaign's page and public list with 100,000 links", _large_pages),
     Attack("20 exports whose clients read slowly", _slow_exports),
+    Attack("5,000 requests of random paths of a branded domain", _junk_paths),
     Attack("checks of 50 links to a server with 50 names", _many_names),
     Attack("240 connections with unfinished bodies of 2 MiB", _unfinished_bodies),
 )
