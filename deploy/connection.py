@@ -20,10 +20,11 @@ Steps = Generator[int]
 
 
 class Connection(socket.socket):
-    event = 0  # that it waits for, or 0 while a thread owns it
     additional = 0  # threads that its request may use
     held = 0  # bytes in memory while it waits
     is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it
+    is_overdue = False  # its request has waited too long for a thread
+    is_closing = False  # its last response has been sent
     taking: Iterator[bool]  # of `body` from `received`
 
     def __init__(self, converse: Callable[["Connection"], Iterator[int]], listener: Any) -> None:
@@ -39,22 +40,45 @@ class Connection(socket.socket):
         self.since = time.monotonic()
         self.deadline = self.since + seconds
 
-    def expire(self) -> None:
-        """End the wait. Bytes that have arrived are still read."""
-        self.deadline = 0.0
-        with suppress(OSError):  # such as a request that has begun meanwhile, whose response is still sent
-            self.shutdown(socket.SHUT_RDWR if self.event == select.EPOLLOUT else socket.SHUT_RD)
-
     def close(self) -> None:
         for buffer in self.buffers:
             buffer.clear()
         super().close()
 
+    def until(self, event: int) -> Steps:
+        if time.monotonic() >= self.deadline:
+            raise TimeoutError
+        yield event
+
     def receive(self) -> Steps:
-        yield select.EPOLLIN
-        if not (data := self.recv(BLOCK)):
-            raise TimeoutError if time.monotonic() >= self.deadline else EOFError
+        """Receive what has arrived by the deadline, or raise TimeoutError."""
+        data = None
+        while data is None:
+            yield from self.until(select.EPOLLIN)
+            data = self._arrived()
+        if not data:
+            raise EOFError
         self.received += data
+
+    def _arrived(self) -> bytes | None:
+        with suppress(BlockingIOError):
+            return self.recv(BLOCK)
+        return None
+
+    def begins(self) -> Generator[int, None, bool]:
+        """Return False if no request begins by the deadline."""
+        with suppress(TimeoutError):
+            yield from self.receive()
+        return bool(self.received)
+
+    def linger(self, seconds: float) -> Steps:
+        """Discard what arrives. A client that sends to a closed connection loses the response."""
+        self.is_closing = True
+        self.shutdown(socket.SHUT_WR)
+        self.limit(seconds)
+        while time.monotonic() < self.deadline:
+            self.received.clear()
+            yield from self.receive()
 
     def receive_head(self) -> Steps:
         start = 0

@@ -1,17 +1,19 @@
-"""Complete requests that wait for a thread, in three queues.
+"""Complete requests that wait for a thread, in three queues, and the line of pipelined ones.
 
 Writes may wait for a standby or a lock as long as the database does. They and all other requests have as many threads
 as gunicorn's setting `threads`. Redirects have two more, and health checks one more than these, which help only while
 all others wait.
 """
 
+import os
 import re
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
-WAIT = -1  # instead of an event of epoll
+WAIT, LINE = -1, -2  # for a thread, or for its turn in the line, instead of an event of epoll
 OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
 _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+))?")
 
@@ -26,6 +28,36 @@ def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
         return HEALTH
     match = _REDIRECT.fullmatch(path)
     return REDIRECTS if match and match[1] not in pages else OTHERS
+
+
+class Overdue(Exception):
+    """The request has waited too long for a thread."""
+
+
+class Line:
+    """Connections whose next request has already arrived. An epoll has one event for all of them,
+    so that other connections do not wait behind them."""
+
+    def __init__(self) -> None:
+        self._connections: deque[Any] = deque()
+        self._number = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_NONBLOCK)
+
+    def fileno(self) -> int:
+        return self._number
+
+    def wake(self) -> None:
+        os.eventfd_write(self._number, 1)
+
+    def add(self, connection: Any) -> None:
+        self._connections.append(connection)
+        self.wake()
+
+    def take(self) -> Any:
+        """Return the first one, or None if another thread has it."""
+        with suppress(BlockingIOError, IndexError):
+            os.eventfd_read(self._number)
+            return self._connections.popleft()
+        return None
 
 
 class Queues:

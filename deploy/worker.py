@@ -2,15 +2,14 @@
 
 Its threads share one epoll. Each connection is a generator that yields the event to wait for. The thread that gets the
 event owns the connection until it waits again: it reads what has arrived, and serves the request once that is complete.
-A connection that waits too long is shut down, which is an event too. A thread waits for a client only while it reads a
-large upload or writes a large export. gunicorn parses heads and formats responses.
+A thread waits for a client only while it reads a large upload or writes a large export. gunicorn
+parses heads and formats responses.
 """
 
 import errno
 import os
 import resource
 import select
-import socket
 import threading
 import time
 from collections.abc import Generator
@@ -34,7 +33,7 @@ _MAX_HELD = 32 << 20  # bytes of all waiting connections; beyond that the one th
 _STATUSES = {
     errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
     errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, errors.ParseException: 400,
-    TimeoutError: 408, EOFError: 400,
+    TimeoutError: 408, EOFError: 400, queues.Overdue: 503,
 }  # fmt: skip
 
 
@@ -52,6 +51,9 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.malformed, self.body_limit, self.epoll = middleware.malformed, request.body_limit, select.epoll()
         self.max_connections = min(self.cfg.worker_connections, limit // 2)  # the rest are files of the application
         self.connections: dict[int, Connection] = {}
+        self.waiting: dict[Connection, int] = {}  # by event; the thread that removes one owns it
+        self.line = queues.Line()
+        self.epoll.register(self.line, select.EPOLLIN)
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         self.accepting = threading.Lock()
         for fd, listener in self.listeners.items():
@@ -95,25 +97,32 @@ class Worker(base.Worker):  # type: ignore[misc]
 
     def _step(self, seconds: float | None = None) -> None:
         try:
-            if waiting := self.queues.start():
-                self._advance(waiting)
-                return
-            for fd, _ in self.epoll.poll(seconds, maxevents=1):
-                if fd in self.listeners:
-                    with self.accepting:
-                        if listener := self.listeners.get(fd):  # the worker has not stopped meanwhile
-                            self._accept(listener)
-                elif connection := self.connections.get(fd):
-                    self._advance(connection)
+            if connection := self.queues.start() or self._next(seconds):
+                before = connection.held
+                self._advance(connection)
+                if connection.held // BLOCK > before // BLOCK:  # not for each byte
+                    self._expire()
         except Exception:
             self.log.exception("Error in a thread")
+
+    def _next(self, seconds: float | None) -> Connection | None:
+        """Wait for an event. Return its connection, unless another thread has it."""
+        for fd, _ in self.epoll.poll(seconds, maxevents=1):
+            if fd in self.listeners:
+                with self.accepting:
+                    if listener := self.listeners.get(fd):  # the worker has not stopped meanwhile
+                        self._accept(listener)
+                return None
+            connection = self.line.take() if fd == self.line.fileno() else self.connections.get(fd)
+            return connection if connection and self.waiting.pop(connection, 0) else None
+        return None
 
     def _accept(self, listener: Any) -> None:
         try:
             while connection := Connection(self.converse, listener):
-                connection.event = next(connection.steps)
+                self.waiting[connection] = event = next(connection.steps)
                 self.connections[connection.fileno()] = connection
-                self.epoll.register(connection, connection.event | select.EPOLLONESHOT)
+                self.epoll.register(connection, event | select.EPOLLONESHOT)
                 if len(self.connections) > self.max_connections:
                     self._expire()
         except BlockingIOError:
@@ -126,21 +135,23 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
 
     def _advance(self, connection: Connection) -> None:
-        connection.event = event = 0
+        event = 0
         try:
             event = next(connection.steps, 0)
-        finally:
-            if event:
-                before, connection.held = connection.held, sum(map(len, connection.buffers))
-                connection.event = event
-                if event == queues.WAIT:
-                    self.queues.add(connection)
-                else:
-                    self.epoll.modify(connection, event | select.EPOLLONESHOT)
-                if connection.held // BLOCK > before // BLOCK:  # not for each byte
-                    self._expire()
+        except Exception:
+            self.log.exception("Error on a connection")
+        connection.held = sum(map(len, connection.buffers))
+        if not event:
+            self._close(connection)
+        elif event == queues.WAIT:
+            self.queues.add(connection)
+        else:
+            self.waiting[connection] = event
+            if event == queues.LINE:
+                self.line.add(connection)
             else:
-                self._close(connection)
+                with suppress(OSError, ValueError):  # it has expired in this moment
+                    self.epoll.modify(connection, event | select.EPOLLONESHOT)
 
     def _close(self, connection: Connection) -> None:
         del self.connections[connection.fileno()]
@@ -149,47 +160,50 @@ class Worker(base.Worker):  # type: ignore[misc]
     def _expire(self, number: int = 0) -> bool:
         """Expire the connections past their deadline, the idle ones after `idle_until`, a number of those that have
         waited longest, and more while there are too many or their buffers are too large. Return True if one expires."""
-        now = time.monotonic()
-        connections = [connection for connection in list(self.connections.values()) if connection.deadline]
-        number = max(number, len(connections) - self.max_connections)
+        now, has_expired = time.monotonic(), False
+        connections = list(self.connections.values())
+        in_use = sum(not connection.is_closing for connection in connections)
+        number = max(number, in_use - self.max_connections)
         size = sum(connection.held for connection in connections) - _MAX_HELD
         if number > 0 or size > 0:
-            connections.sort(key=lambda connection: connection.since)
+            connections.sort(key=lambda connection: (not connection.is_closing, connection.since))
         for connection in connections:
-            is_late = connection.deadline <= now or (self.idle_until <= now and not connection.held)
-            if connection.event and (is_late or number > 0 or (size > 0 and connection.held)):
-                if connection.event != queues.WAIT:
-                    connection.expire()
-                elif self.queues.remove(connection):
-                    connection.deadline = 0.0
-                    self._close(connection)
-                number, size = number - 1, size - connection.held
-        return any(not connection.deadline for connection in connections)
+            is_idle = not (connection.held or connection.is_closing)
+            is_late = connection.deadline <= now or (self.idle_until <= now and is_idle)
+            if (is_late or number > 0 or (size > 0 and connection.held)) and self._take(connection):
+                number, size, has_expired = number - 1, size - connection.held, True
+                if not (is_idle and connection.held):  # a request has begun meanwhile
+                    connection.deadline = now
+                self._advance(connection)
+                self.line.wake()  # a thread for its request, if it has just become complete
+        return has_expired
+
+    def _take(self, connection: Connection) -> bool:
+        """Return False if a thread has it."""
+        if self.queues.remove(connection):
+            connection.is_overdue = True
+            return True
+        return self.waiting.pop(connection, 0) != 0
 
     def converse(self, connection: Connection) -> Steps:
         """Serve one request after the other. What a request holds is freed before its response is sent."""
         with suppress(EOFError, OSError):  # the client has disconnected
             keep = True
-            while keep:
-                if not connection.received:
-                    yield from connection.receive()
+            while keep and (connection.received or (yield from connection.begins())):
                 connection.limit(SECONDS)
                 keep = yield from self._serve(connection)
                 connection.head.clear()
                 connection.body.clear()
                 connection.limit(_SEND_SECONDS)
                 while connection.flush():
-                    yield select.EPOLLOUT
+                    yield from connection.until(select.EPOLLOUT)
                 connection.limit(self.cfg.keepalive)
                 if connection.received and keep:
-                    yield select.EPOLLOUT  # the requests of others come first
+                    yield queues.LINE  # the requests of others come first
+                    keep = time.monotonic() < connection.deadline
             # The client may send more than was read. It would lose the response if the connection were closed now.
-            if connection.is_partial or connection.received:
-                connection.shutdown(socket.SHUT_WR)
-                connection.limit(_CLOSE_SECONDS)
-                while time.monotonic() < connection.deadline:
-                    connection.received.clear()
-                    yield from connection.receive()
+            if keep or connection.is_partial or connection.received:
+                yield from connection.linger(_CLOSE_SECONDS)
 
     def _serve(self, connection: Connection) -> Generator[int, None, bool]:
         response: Any = None
@@ -206,6 +220,8 @@ class Worker(base.Worker):  # type: ignore[misc]
             seconds = connection.deadline - time.monotonic()
             connection.limit(_SEND_SECONDS)
             yield queues.WAIT
+            if connection.is_overdue:
+                raise queues.Overdue
             connection.limit(seconds)
             try:
                 self._respond(connection, request, response, environ)
@@ -225,7 +241,7 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.sendall(data)
                 self.log.access(SimpleNamespace(status_code=status or 500), None, environ, timedelta())
             connection.received.clear()
-            connection.is_partial = not isinstance(error, TimeoutError)
+            connection.is_partial = True
             return False
 
     def _respond(self, connection: Connection, request: Request, response: Any, environ: dict[str, Any]) -> None:

@@ -224,6 +224,7 @@ HTTP_CODES = {
     431: "headers_too_large",
     500: "bug",
     501: "not_implemented",
+    503: "busy",
 }
 
 

@@ -23,7 +23,7 @@ from flask.logging import default_handler
 from werkzeug.exceptions import MethodNotAllowed
 
 from linkmgr.core import keys
-from linkmgr.core.errors import CATALOGUE, HTTP_CODES, as_json
+from linkmgr.core.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json
 from linkmgr.core.metrics import Metrics
 from linkmgr.core.settings import RELEASE, Settings, port, settings
 from linkmgr.core.web import limiter, security_headers
@@ -93,13 +93,15 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
     """Return the response to a request that deploy/worker.py refuses, and its WSGI environment for the access log."""
     code, request_id = HTTP_CODES.get(status, "bad_request"), web_request.new_id()
     base_url = (os.environ.get("LINKMGR_BASE_URL") or f"http://127.0.0.1:{port()}").rstrip("/")
-    body = orjson.dumps(as_json(code, CATALOGUE[code][1].format(id=request_id), request_id, base_url))
+    message = CATALOGUE[code][1].format(id=request_id, seconds=RETRY_SECONDS)
+    body = orjson.dumps(as_json(code, message, request_id, base_url))
     headers = [
         ("Connection", "close"),
         ("Content-Type", "application/json"),
         ("Content-Length", len(body)),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
+        *([("Retry-After", RETRY_SECONDS)] if status == HTTPStatus.SERVICE_UNAVAILABLE else []),
         *limiter.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True),
         _VERSION,
         *CORS,
