@@ -1,16 +1,21 @@
 """A lost or read-only database is reported as unavailable, and requests recover as soon as it is back."""
 
-from collections.abc import Callable
+import socket
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import psycopg2
 import pytest
 from flask import Flask
+from psycopg2.extensions import parse_dsn
 
 from linkmgr.core.database import statements
 from linkmgr.core.database.statements import Database
 from tests.conftest import Client
 from tests.support.races import at_once
+from tests.support.targets import wait_until
 
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
@@ -101,3 +106,33 @@ def test_a_read_is_retried_on_a_new_connection_when_the_unused_ones_are_dead(
         assert statements.rows("SELECT 1 AS found") == [{"found": 1}]
         monkeypatch.undo()
         used.close_idle()  # other tests use the same connections
+
+
+@pytest.fixture
+def hanging() -> Iterator[list[int]]:
+    """The ports of two servers that accept connections and never respond."""
+    any_port = ("127.0.0.1", 0)
+    with socket.create_server(any_port) as first, socket.create_server(any_port) as second:
+        yield [first.getsockname()[1], second.getsockname()[1]]
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize("host", ["localhost", "balancer.example.net"])
+def test_health_does_not_wait_for_each_host_that_hangs(
+    make_app: Callable[..., Flask], dsn: str, hanging: list[int], host: str
+) -> None:
+    third = parse_dsn(dsn)
+    hosts = f"127.0.0.1,127.0.0.1,{third['host']}"
+    ports = ",".join(map(str, [*hanging, third["port"]]))
+    several = urlencode(third | {"host": hosts, "port": ports})
+    service = make_app(database_url=f"postgresql:///?{several}")
+
+    def check(_: int) -> tuple[int, float]:
+        began = time.monotonic()
+        status = service.test_client().get("/healthz", headers={"Host": host}).status_code
+        return status, time.monotonic() - began
+
+    answers = at_once(8, check)
+    assert {status for status, _ in answers} == {503}
+    assert max(seconds for _, seconds in answers) < 3.5  # libpq waits for two seconds for each
+    wait_until(lambda: check(0)[0] == 200)

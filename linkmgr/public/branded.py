@@ -19,6 +19,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import Map
 from werkzeug.wrappers import Response as AnyResponse
 
+from linkmgr.core.database import service
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import colors
@@ -114,6 +115,8 @@ def _check_host() -> AnyResponse | str | None:
         return None
     if request.endpoint == "short.visit" and request.method in ("GET", "HEAD") and can_be_branded(name):
         return None  # the statement for a short link reads the domain itself, and `_missing_page` determines the error
+    if request.endpoint == "probes.healthz":
+        service.check()  # has a deadline, which the look-up of the domain has not
     try:
         domain = requested_domain()
     except psycopg2.Error:

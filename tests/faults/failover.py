@@ -35,7 +35,7 @@ _HOLD = 5  # seconds that a fault lasts after the failover
 _LEASE = 25  # seconds, more than Patroni's ttl
 _TIMEOUT = 2
 _MAX_FAILOVER = 90
-_MAX_REDIRECTS, _MAX_HEALTH, _MAX_WRITES = 1.0, 3.0, 5.0  # seconds; those of writes after the failover
+_MAX_REDIRECTS, _MAX_HEALTH, _MAX_WRITES = 1.0, 2.5, 5.0  # seconds; those of writes after the failover
 _COMMIT = "SELECT pg_logical_emit_message(true, 'probe', '') FROM pg_database WHERE datname = current_database()"
 _HEAD = (
     "| Fault | Failover | Outage: writes | Redirects | Longest time of /healthz | Acknowledged writes | Redirects"

@@ -5,6 +5,8 @@ They use the connections of the primary with short deadlines. If the primary doe
 
 import copy
 import threading
+import time
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
@@ -19,12 +21,16 @@ from linkmgr.core.settings import this_app
 
 QUICK_SECONDS = 0.7  # if there is another answer
 SECONDS = 1.2
+CHECK_SECONDS = 2.3  # more than libpq waits for a host that hangs before it tries the next one
+_Check = Future[None]
 
 
 class Lookups:
     def __init__(self, primary: Database, replica: Replica | None) -> None:
         self.primary, self._quick, self._replica = copy.copy(primary), copy.copy(primary), replica
         self.primary.seconds, self._quick.seconds = SECONDS, QUICK_SECONDS
+        self._checking, self._check, self._check_end = threading.Lock(), _Check(), 0.0
+        self._check.set_result(None)
 
     def read(self, sql: str, params: Row, *, can_wait: bool) -> list[Row]:
         """Read from the primary. If it does not respond, read from the replica, or fail if the visitor `can_wait` no
@@ -46,6 +52,20 @@ class Lookups:
                 raise
         return self.primary.read(sql, params)
 
+    def check(self) -> None:
+        """Fail unless the primary responds in time, although libpq waits for each host of its URL.
+        Callers share the check that is under way."""
+        with self._checking:
+            if self._check.done():
+                self._check, self._check_end = _Check(), time.monotonic() + CHECK_SECONDS
+                arguments = this_app(), self.primary, self._check
+                threading.Thread(target=_perform, args=arguments, daemon=True).start()
+            check, seconds = self._check, self._check_end - time.monotonic()
+        try:
+            check.result(max(0.0, seconds))
+        except TimeoutError:
+            raise psycopg2.OperationalError("no host responds in time") from None
+
     def _connect(self) -> None:
         """Connect in another thread, because libpq may wait longer than a visitor."""
         thread = threading.Thread(target=_fill, args=(this_app(), self.primary.server), daemon=True)
@@ -60,6 +80,16 @@ class Lookups:
 def _fill(app: Flask, server: Database) -> None:
     with app.app_context(), suppress(psycopg2.Error):
         server.give_back(server.take(fresh=True))
+
+
+def _perform(app: Flask, primary: Database, check: _Check) -> None:
+    with app.app_context():
+        try:
+            primary.read("SELECT 1 AS alive", {})
+        except Exception as error:
+            check.set_exception(error)
+        else:
+            check.set_result(None)
 
 
 def lookups() -> Lookups:

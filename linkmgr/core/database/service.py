@@ -5,7 +5,7 @@ from linkmgr.core.database.statements import Row, rows
 
 
 def check() -> None:
-    lookups().primary.read("SELECT 1 AS alive", {})
+    lookups().check()
 
 
 def gauges() -> Row:
