@@ -70,6 +70,14 @@ def test_systemd_starts_the_service_again_however_often_it_fails() -> None:
     assert "\nStartLimitIntervalSec=0\n" in unit, "after five failures in ten seconds, a later database is not found"
 
 
+def test_commands_name_the_instance_of_postgresql_that_must_have_stopped() -> None:
+    """`postgresql` of Debian ends before its instances do."""
+    commands = re.findall("^    (.*systemctl .*)$", (DEPLOY / "README.md").read_text(), re.MULTILINE)
+    stops = [line for line in commands if re.search(r"\b(stop|restart|disable)\b.* postgresql\b", line)]
+    assert len(stops) == 3
+    assert all("postgresql@15-main" in line for line in stops)
+
+
 def test_shells_read_every_character_of_a_quoted_setting(tmp_path: Path) -> None:
     sample = (DEPLOY / "systemd/environment").read_text()
     values = dict(re.findall("^([A-Z_]+)='(.*)'$", sample, re.MULTILINE))
