@@ -78,6 +78,17 @@ def test_commands_name_the_instance_of_postgresql_that_must_have_stopped() -> No
     assert all("postgresql@15-main" in line for line in stops)
 
 
+def test_fail2ban_starts_with_the_jails_of_debian_which_has_no_log_files(tmp_path: Path) -> None:
+    if not shutil.which("fail2ban-client"):
+        pytest.skip("fail2ban is missing: apt-get install fail2ban")
+    shutil.copytree("/etc/fail2ban", tmp_path / "fail2ban")
+    shutil.copy2(DEPLOY / "fail2ban/filter.conf", tmp_path / "fail2ban/filter.d/linkmgr.conf")
+    shutil.copy2(DEPLOY / "fail2ban/jail.conf", tmp_path / "fail2ban/jail.d/linkmgr.conf")
+    command = ["fail2ban-client", "--test", "-c", str(tmp_path / "fail2ban")]
+    tested = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
 def test_shells_read_every_character_of_a_quoted_setting(tmp_path: Path) -> None:
     sample = (DEPLOY / "systemd/environment").read_text()
     values = dict(re.findall("^([A-Z_]+)='(.*)'$", sample, re.MULTILINE))
