@@ -12,6 +12,8 @@ from urllib.parse import quote
 import orjson
 from gunicorn.glogging import Logger
 
+from deploy.worker import Worker
+
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
 # Per worker. Redirects and health checks have three more (deploy/queues.py). At most half of these four do what takes
@@ -82,7 +84,7 @@ class _Logger(Logger):  # type: ignore[misc]
 
 
 logger_class = _Logger
-worker_class = "deploy.worker.Worker"
+worker_class = Worker  # and not its name, so that --check-config loads it
 # A worker listens as soon as it is forked, so what it serves is loaded before. A worker that replaces a dead one needs
 # none of the files, which may be of a newer version. `make dev` loads them again.
 preload_app = "--reload" not in sys.argv

@@ -78,6 +78,40 @@ def test_commands_name_the_instance_of_postgresql_that_must_have_stopped() -> No
     assert all("postgresql@15-main" in line for line in stops)
 
 
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("a checkout")
+    for name in ("linkmgr", "deploy"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns(*NO_TEXTS))
+    for name in ("app.py", "schema.sql"):
+        shutil.copy2(ROOT / name, copy)
+    return copy
+
+
+@pytest.mark.parametrize("broken", ["", "app.py", "deploy/gunicorn.conf.py", "deploy/worker.py", "deploy/queues.py"])
+def test_a_reload_fails_before_it_begins_if_a_file_is_broken(app: Flask, dsn: str, checkout: Path, broken: str) -> None:
+    unit = (DEPLOY / "systemd/linkmgr.service").read_text()
+    *checks, signal = re.findall("^ExecReload=(.*)$", unit, re.MULTILINE)
+    assert signal == "/bin/kill -HUP $MAINPID"
+    programs = {"/opt/linkmgr/.venv/bin/flask": [sys.executable, "-m", "flask"]}
+    programs |= {"/opt/linkmgr/.venv/bin/python": [sys.executable]}
+    settings = {"LINKMGR_DATABASE_URL": dsn, "LINKMGR_DATA_DIR": str(checkout / "data")}
+    kept = (checkout / broken).read_text() if broken else ""
+    try:
+        if broken:
+            (checkout / broken).write_text(f"{kept}import nothing")
+        codes = []
+        for check in checks:
+            program, *options = check.split()
+            command = [*programs[program], *options]
+            run = subprocess.run(command, cwd=checkout, env=os.environ | settings, capture_output=True, check=False)
+            codes.append(run.returncode)
+    finally:
+        if broken:
+            (checkout / broken).write_text(kept)
+    assert any(codes) is bool(broken)
+
+
 def test_fail2ban_starts_with_the_jails_of_debian_which_has_no_log_files(tmp_path: Path) -> None:
     if not shutil.which("fail2ban-client"):
         pytest.skip("fail2ban is missing: apt-get install fail2ban")
