@@ -70,6 +70,13 @@ def test_systemd_starts_the_service_again_however_often_it_fails() -> None:
     assert "\nStartLimitIntervalSec=0\n" in unit, "after five failures in ten seconds, a later database is not found"
 
 
+def test_a_start_a_dump_or_a_purge_that_hangs_fails_after_a_time() -> None:
+    """Otherwise it is never reported, and dumps and purges wait for a start that hangs."""
+    for unit, bound in (("linkmgr", "5min"), ("linkmgr-backup", "12h"), ("linkmgr-purge", "12h")):
+        text = (DEPLOY / f"systemd/{unit}.service").read_text()
+        assert re.findall("^TimeoutStartSec=(.*)$", text, re.MULTILINE) == [bound]
+
+
 def test_commands_name_the_instance_of_postgresql_that_must_have_stopped() -> None:
     """`postgresql` of Debian ends before its instances do."""
     commands = re.findall("^    (.*systemctl .*)$", (DEPLOY / "README.md").read_text(), re.MULTILINE)
