@@ -181,6 +181,23 @@ def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) ->
     configuration.write_text(before)
 
 
+@as_root
+@pytest.mark.parametrize("size", ["8k", "24m", "38m", "39m"])  # for initdb, connections, a database
+def test_a_full_disk_at_the_first_start_is_reported_in_one_sentence(shared_folder: Path, size: str) -> None:
+    disk = shared_folder / f"disk of {size}"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "linkmgr-test", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("this root may not mount a file system in memory")
+    try:
+        with pytest.raises(binaries.Unavailable) as full:
+            embedded.server(disk / "postgres").__enter__()
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+    sentence = f"The disk with {disk} is full: free 100 MB or more, then start again."
+    assert str(full.value) == sentence
+
+
 def test_a_folder_of_another_major_version_is_reported_in_one_sentence(data: Path) -> None:
     version = data / "PG_VERSION"
     before = version.read_text()

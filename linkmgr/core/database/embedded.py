@@ -14,6 +14,7 @@ neither restarts a server that has died nor waits for a recovery of more than 10
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import shutil
@@ -102,6 +103,7 @@ class Server:
                 self.ensure()
             elif self._child.poll() is not None:
                 tail = self.log.read_text(errors="replace")[-1500:]
+                self._check_space(tail)
                 raise Unavailable(f"PostgreSQL did not start; {self.log} ends with:\n{tail}")
             if time.monotonic() > end:
                 raise Unavailable(f"PostgreSQL was not ready in {_START_SECONDS} seconds; see {self.log}.")
@@ -200,20 +202,27 @@ class Server:
             **self._identity,
         )
         if result.returncode:
+            self._check_space(result.stderr)
             raise Unavailable(f"initdb failed for {self.data}:\n{result.stderr.strip()}")
         new.rename(self.data)
+
+    def _check_space(self, output: str) -> None:
+        if os.strerror(errno.ENOSPC) in output:
+            folder = self.data.parent
+            raise Unavailable(f"The disk with {folder} is full: free 100 MB or more, then start again.")
 
     def _has_database(self) -> bool:
         try:
             connection = psycopg2.connect(_dsn(self.data, "postgres"), connect_timeout=5)
-        except psycopg2.OperationalError:
+            connection.autocommit = True
+            with contextlib.closing(connection), connection.cursor() as cursor:
+                cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,))
+                if not cursor.fetchone():
+                    with contextlib.suppress(psycopg2.errors.DuplicateDatabase, psycopg2.errors.UniqueViolation):
+                        cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        except psycopg2.OperationalError as error:
+            self._check_space(str(error))
             return False
-        connection.autocommit = True
-        with contextlib.closing(connection), connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,))
-            if not cursor.fetchone():
-                with contextlib.suppress(psycopg2.errors.DuplicateDatabase, psycopg2.errors.UniqueViolation):
-                    cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
         return True
 
 
