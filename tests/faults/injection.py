@@ -11,6 +11,7 @@ from typing import NamedTuple
 import psycopg2
 
 from tests.faults.deployment import Deployment
+from tests.faults.load import IDLE_SECONDS
 from tests.support import machines
 
 HOLD = 4  # seconds that a lasting fault lasts
@@ -25,6 +26,7 @@ class Fault(NamedTuple):
     inject: Callable[[Deployment], object]
     unaffected: tuple[str, ...] = ()  # kinds of requests that must not fail
     drops: bool = False  # connections may be closed without a response
+    is_idle: bool = False  # for clients whose connections are idle for seconds
 
 
 def _postmaster(number: signal.Signals) -> Callable[[Deployment], object]:
@@ -108,6 +110,7 @@ def _kill_workers(deployment: Deployment) -> None:
 
 
 def _reload(deployment: Deployment) -> None:
+    deployment.database.wait(IDLE_SECONDS)
     old = deployment.workers()
     os.kill(deployment.master, signal.SIGHUP)
     deployment.database.until(lambda: not old & deployment.workers(), 30)
@@ -134,7 +137,7 @@ SLOTS = Fault("other clients occupy all connections, 4 s", _take_slots)
 LOCK = Fault("writes to a table are locked, 4 s", _lock_table, unaffected=("visits",))
 WORKER = Fault("a worker is killed (-9)", _kill_worker, drops=True)
 WORKERS = Fault("workers are killed (-9), 6 times", _kill_workers, drops=True)
-RELOAD = Fault("the service is reloaded (HUP)", _reload, unaffected=ALL)
+RELOAD = Fault("the service is reloaded (HUP)", _reload, unaffected=ALL, is_idle=True)
 RESPONSE = Fault("responses to commits are lost, 4 s", _drop_responses(b"COMMIT"))
 VISITS_RESPONSE = Fault(
     "responses to stored visits are lost, 4 s", _drop_responses(b"INSERT INTO visit_spools"), unaffected=ALL

@@ -61,7 +61,7 @@ class Row:
 def run(deployment: Deployment, fault: Fault) -> Row:
     tag = secrets.token_hex(8)
     link = deployment.link(tag)
-    load = Load(deployment.base, deployment.key, tag, tag)
+    load = Load(deployment.base, deployment.key, tag, tag, is_idle=fault.is_idle)
     with load.running():
         deployment.database.wait(_BEFORE)
         fault.inject(deployment)
