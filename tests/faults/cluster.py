@@ -168,6 +168,13 @@ class Cluster:
         wait_until(lambda: {*self.roles()} == {"leader", "sync_standby", "replica"}, _START_SECONDS)
 
 
+def _is_known(dsn: str) -> bool:
+    """Return True if the nodes have the database. libpq fails at a standby that has not replayed it."""
+    with suppress(psycopg2.OperationalError), closing(psycopg2.connect(dsn)):
+        return True
+    return False
+
+
 @contextmanager
 def running() -> Iterator[tuple[Cluster, Database]]:
     """Run a cluster, and haproxy with the file of deploy/cluster."""
@@ -183,6 +190,7 @@ def running() -> Iterator[tuple[Cluster, Database]]:
         with closing(psycopg2.connect(cluster.dsn("postgres"))) as connection:
             connection.autocommit = True
             connection.cursor().execute("CREATE DATABASE linkmgr")
+        wait_until(lambda: _is_known(cluster.dsn()))
         database = Database(cluster, cluster.dsn())
         with create_app(**settings(database)).app_context():
             migrations.upgrade(create=True)

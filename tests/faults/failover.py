@@ -33,6 +33,7 @@ from tests.support.targets import wait_until
 
 _HOLD = 5  # seconds that a fault lasts after the failover
 _LEASE = 25  # seconds, more than Patroni's ttl
+_HANG = 15
 _TIMEOUT = 2
 _MAX_FAILOVER = 90
 _MAX_REDIRECTS, _MAX_HEALTH, _MAX_WRITES = 1.0, 2.5, 5.0  # seconds; those of writes after the failover
@@ -92,6 +93,22 @@ def _freeze(role: str) -> Inject:
     return _lasting(role, lambda node: node.signal(signal.SIGSTOP), lambda node: node.signal(signal.SIGCONT))
 
 
+def _hang(*roles: str) -> Inject:
+    """Freeze so many nodes that none commits meanwhile."""
+
+    def inject(target: Cluster, _commits: list[float]) -> None:
+        found = target.roles()
+        nodes = [found[role] for role in roles]
+        for node in nodes:
+            node.signal(signal.SIGSTOP)
+        time.sleep(_HANG)
+        for node in nodes:
+            node.signal(signal.SIGCONT)
+        time.sleep(_HOLD)
+
+    return inject
+
+
 def _switch_over(target: Cluster, _commits: list[float]) -> None:
     target.roles()["leader"].switch_over()
 
@@ -115,12 +132,18 @@ FAULTS: dict[str, tuple[str, Inject]] = {
     "frozen": ("the primary's node is frozen, then goes on", _freeze("leader")),
     "partition": ("the primary's node is cut off, then connected", _CUT_OFF),
     "replica": ("the synchronous standby's node is frozen, then goes on", _freeze("sync_standby")),
+    "standbys": (f"both standbys' nodes are frozen for {_HANG} s", _hang("sync_standby", "replica")),
+    "all": (f"all nodes are frozen for {_HANG} s", _hang("sync_standby", "replica", "leader")),
     "etcd": (f"etcd has no majority for {_LEASE} s", _stop_etcd),
 }
 
 
+_REDIRECTS = {"all": 2.0}  # neither the primary nor the standby responds
+
+
 class Result(NamedTuple):
     title: str
+    max_redirects: float
     failover: float
     health: float
     rows: list[Row]
@@ -135,7 +158,7 @@ class Result(NamedTuple):
         writes, redirects = self.outages
         found = [problem for row in self.rows for problem in row.problems]
         found += [f"no writes for {writes:.1f} s"] * (writes > self.failover + _MAX_WRITES)
-        found += [f"no redirects for {redirects:.1f} s"] * (redirects > _MAX_REDIRECTS)
+        found += [f"no redirects for {redirects:.1f} s"] * (redirects > self.max_redirects)
         return found + [f"/healthz took {self.health:.1f} s"] * (self.health > _MAX_HEALTH)
 
     def __str__(self) -> str:
@@ -164,7 +187,8 @@ def _run(target: Cluster, services: list[Deployment], name: str) -> Result:
         first.add_done_callback(lambda _: ended.set())
         rows = [first.result(), second.result()]
         failover = max(after - before for before, after in pairwise([*commits, time.monotonic()]))
-    return Result(title, failover, max(monitor.max_wait for monitor in monitors), rows)
+    max_redirects = _REDIRECTS.get(name, _MAX_REDIRECTS)
+    return Result(title, max_redirects, failover, max(monitor.max_wait for monitor in monitors), rows)
 
 
 def _missing() -> str:

@@ -21,7 +21,7 @@ from linkmgr.core.settings import this_app
 
 QUICK_SECONDS = 0.7  # if there is another answer
 SECONDS = 1.2
-CHECK_SECONDS = 2.3  # more than libpq waits for a host that hangs before it tries the next one
+CHECK_SECONDS = 2.1  # more than libpq waits for a host that hangs before it tries the next one
 _Check = Future[None]
 
 
