@@ -19,7 +19,11 @@ def _to_record(bio: Row) -> Row:
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     bios = named_page(
-        "SELECT *, created AS date, version::text FROM bios WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        """
+        SELECT id, name, alias, custom, created AS date, updated, version::text
+          FROM bios
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
+        """,
         counted="bios",
         user_id=user_id,
         **paging,

@@ -13,7 +13,10 @@ batch = batch_of("overlays")
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
-        "SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        """
+        SELECT id, type, name, created AS date, updated, version::text FROM overlays
+         WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
+        """,
         counted="overlays",
         user_id=user_id,
         **paging,

@@ -13,7 +13,7 @@ batch = batch_of("splash_pages")
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
         """
-        SELECT *, created AS date, version::text FROM splash_pages
+        SELECT id, name, created AS date, updated, version::text FROM splash_pages
          WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
         counted="splash_pages",
