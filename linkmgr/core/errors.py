@@ -31,6 +31,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "bulk_failed": "200 None of the {sent} elements could be carried out. Correct those in results.",
     "bulk_refused": "400 Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct "
     "or remove those in results.",
+    "page_too_long": "400 The rows up to the end of this page have more than 4 MiB. Send a limit of at most {rows}.",
     # uploads and imports
     "file_missing": "400 There is no file, or it is empty. Send a file as the body, or in a form.",
     "file_too_large": "413 The file is too large. The limit is 64 MiB; gzip makes a file smaller.",

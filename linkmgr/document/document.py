@@ -5,6 +5,7 @@ from typing import Any
 from flask import Flask
 
 from linkmgr.core import feature
+from linkmgr.core.database.paging import MAX_BYTES as MAX_PAGE
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import CODES
 from linkmgr.core.fields.query import Parameter
@@ -24,6 +25,7 @@ from linkmgr.visits.store import MAX_LABELS
 _PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
 _LIMITS = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
 _LIMITS |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
+_LIMITS |= {"PAGE_MIB": MAX_PAGE >> 20}
 INTRODUCTION = prose(__file__, **_LIMITS, OTHER=OTHER, PROBLEMS=_PROBLEMS)  # read when a worker starts
 
 

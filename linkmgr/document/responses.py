@@ -65,6 +65,7 @@ _PLACEHOLDERS = {  # of the messages in examples
     "remedy": "Use another key.",
     "deadline": 120,
     "number": 3,
+    "rows": 250,
     "columns": "Name, Target",
     "problem": "The file is not text.",
     "host": "go.example.com",
@@ -98,6 +99,7 @@ _COMMON = [*_ALWAYS, *_KEYED, *_IN_PATH]
 _SHARED = {
     "": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
     "Read": by_status([*_COMMON, "invalid"]),
+    "List": by_status([*_COMMON, "invalid", "page_too_long"]),
     "Update": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES, *_OF_CHANGES]),
     "Delete": by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
 }
@@ -163,6 +165,7 @@ def codes_of(route: Route) -> list[str]:
     codes += ("administrators_only",) if stated.is_for_administrators else ()
     codes += _IN_PATH if route.arguments else ()
     codes += _IN_BODY if stated.body or stated.media else ("invalid",) if stated.query or stated.path else ()
+    codes += ("page_too_long",) if "page" in stated.query else ()
     codes += _OF_WRITES if route.method in writes.METHODS else ()
     codes += _OF_CHANGES if is_conditional(route) else ()
     return codes

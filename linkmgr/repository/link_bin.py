@@ -33,10 +33,11 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
          ORDER BY binned DESC, b.id DESC
         """,
         counted="binned_links",
+        cursor=None,
         user_id=user_id,
         **paging,
     )
-    return listed_rows(links)._replace(next=None)
+    return listed_rows(links)
 
 
 def newest(user_id: int, limit: int) -> list[int]:

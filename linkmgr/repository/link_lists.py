@@ -66,8 +66,8 @@ def listed(user_id: int, filters: Row, *, order: str = "date", sort: str = "desc
         return index(user_id, **paging)
     if is_newest_first and sent == {"q"}:
         return listed_rows(_found(user_id, filters["q"], **paging))
-    links = listed_rows(_filtered(user_id, filters, order=order, direction=-1 if sort == "asc" else 1, **paging))
-    return links if is_newest_first else links._replace(next=None)
+    cursor, direction = "id" if is_newest_first else None, -1 if sort == "asc" else 1
+    return listed_rows(_filtered(user_id, filters, order=order, direction=direction, cursor=cursor, **paging))
 
 
 def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:

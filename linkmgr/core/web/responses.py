@@ -112,6 +112,8 @@ def listing(key: str, page: Page, resource: Resource | None = None) -> Json:
     last = max(1, -(-page.total // page.limit))
     data: Json = {"result": page.total, "perpage": page.limit}
     if page.number is not None:
+        if page.next:  # also on the last page, if that has ended at its bytes
+            last = max(last, page.number + 1)
         data |= {"currentpage": page.number, "nextpage": page.number + 1 if page.number < last else 0}
     data |= {"maxpage": last, key: rows}
     if page.next is not None:

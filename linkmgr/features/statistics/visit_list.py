@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+from linkmgr.core.database.paging import fitting
 from linkmgr.core.database.statements import Row, rows
 from linkmgr.core.database.tables import BATCH, in_batches
 from linkmgr.core.errors import not_found
@@ -28,7 +29,7 @@ def index(
     returned. Visits of the same time have a fixed order.
     """
     at, skip = after or (None, 0)
-    visits = rows(
+    visits, is_cut = fitting(
         """
         WITH tracked AS (
             SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND noun = %(what)s)
@@ -57,12 +58,13 @@ def index(
     if not visits:
         raise not_found(what)
     positions = [visit["position"] for visit in visits if visit["time"] is not None]
-    page = [{name: visit[name] for name in COLUMNS} for visit in visits[: min(limit, len(positions))]]
-    if len(positions) <= limit:
+    returned = positions[:limit]
+    page = [{name: visit[name] for name in COLUMNS} for visit in visits[: len(returned)]]
+    if len(positions) <= limit and not is_cut:
         return VisitPage(page, None)
-    last = positions[limit - 1]
-    returned = positions[:limit].count(last) + (skip if last == at else 0)
-    return VisitPage(page, f"{last}-{returned}")
+    last = returned[-1]
+    skip = returned.count(last) + (skip if last == at else 0)
+    return VisitPage(page, f"{last}-{skip}")
 
 
 def answers(user_id: int) -> Iterator[list[Row]]:

@@ -3,6 +3,7 @@
 import orjson
 
 from linkmgr.core.database.expiry import older_than
+from linkmgr.core.database.paging import fitting
 from linkmgr.core.database.statements import UNSYNCED, Row, database, row, rows, run, run_one, run_unsynced
 
 MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
@@ -223,7 +224,7 @@ def announce_expired(limit: int) -> bool:
 def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[str]) -> tuple[list[Row], int | None]:
     """List the events behind the number `after`, the oldest first, and return the last number that was examined. The
     pattern of LIKE `pattern` selects types, and those of `hidden` leave some out."""
-    listed = rows(
+    listed, is_cut = fitting(
         """
         WITH matching AS MATERIALIZED (
             SELECT number, type, created, extra, data
@@ -254,7 +255,7 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[s
         hidden=hidden,
         examined=MAX_EXAMINED,
     )
-    last = listed[0]["next"]
+    last = listed[-1]["id"] if is_cut else listed[0]["next"]
     return [{name: event[name] for name in event if name != "next"} for event in listed if event["id"]], last
 
 

@@ -1,0 +1,74 @@
+"""A page of a list that ends at its bytes says where the list goes on."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support import factories, largest
+from tests.support.factories import Sql
+from tests.support.operations import READS, Call
+from tests.support.worlds import World
+
+pytestmark = pytest.mark.slow
+CUT = {"/api/urls", "/api/channels", "/api/domains", "/api/events", "/api/url/{link_id}/visits"} | {
+    "/api/overlay/{overlay_id}/answers", "/api/webhook/{webhook_id}/deliveries"
+}  # fmt: skip
+LISTS = [call for call in READS if {"limit", "after"} <= call.operation.query.keys() and not call.operation.file]
+
+
+@pytest.fixture
+def filled(world: World, sql: Sql) -> World:
+    parents = {name: world.id(name, "administrator") for name in factories.ALL}
+    largest.fill(sql, world.clients["administrator"].id, parents)
+    return world
+
+
+def path_of(world: World, call: Call, **query: object) -> str:
+    sent = ["limit=1000", *(f"{name}={query[name]}" for name in query)]
+    return f"{call.path_of(world.ids(call, 'administrator'))}?{'&'.join(sent)}"
+
+
+def rows_of(data: dict[str, Any]) -> list[Any]:
+    [rows] = [value for value in data.values() if isinstance(value, list)]
+    return rows
+
+
+def pages(world: World, call: Call) -> Iterator[dict[str, Any]]:
+    """Yield the pages of a list by cursor. The last one of events has no rows."""
+    query: dict[str, Any] = {}
+    while True:
+        data = world.clients["administrator"].get(path_of(world, call, **query)).get_json()["data"]
+        yield data
+        if "next" not in data or not rows_of(data):
+            return
+        query = {"after": data["next"]}
+
+
+def test_each_row_of_a_list_is_on_one_page_although_these_end_at_their_bytes(filled: World) -> None:
+    cut = {}
+    for call in LISTS:
+        read = [*pages(filled, call)]
+        rows = [row for data in read for row in rows_of(data)]
+        names = {row.get("id", row.get("utm_source")) for row in rows}
+        assert len(rows) == len(names) == read[0].get("result", len(names)), call
+        if 0 < len(rows_of(read[0])) < len(rows):
+            cut[call.path] = call, len(rows_of(read[0])), read[0]
+    assert cut.keys() >= CUT
+    for call, first, data in cut.values():
+        if "result" in data:
+            assert (data["nextpage"], data["maxpage"], data["next"]) == (2, 2, data["next"])
+            refused = filled.clients["administrator"].get(path_of(filled, call, page=2))
+            assert (refused.status_code, refused.get_json()["code"]) == (400, "page_too_long")
+            assert f"Send a limit of at most {first}." in refused.get_json()["message"]
+
+
+def test_pages_by_number_have_all_rows_or_are_refused(filled: World) -> None:
+    """Without a cursor, no page says where the list goes on."""
+    admin = filled.clients["administrator"]
+    for query in ("order=click", "sort=asc", "bin=1"):
+        assert admin.get(f"/api/urls?limit=1000&{query}").get_json()["code"] == "page_too_long"
+        [first, second] = (admin.get(f"/api/urls?limit=500&page={n}&{query}").get_json()["data"] for n in (1, 2))
+        assert (first["nextpage"], second["nextpage"], len(first["urls"])) == (2, 0, 500)
+        assert len({link["id"] for link in first["urls"] + second["urls"]}) == first["result"]
+    assert admin.get("/api/channels?limit=1000&order=name").get_json()["code"] == "page_too_long"
