@@ -19,6 +19,7 @@ from linkmgr.core.web import (
     responses,
     security_headers,
     sessions,
+    streams,
     writes,
 )
 from linkmgr.core.web.request import IdConverter, Service
@@ -82,6 +83,7 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
         operation.init_app(app)  # needs all routes
         members.init_app(app, records())  # needs the scopes of the operations
         writes.init_app(app)  # needs all routes
+        streams.init_app(app)  # after other hooks after a request, which run in the reverse order
         cli.init_app(app, [group for part in parts for group in part.commands])
         metrics.init_app(app)  # needs all routes
         middleware.init_app(app, pages=short.FastRedirects(app))

@@ -1,16 +1,22 @@
-"""A page of a list that ends at its bytes says where the list goes on."""
+"""No response is longer than a page of a list may be, unless it has a place of the pool. A page that ends at its bytes
+says where the list goes on."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from linkmgr.core.web.streams import LARGE
 from tests.support import factories, largest
 from tests.support.factories import Sql
 from tests.support.operations import READS, Call
+from tests.support.places import full
 from tests.support.worlds import World
 
 pytestmark = pytest.mark.slow
+STATS = "ids={link}&by=utm_source,utm_campaign&metrics=clicks,visitors&limit=10000"
+QUERIES = {"GET /api/stats": STATS, "GET /api/stats.csv": STATS}
+BEYOND = {"GET /api/stats", "GET /api/stats.csv", "GET /api/reports"}  # that are no lists with pages, and not streamed
 CUT = {"/api/urls", "/api/channels", "/api/domains", "/api/events", "/api/url/{link_id}/visits"} | {
     "/api/overlay/{overlay_id}/answers", "/api/webhook/{webhook_id}/deliveries"
 }  # fmt: skip
@@ -25,8 +31,34 @@ def filled(world: World, sql: Sql) -> World:
 
 
 def path_of(world: World, call: Call, **query: object) -> str:
-    sent = ["limit=1000", *(f"{name}={query[name]}" for name in query)]
+    stated = QUERIES.get(str(call), "limit=1000" if "limit" in call.operation.query else "")
+    sent = [stated.format(link=world.id("link", "administrator")), *(f"{name}={query[name]}" for name in query)]
     return f"{call.path_of(world.ids(call, 'administrator'))}?{'&'.join(sent)}"
+
+
+def test_the_largest_response_of_each_operation_is_bounded_or_has_a_place(filled: World) -> None:
+    """All places are taken, so what needs one is refused."""
+    admin, refused = filled.clients["administrator"], set()
+    for call in READS:
+        with full(filled.app):
+            answer = admin.get(path_of(filled, call))
+        if answer.status_code == 503:
+            assert answer.get_json()["code"] in call.operation.errors, call
+            refused.add(str(call))
+        else:
+            assert answer.status_code == 200, (call, answer.text)
+            assert len(answer.data) <= LARGE, call
+            assert "Content-Length" in answer.headers, f"{call} is streamed without a place"
+    assert refused > BEYOND
+
+
+def test_a_large_response_keeps_its_place_until_it_is_sent(filled: World) -> None:
+    admin, path = filled.clients["administrator"], path_of(filled, next(call for call in READS if str(call) in BEYOND))
+    with admin.get(path) as answer:
+        assert (answer.status_code, len(answer.data) > LARGE) == (200, True)
+        assert admin.get(path).get_json()["code"] == "own_export_busy"
+    with admin.get(path) as answer:
+        assert answer.status_code == 200
 
 
 def rows_of(data: dict[str, Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from linkmgr.core.web.idempotency_store import MAX_BYTES, MAX_NUMBER
 from linkmgr.core.web.operation import PUBLIC, Operation, Route, Section, prose, routes
 from linkmgr.core.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 from linkmgr.core.web.pool import MANY_ROWS
+from linkmgr.core.web.streams import LARGE
 from linkmgr.document import enumerations, responses
 from linkmgr.document.responses import is_cacheable, is_conditional
 from linkmgr.document.schemas import body_of, with_nested
@@ -25,7 +26,7 @@ from linkmgr.visits.store import MAX_LABELS
 _PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
 _LIMITS = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
 _LIMITS |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
-_LIMITS |= {"PAGE_MIB": MAX_PAGE >> 20}
+_LIMITS |= {"PAGE_MIB": MAX_PAGE >> 20, "LARGE_MIB": LARGE >> 20}
 INTRODUCTION = prose(__file__, **_LIMITS, OTHER=OTHER, PROBLEMS=_PROBLEMS)  # read when a worker starts
 
 

@@ -7,8 +7,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import orjson
-from flask import Response, has_request_context, request, stream_with_context
+from flask import Flask, Response, current_app, has_request_context, request, stream_with_context
 
+from linkmgr.core.errors import AppError
 from linkmgr.core.web import csv, pool
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.responses import ok
@@ -19,6 +20,7 @@ BUSY = ("export_busy", "own_export_busy")  # codes of errors
 # The first one is sent without a preference.
 _ACCEPTED = {"application/json": "json"} | {mimetype: form for form, mimetype in FORMATS.items()}
 _ACCEPTED |= {"application/jsonl": "jsonl"}
+LARGE = 5 << 20  # bytes of a response that is not streamed: more than a page of a list (db/paging.py)
 _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
 
 
@@ -104,3 +106,19 @@ def _stream(first: bytes, others: Generator[bytes], work: ExitStack) -> Iterator
     with work:
         yield first
         yield from others
+
+
+def _keep_place(response: Response) -> Response:
+    """Send a large response, such as one of statistics, with a place too."""
+    body = response.response if response.is_sequence and request.method == "GET" else ()
+    if sum(map(len, body)) > LARGE:
+        try:
+            pool.take(*BUSY)
+        except AppError as error:
+            return current_app.make_response(current_app.handle_user_exception(error))
+        response.call_on_close(pool.keep().close)
+    return response
+
+
+def init_app(app: Flask) -> None:
+    app.after_request(_keep_place)

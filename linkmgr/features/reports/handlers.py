@@ -6,6 +6,7 @@ from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
+from linkmgr.core.web.streams import BUSY
 from linkmgr.features.reports import repository as reports
 from linkmgr.features.reports.schema import Decision, HostToBlock, decide_reports
 
@@ -46,7 +47,7 @@ SECTION = Section(
 
 
 @bp.get("/reports")
-@operation("admin", "reports.list", shapes.all_of("ReportedLink"))
+@operation("admin", "reports.list", shapes.all_of("ReportedLink"), errors=BUSY)
 def index() -> Json:
     """List the links with open reports.
 
@@ -67,7 +68,7 @@ def decide(sent: Row, link_id: int) -> Json:
 
 
 @bp.get("/blocks")
-@operation("admin", "reports.blocks", shapes.all_of("Block"))
+@operation("admin", "reports.blocks", shapes.all_of("Block"), errors=BUSY)
 def blocks() -> Json:
     """List the blocks of administrators.
 

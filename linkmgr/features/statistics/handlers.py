@@ -10,6 +10,7 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import auth, csv, pool
 from linkmgr.core.web.operation import Operation, Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
+from linkmgr.core.web.streams import BUSY
 from linkmgr.features.statistics import latest_visits as latest
 from linkmgr.features.statistics import periods, visit_list
 from linkmgr.features.statistics import query as queries
@@ -108,7 +109,7 @@ _QUERY = operation(
     ),
     query=queries.QUERY,
     example_query={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
-    errors=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
+    errors=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow", *BUSY),
     restricted=("own_only", "domains"),
     selections=("ids", "campaign", "channel", "domain"),
 )
