@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from linkmgr.core.web.streams import LARGE
+from linkmgr.schemas.links import Link
+from tests.conftest import Client
 from tests.support import factories, largest
 from tests.support.factories import Sql
 from tests.support.operations import READS, Call
@@ -104,3 +106,14 @@ def test_pages_by_number_have_all_rows_or_are_refused(filled: World) -> None:
         assert (first["nextpage"], second["nextpage"], len(first["urls"])) == (2, 0, 500)
         assert len({link["id"] for link in first["urls"] + second["urls"]}) == first["result"]
     assert admin.get("/api/channels?limit=1000&order=name").get_json()["code"] == "page_too_long"
+
+
+def test_a_bulk_request_in_which_all_fails_has_a_bounded_response(alice: Client) -> None:
+    element: dict[str, Any] = {name: {"a": 1} for name in Link.creates()().fields}
+    element["rules"] = [{"when": {"x": 1, "y": 1}}] * 20
+    answer = alice.post("/api/urls/bulk", {"urls": [element] * 1000})
+    results = answer.get_json()["results"]
+    assert len(answer.data) < LARGE
+    assert {result["code"] for result in results} == {"invalid"}
+    assert len(results[0]["errors"]) > 40
+    assert sum("errors" in result for result in results) == 200

@@ -24,7 +24,7 @@ from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
 from linkmgr.features.bulk import changes as bulk_changes
 from linkmgr.features.bulk import row_budget
-from linkmgr.features.bulk.schema import MAX_ELEMENTS, Body, Elements, ManyIds, load_element
+from linkmgr.features.bulk.schema import MAX_DETAILED, MAX_ELEMENTS, Body, Elements, ManyIds, load_element
 from linkmgr.qr import logos
 from linkmgr.repository import links, qr
 from linkmgr.schemas.link_bodies import link_columns
@@ -35,9 +35,8 @@ bp = Blueprint("bulk", __name__, url_prefix="/api")
 
 LIMIT = (2 << 20, "bulk_too_large")  # bytes of a body, and the error of a larger one
 MAX_PASSWORDS = 20  # different ones in a request; each takes 30 ms
-MAX_LOGOS = 20  # different ones in a request; each takes up to 100 ms
+MAX_LOGOS, MAX_LOGO_URLS = 20, 2  # different ones in a request; each takes up to 100 ms, and 5 s by URL
 MAX_ASSIGNED = 20_000  # channels and pixels of all links of a request; 10,000 take up to a second
-MAX_LOGO_URLS = 2  # different ones in a request; each takes up to 5 s
 _URL = Target(MAX_URL)
 
 Answer = Json | tuple[Json, int]
@@ -95,6 +94,7 @@ SECTION = Section(
         __file__,
         rows=MAX_ELEMENTS,
         row_kib=row_budget.ROW_BYTES >> 10,
+        MAX_DETAILED=MAX_DETAILED,
         MAX_PASSWORDS=MAX_PASSWORDS,
         MAX_LOGOS=MAX_LOGOS,
         MAX_LOGO_URLS=MAX_LOGO_URLS,
@@ -283,12 +283,13 @@ def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) ->
         for index, result in enumerate(results)
     ]
     failed = [result for result in numbered if "code" in result]
+    for result in failed[MAX_DETAILED:]:
+        result.pop("errors", None)
     if atomic and failed:
         error = AppError("bulk_refused", failed=len(failed), sent=len(results))
         return web_request.error_body(error) | {"results": failed}, error.status
     answer = ok() | {done: len(results) - len(failed), "failed": len(failed), "results": numbered}
-    is_failure = len(failed) == len(results)
-    return answer | web_request.error_body(AppError("bulk_failed", sent=len(results))) if is_failure else answer
+    return answer | web_request.error_body(AppError("bulk_failed", sent=len(results))) if failed == numbered else answer
 
 
 def _with_problems(failure: Row, members: Container[str]) -> Row:

@@ -10,6 +10,7 @@ from linkmgr.core.fields.links import parse_id
 from linkmgr.core.fields.member import JsonSchema, ref
 
 MAX_ELEMENTS = 1000
+MAX_DETAILED = 200  # failures with `errors` in a response; each has up to 5 KB
 
 
 def _array(items: JsonSchema) -> JsonSchema:
