@@ -202,6 +202,7 @@ def test_a_process_computes_one_long_query_of_a_user_and_two_of_all_users(
 
     with taken(app, alice.id):
         assert (ask(alice), ask(bob), ask(alice, "by=time:month,country&period=12mo")) == ("stats_busy", "200", "200")
+        assert (ask(alice, "by=country&limit=1001"), ask(alice, "by=country&limit=1000")) == ("stats_busy", "200")
         with taken(app, bob.id):
             assert (ask(admin), ask(admin, "metrics=visitors&period=30d")) == ("stats_busy", "200")
     assert (ask(alice), ask(alice)) == ("200", "200")

@@ -47,9 +47,12 @@ _OTHERS = (
      WHERE l.user_id = %(user_id)s
     """,
     f"""
-    UPDATE link_checks SET checked = now(), state = 'broken', target = repeat('x', 2048), title = {_TEXT}
+    INSERT INTO link_checks (link_id, user_id, checked, state, reason, target, title)
+    SELECT id, user_id, now(), 'broken', 'status', repeat('x', 2048), {_TEXT}
+      FROM links
      WHERE user_id = %(user_id)s
-    """.replace("(n::", "(link_id::"),
+        ON CONFLICT DO NOTHING
+    """,
     """
     INSERT INTO channel_items (user_id, channel_id, link_id)
     SELECT user_id, %(channel)s, id FROM links WHERE user_id = %(user_id)s

@@ -20,7 +20,7 @@ from linkmgr.features.statistics import counts as stats_counts
 from linkmgr.features.statistics import selection as stats_scope
 from linkmgr.features.statistics.conversions import with_conversions
 from linkmgr.features.statistics.periods import Bucket, Range, as_array, as_rollups, buckets, checked
-from linkmgr.features.statistics.query import BOTS, CONVERSIONS, MAX_ROWS, Query
+from linkmgr.features.statistics.query import BOTS, CONVERSIONS, DEFAULT_LIMIT, MAX_ROWS, Query
 from linkmgr.features.statistics.selection import Owner, Scope
 from linkmgr.repository import link_lists
 from linkmgr.visits.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DOMAIN, NO_LABEL, OF_ROWS, TARGET
@@ -279,7 +279,8 @@ def reports(owner: Owner, queries: list[Query]) -> tuple[dict[str, str], list[Re
 def _report(owner: Owner, query: Query, scope: Scope) -> Report:
     with bounded():
         count = _plan(owner, query, scope)
-        if _is_heavy(count):
+        has_many_labels = count.limit > DEFAULT_LIMIT and count.query.dimensions
+        if has_many_labels or _is_heavy(count):
             pool.take("stats_busy")
         counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
         if {*CONVERSIONS} & {*query.metrics}:
