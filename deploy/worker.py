@@ -166,7 +166,8 @@ class Worker(base.Worker):  # type: ignore[misc]
         number = max(number, in_use - self.max_connections)
         size = sum(connection.held for connection in connections) - _MAX_HELD
         if number > 0 or size > 0:
-            connections.sort(key=lambda connection: (not connection.is_closing, connection.since))
+            # Connections that are closing come first. Small requests are not closed for the bytes of slow readers.
+            connections.sort(key=lambda one: (not one.is_closing, size > 0 and one.held < BLOCK, one.since))
         for connection in connections:
             is_idle = not (connection.held or connection.is_closing)
             is_late = connection.deadline <= now or (self.idle_until <= now and is_idle)

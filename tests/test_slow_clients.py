@@ -96,9 +96,12 @@ def test_clients_that_do_not_read_long_lists_do_not_block_others(base: str, alic
         user_id=alice.id,
     )
     request = f"GET /api/urls?limit=1000 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {alice.key}\r\n\r\n"
+    small = authorized(alice, b"Content-Length: %d\r\n\r\n" % len(PIXEL)) + PIXEL
     with many(base, request.encode(), 24, receive_buffer=2048):
         for _ in range(20):
             assert seconds_for(f"{base}/healthz") < BOUND
+            with many(base, small, 8) as others:
+                assert {responses(other, 1)[0][0] for other in others} == {200}
     with urllib.request.urlopen(
         urllib.request.Request(f"{base}/api/urls?limit=1000", headers={"Authorization": f"Bearer {alice.key}"})
     ) as answer:
