@@ -20,7 +20,7 @@ Steps = Generator[int]
 
 
 class Connection(socket.socket):
-    additional = 0  # threads that its request may use
+    additional = 0  # threads that its request may use, or PASSWORDS (deploy/queues.py)
     held = 0  # bytes in memory while it waits
     is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it
     is_overdue = False  # its request has waited too long for a thread

@@ -1,8 +1,9 @@
-"""Complete requests that wait for a thread, in three queues, and the line of pipelined ones.
+"""Complete requests that wait for a thread, in four queues, and the line of pipelined ones.
 
 Writes may wait for a standby or a lock as long as the database does. They and all other requests have as many threads
 as gunicorn's setting `threads`. Redirects have two more, and health checks one more than these, which help only while
-all others wait.
+all others wait. Passwords of sign-ins and links, each of which takes 30 ms of a core, have half of the threads, so that
+others do not wait behind many of them.
 """
 
 import os
@@ -15,19 +16,21 @@ from typing import Any
 
 WAIT, LINE = -1, -2  # for a thread, or for its turn in the line, instead of an event of epoll
 OTHERS, REDIRECTS, HEALTH = 0, 2, 3  # additional threads
-_REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+))?")
+PASSWORDS = -1
+_REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
 
 
 def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
-    """Return the number of additional threads that a request may use. `pages` are paths of the service, not of
-    links."""
-    if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        return OTHERS
+    """Return the number of additional threads that a request may use, or PASSWORDS. `pages` are paths of the service,
+    not of links."""
     path = environ["PATH_INFO"]
+    match = _REDIRECT.fullmatch(path)
+    is_link = match and match[1] not in pages
+    if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+        return PASSWORDS if is_link or (match and match[1] == "login") else OTHERS
     if path == "/healthz":
         return HEALTH
-    match = _REDIRECT.fullmatch(path)
-    return REDIRECTS if match and match[1] not in pages else OTHERS
+    return REDIRECTS if is_link else OTHERS
 
 
 class Overdue(Exception):
@@ -63,10 +66,10 @@ class Line:
 class Queues:
     def __init__(self, threads: int) -> None:
         self.lock = threading.Lock()
-        self.running = 0
+        self.running = self.passwords = 0
         self.threads = threads
         self.free_at = time.monotonic()  # when one of `threads` was last free
-        self.waiting: dict[int, deque[Any]] = {number: deque() for number in (HEALTH, REDIRECTS, OTHERS)}
+        self.waiting: dict[int, deque[Any]] = {number: deque() for number in (HEALTH, REDIRECTS, PASSWORDS, OTHERS)}
 
     def add(self, connection: Any) -> None:
         with self.lock:
@@ -76,17 +79,20 @@ class Queues:
         """Return the next connection whose request may run, or None."""
         with self.lock:
             for number, connections in self.waiting.items():
-                if connections and self.running < self.threads + number:
+                is_full = number == PASSWORDS and self.passwords >= max(1, self.threads // 2)
+                if connections and not is_full and self.running < self.threads + max(number, OTHERS):
                     self.running += 1
+                    self.passwords += number == PASSWORDS
                     return connections.popleft()
         return None
 
     def are_all_busy(self, seconds: float) -> bool:
         return self.running >= self.threads and time.monotonic() - self.free_at > seconds
 
-    def end(self) -> None:
+    def end(self, connection: Any) -> None:
         with self.lock:
             self.running -= 1
+            self.passwords -= connection.additional == PASSWORDS
 
     def remove(self, connection: Any) -> bool:
         """Return False if a thread has started it."""

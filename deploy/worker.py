@@ -227,7 +227,7 @@ class Worker(base.Worker):  # type: ignore[misc]
             try:
                 self._respond(connection, request, response, environ)
             finally:
-                self.queues.end()
+                self.queues.end(connection)
             return not (response.should_close() or connection.is_partial)  # no request may begin behind a bad body
         except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
             raise
