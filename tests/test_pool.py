@@ -1,20 +1,19 @@
 """Requests that take long have places of their own, by user, and never wait for one (linkmgr/core/web/pool.py)."""
 
 import re
-import time
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr.core.web import attempts, passwords, pool
+from linkmgr.core.web import pool
 from linkmgr.qr import image as qr_image
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.operations import KEYED
-from tests.support.pages import PASSWORD, ROWS, console_rules, signed_in
-from tests.support.places import full, taken
+from tests.support.pages import ROWS, console_rules, signed_in
+from tests.support.places import full
 from tests.support.shortlinks import Make
 from tests.support.worlds import World, ask
 
@@ -31,7 +30,6 @@ LONG = {
         GET /api/bio/export.csv  GET /api/domains/export.csv  GET /api/overlay/answers/export.csv
         GET /api/url/{link_id}/visits/export.csv  GET /api/qr/{qr_id}/visits/export.csv  GET /api/utm/export
         GET /api/utm/export.csv""",
-    "password_busy": "POST /api/user/add",
 }
 LONG_PAGES = {
     "/console/export/links.csv", "/console/export/account.zip", "/console/imports/<id:row_id>/errors",
@@ -113,33 +111,13 @@ def test_searches_and_sums_of_many_links_need_a_place(
     assert get(alice, of_alice).status_code == 200
 
 
-def test_passwords_are_refused_at_once_if_others_have_all_places(app: Flask, alice: Client, short: Make) -> None:
-    link = short(password_hash=passwords.hashed("open sesame"))
-    form = {"email": "alice@example.com", "password": PASSWORD}
-    began = time.monotonic()
+def test_one_password_needs_no_place_and_a_bulk_request_with_several_does(app: Flask, alice: Client) -> None:
+    urls = [{"url": "https://example.com", "password": f"secret {number}"} for number in range(2)]
     with full(app):
-        refused = [
-            app.test_client().post("/login", data=form),
-            app.test_client().post(link.path, data={"password": "open sesame"}),
-            alice.post("/api/url/add", {"url": "https://example.com", "password": "secret"}),
-            alice.post("/api/urls/bulk", {"urls": [{"url": "https://example.com", "password": "secret"}]}),
-            alice.put("/api/account/update", {"password": "another horse"}),
-        ]
-    assert [answer.status_code for answer in refused] == [503] * 5
-    assert time.monotonic() - began < 5
-    with taken(app, alice.id):  # the link is that of alice, the sign-in nobody's
-        assert app.test_client().post(link.path, data={"password": "open sesame"}).status_code == 503
-        assert app.test_client().post("/login", data=form).status_code == 303
-
-
-def test_checks_of_passwords_of_links_are_limited_even_if_all_are_correct(app: Flask, short: Make) -> None:
-    link = short(password_hash=passwords.hashed("open sesame"))
-    answers = [app.test_client().post(link.path, data={"password": "open sesame"}) for _ in range(attempts.CHECKS + 1)]
-    assert [answer.status_code for answer in answers] == [303] * attempts.CHECKS + [429]
-    assert 0 < int(answers[-1].headers["Retry-After"]) <= attempts.WINDOW
-    sender = {"REMOTE_ADDR": "198.51.100.7"}
-    other = app.test_client().post(link.path, data={"password": "open sesame"}, environ_base=sender)
-    assert other.status_code == 303
+        assert alice.post("/api/url/add", urls[0]).status_code == 200
+        assert alice.post("/api/urls/bulk", {"urls": urls[:1]}).status_code == 200
+        assert alice.post("/api/urls/bulk", {"urls": urls}).get_json()["code"] == "password_busy"
+    assert alice.post("/api/urls/bulk", {"urls": urls}).status_code == 200
 
 
 def test_a_cursor_behind_many_visits_of_one_moment_needs_a_place(app: Flask, alice: Client, short: Make) -> None:

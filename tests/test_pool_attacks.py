@@ -1,4 +1,4 @@
-"""One user's slow readers, uploads and passwords leave threads for others, alone and together, without nginx."""
+"""One user's slow readers and uploads leave threads for others, and passwords take turns, without nginx."""
 
 import time
 import urllib.request
@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from argon2 import PasswordHasher
 
+from linkmgr.core.web import passwords
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -16,6 +17,7 @@ from tests.support.raw_http import BOUND, many, seconds_for
 
 pytestmark = pytest.mark.services
 CLIENTS = 8  # twice the threads of the worker
+PASSWORDS = 96  # within the limit of an IP address
 
 
 class User:
@@ -70,13 +72,15 @@ class User:
 ATTACKS: dict[str, Callable[[User], bytes]] = {
     "slow readers of failed rows": User.errors,
     "slow uploads": User.upload,
-    "correct passwords of a link that takes long": User.unlock,
+    "correct passwords of a link": User.unlock,
 }
 
 
 @pytest.fixture
 def attacker(unlimited: str, alice: Client, sql: Sql) -> User:
-    return User(unlimited, alice, sql, PasswordHasher(time_cost=20, memory_cost=64 << 10, parallelism=4), rows=200)
+    memory, passes, lanes = passwords.MAX_COSTS
+    hasher = PasswordHasher(memory_cost=memory, time_cost=passes, parallelism=lanes)
+    return User(unlimited, alice, sql, hasher, rows=200)
 
 
 @pytest.fixture
@@ -88,7 +92,8 @@ def victim(unlimited: str, bob: Client, sql: Sql) -> User:
 def attacking(attacker: User, names: list[str]) -> Iterator[None]:
     with ExitStack() as stack:
         for name in names:
-            stack.enter_context(many(attacker.base, ATTACKS[name](attacker), CLIENTS, receive_buffer=4096))
+            number = PASSWORDS if ATTACKS[name] is User.unlock else CLIENTS
+            stack.enter_context(many(attacker.base, ATTACKS[name](attacker), number, receive_buffer=4096))
         time.sleep(0.5)  # so that each has a thread, or was refused
         yield
 

@@ -193,7 +193,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "too_many_checks": "429 Too many passwords from your IP address. Try again in {seconds} seconds.",
     "too_many_for_account": "429 Too many wrong passwords for this e-mail address. Try again in {seconds} seconds, or "
     "ask an administrator for a sign-in link.",
-    "password_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
+    "password_busy": "503 Too many passwords are being checked or stored. Try again in {seconds} seconds.",
     "own_login_link": "403 You cannot create a sign-in link for yourself. Sign in with your password instead.",
     "password_set_meanwhile": "400 Your password has been set by another request. Sign in with it to change it.",
     "password_wrong": "400 Your current password is wrong.",

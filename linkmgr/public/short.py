@@ -23,7 +23,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
-from linkmgr.core.web import attempts, pool, security_headers, sessions
+from linkmgr.core.web import attempts, security_headers, sessions
 from linkmgr.public import bio, branded, campaign, interstitial, loops, qr
 from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
@@ -197,7 +197,6 @@ def _password_page(link: Row) -> ResponseReturnValue:
         return redirect(url_for(".visit", alias=link["alias"]), code=303)
     if request.method != "POST":
         return _form()
-    pool.count_for(link["user_id"])
     attempts.limit_checks()
     # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every visitor.
     limit = attempts.by_client(f"link {link['id']}")

@@ -20,7 +20,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr.core import keys
 from linkmgr.core.errors import AppError
-from linkmgr.core.web import caller, limiter, passwords, pool
+from linkmgr.core.web import caller, limiter, passwords
 from linkmgr.core.web import request as web_request
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
@@ -44,9 +44,7 @@ def by_client(scope: str = "login") -> Limit:
 
 
 def limit_checks() -> None:
-    """Limit the checks of passwords of links, correct ones too: their owner can send these without end. A check that is
-    refused for want of a place does not count."""
-    pool.take("password_busy")
+    """Limit the checks of passwords of links, correct ones too: their owner can send these without end."""
     bucket, rate = f"checks:{web_request.network()}", f"{CHECKS} per {WINDOW} seconds"
     limiter.enforce(caller.Limit(bucket, rate, "too_many_checks"))
 

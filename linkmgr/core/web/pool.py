@@ -1,7 +1,7 @@
 """The pool of places for requests that take long.
 
-A request takes a place before it waits for a client, a host or a hash, or reads in proportion to a user's rows, and
-keeps it until its response is sent. There are half as many places as threads in the process, and a user has at most
+A request takes a place before it waits for a client or a host, or works in proportion to a user's rows, and keeps it
+until its response is sent. There are half as many places as threads in the process, and a user has at most
 half of them, so that other requests are served meanwhile. Without a free place a request is refused, because waiting
 would block another thread. Background threads are not those of requests, and need no place.
 """

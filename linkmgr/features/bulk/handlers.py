@@ -237,7 +237,7 @@ def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:
     sent = {link["password"] for link in loaded if not isinstance(link, AppError) and "password" in link}
     if len(sent) > MAX_PASSWORDS:
         raise invalid(f"urls must not contain more than {MAX_PASSWORDS} different passwords")
-    hashes = {password: passwords.hashed(password) for password in sent}
+    hashes = passwords.hashed_all(sent)
     return [link if isinstance(link, AppError) else _to_row(link, hashes) for link in loaded]
 
 
