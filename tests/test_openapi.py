@@ -23,8 +23,9 @@ NOT_OF_OPERATIONS = {
     "headers_too_large", "request_timeout", "expectation_failed", "not_implemented", "redirect_loop", "unknown_host",
     "metrics_token", "no_such_page", "method_not_allowed", "image_missing", "too_many_reports",
     "campaign_missing", "answer_unplaced", "answers_full", "too_many_answers", "link_spent", "sign_in_failed",
-    "too_many_sign_ins", "too_many_checks", "too_many_for_account", "password_wrong", "password_set_meanwhile",
-    "foreign_origin", "link_password_wrong", "administration_page", "own_login_link", "pages_limited", "link_disabled",
+    "too_many_sign_ins", "too_many_checks", "account_checks", "too_many_for_account", "password_wrong",
+    "password_set_meanwhile", "foreign_origin", "link_password_wrong", "administration_page", "own_login_link",
+    "pages_limited", "link_disabled",
 }  # fmt: skip
 
 OPERATIONS_OF_DOCUMENT = [

@@ -23,7 +23,7 @@ bp = Blueprint("account_page", __name__, url_prefix="/account")
 bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
-_ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
+_ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins", "too_many_checks", "account_checks")
 _MAX_TYPED = 255  # characters of a refused text that are shown again, as many as an e-mail address may have
 _KEY_FORMS = ("key", "replace")
 _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
@@ -54,7 +54,7 @@ def confirm_password() -> None:
     are limited per session, not per account, so that strangers cannot lock out the owner."""
     password = request.form.get("current_password", "")
     limits = attempts.by_client(), Limit(f"session:{g.session.hex()}")
-    if not attempts.matches(password, accounts.password_hash(g.user_id), *limits):
+    if not attempts.matches(password, accounts.password_hash(g.user_id), *limits, account=f"user {g.user_id}"):
         raise AppError("password_wrong")
 
 

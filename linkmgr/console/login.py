@@ -37,8 +37,12 @@ def _authenticate(email: str, password: str) -> int | None:
     that timing does not reveal accounts."""
     account = login.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
-    limit = attempts.by_browser(user_id, password_hash) or attempts.by_account(account["bucket"])
-    if not attempts.matches(password, password_hash, attempts.by_client(), limit) or not user_id:
+    if limit := attempts.by_browser(user_id, password_hash):
+        name = f"user {user_id}"
+    else:
+        name, limit = account["bucket"], attempts.by_account(account["bucket"])
+    is_correct = attempts.matches(password, password_hash, attempts.by_client(), limit, account=name)
+    if not is_correct or not user_id:
         return None
     attempts.remember_browser(user_id, password_hash)
     return int(user_id)

@@ -191,6 +191,8 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "sign_in_failed": "401 The name or the password is wrong. Check both for typing errors.",
     "too_many_sign_ins": "429 Too many wrong passwords. Try again in {seconds} seconds.",
     "too_many_checks": "429 Too many passwords from your IP address. Try again in {seconds} seconds.",
+    "account_checks": "429 Too many passwords for this account. Try again in {seconds} seconds, or ask an "
+    "administrator for a sign-in link.",
     "too_many_for_account": "429 Too many wrong passwords for this e-mail address. Try again in {seconds} seconds, or "
     "ask an administrator for a sign-in link.",
     "password_busy": "503 Too many passwords are being checked or stored. Try again in {seconds} seconds.",

@@ -197,7 +197,6 @@ def _password_page(link: Row) -> ResponseReturnValue:
         return redirect(url_for(".visit", alias=link["alias"]), code=303)
     if request.method != "POST":
         return _form()
-    attempts.limit_checks()
     # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every visitor.
     limit = attempts.by_client(f"link {link['id']}")
     if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):

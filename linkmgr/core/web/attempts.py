@@ -1,8 +1,8 @@
-"""Password checks with a limit on wrong passwords.
+"""Password checks with a limit on wrong passwords, and a larger one on all, because each check takes 30 ms of a core.
 
-An attempt is counted after the comparison. A wrong password adds one and a correct one adds nothing; both fail if the
-limit was reached before. Therefore any number of correct passwords succeed at the same time, no more concurrent guesses
-get a response than the limit allows, and a process that dies during a comparison leaves no trace.
+A wrong password is counted after the comparison. It adds one and a correct one adds nothing; both fail if the limit was
+reached before. Therefore correct passwords succeed at the same time, no more concurrent guesses get a response than the
+limit allows, and a process that dies during a comparison leaves no trace.
 
 Browsers that have signed in before have a limit of their own, so that strangers who guess passwords cannot lock out the
 owner. Their cookie is a random name, under which their wrong passwords are counted, signed for the account and its
@@ -20,33 +20,32 @@ from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr.core import keys
 from linkmgr.core.errors import AppError
-from linkmgr.core.web import caller, limiter, passwords
+from linkmgr.core.web import limiter, passwords
 from linkmgr.core.web import request as web_request
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
-CHECKS = 100  # passwords of links per IP address, correct ones too, in the same window
+CHECKS = 100  # passwords per IP address and per account, correct ones too, in the same window
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
-_failures = FixedWindowRateLimiter(limiter.Windows())
+_windows = FixedWindowRateLimiter(limiter.Windows())
 
 
 class Limit(NamedTuple):
     bucket: str
-    max_failures: int = ATTEMPTS
+    most: int = ATTEMPTS
     code: str = "too_many_sign_ins"
 
     @property
     def counter(self) -> tuple[RateLimitItem, str, str]:
-        return RateLimitItemPerSecond(self.max_failures, WINDOW), self.bucket, limiter.SCOPE
+        return RateLimitItemPerSecond(self.most, WINDOW), self.bucket, limiter.SCOPE
 
 
 def by_client(scope: str = "login") -> Limit:
     return Limit(f"{scope}:{web_request.network()}")
 
 
-def limit_checks() -> None:
-    """Limit the checks of passwords of links, correct ones too: their owner can send these without end."""
-    bucket, rate = f"checks:{web_request.network()}", f"{CHECKS} per {WINDOW} seconds"
-    limiter.enforce(caller.Limit(bucket, rate, "too_many_checks"))
+def _checks(account: str | None) -> list[Limit]:
+    address = Limit(f"checks:{web_request.network()}", CHECKS, "too_many_checks")
+    return [address, Limit(f"checks:{account}", CHECKS, "account_checks")] if account else [address]
 
 
 def by_account(bucket: str) -> Limit:
@@ -60,22 +59,26 @@ def by_browser(user_id: int, password_hash: str) -> Limit | None:
     return None
 
 
-def matches(password: str, password_hash: str, *limits: Limit) -> bool:
-    """Compare a password. Raise an error if any limit was reached before or during the comparison."""
+def matches(password: str, password_hash: str, *limits: Limit, account: str | None = None) -> bool:
+    """Compare a password. Raise an error if any limit was reached before or during the comparison. All passwords for an
+    account are counted under the name `account`, those of strangers under another one than those of known browsers."""
     for limit in limits:
-        if not _failures.test(*limit.counter):
+        if not _windows.test(*limit.counter):
+            raise _refusal(limit)
+    for limit in _checks(account):
+        if not _windows.hit(*limit.counter):
             raise _refusal(limit)
     is_correct = passwords.matches(password, password_hash)
     for limit in limits:
         # A cost of 0 waits for the attempts that are being counted.
-        is_within = _failures.hit(*limit.counter, cost=int(not is_correct))
-        if not is_within or (is_correct and not _failures.test(*limit.counter)):
+        is_within = _windows.hit(*limit.counter, cost=int(not is_correct))
+        if not is_within or (is_correct and not _windows.test(*limit.counter)):
             raise _refusal(limit)
     return is_correct
 
 
 def _refusal(limit: Limit) -> AppError:
-    until, _ = _failures.get_window_stats(*limit.counter)
+    until, _ = _windows.get_window_stats(*limit.counter)
     return AppError(limit.code, seconds=limiter.seconds_left(until, limit.counter[0]))
 
 

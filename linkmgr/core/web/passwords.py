@@ -1,7 +1,7 @@
 """Password hashes: argon2id with the minimum parameters that OWASP recommends (19 MiB, 2 passes, 1 lane).
 
-A hash takes 30 ms of a core, so a request waits for its turn instead of being refused. Background threads take no
-turns from requests.
+A hash takes 30 ms of a core, so a request waits for its turn instead of being refused. Sign-ins and passwords of links
+wait without a thread (deploy/queues.py). Background threads take no turns from requests.
 """
 
 import threading
