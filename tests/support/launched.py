@@ -27,15 +27,14 @@ class Service:
         given = {"PORT": str(self.port), "LINKMGR_DATA_DIR": str(folder), "WEB_CONCURRENCY": "1"} | environment
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "linkmgr.launch", mode],
+                # A shell lets background processes ignore Ctrl-C, and nohup SIGHUP. Children inherit that.
+                ["env", "--default-signal=INT,HUP", sys.executable, "-m", "linkmgr.launch", mode],
                 cwd=checkout,
                 env=kept | given,
                 stdin=stdin,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # A shell makes background processes ignore Ctrl-C, and children inherit that.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
             )
 
     def started(self) -> "Service":
