@@ -595,6 +595,18 @@ CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON domains
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON domains FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
+-- Visits of a domain that found nothing, by path and UTC day
+CREATE TABLE missing_paths (
+    user_id   bigint NOT NULL,
+    domain_id bigint NOT NULL,
+    day       date   NOT NULL,
+    path      text   NOT NULL,
+    visits    bigint NOT NULL,
+    PRIMARY KEY (user_id, domain_id, day, path),
+    FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ON missing_paths (day);
+
 -- Those of a deleted user remain in the table until a job deletes them.
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
@@ -1790,14 +1802,12 @@ CREATE TABLE account_rollups (
     -- For the purge: an index of `quarters` itself would change with each visit.
     detailed  boolean     GENERATED ALWAYS AS (quarters IS NOT NULL) STORED,
     dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones;
-                                     -- 'minute': those of today by recent_minute();
-                                     -- 'missing <id>': those of a domain that found nothing, by path
+                                     -- 'minute': those of today by recent_minute()
     label     text        NOT NULL,
     quarters  integer[],  -- visits by the quarter of an hour, 0 to 95, from the first with visits to the last
     PRIMARY KEY (user_id, dimension, at, label, bot)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (at) WHERE detailed;
-CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE starts_with(dimension, 'missing ');  -- for the purge
 CREATE INDEX ON account_rollups (at, label) WHERE dimension = 'minute';
 
 -- Return the sum of two such arrays. The quarters of a day that were purged stay NULL.

@@ -8,8 +8,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.features.missing_paths import repository
 from linkmgr.features.missing_paths.paths import MissingPaths
-from linkmgr.repository import domains, purge
+from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -63,7 +64,7 @@ def test_browsers_are_counted_by_path_and_nothing_else_is(app: Flask, alice: Cli
 def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
     app: Flask, alice: Client, domain: int, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(domains, "MAX_MISSING", 3)
+    monkeypatch.setattr(repository, "MAX_PATHS", 3)
     factories.missing_path(sql, alice.id, domain, "/a", days=3)
     counted = []
     for paths in ("ab", "abcde", "z", "bby"):
@@ -77,7 +78,7 @@ def test_a_domain_has_a_bounded_number_of_paths_which_are_deleted_with_it(
         {"/b": 4, "/a": 3, "Other": 5},
     ]
     assert alice.delete(f"/api/domain/{domain}/delete").status_code == 200
-    assert sql("SELECT label FROM account_rollups WHERE starts_with(dimension, 'missing ')") == []
+    assert sql("SELECT path FROM missing_paths") == []
 
 
 def test_a_flooded_domain_leaves_the_paths_of_others_their_share(
@@ -99,7 +100,7 @@ def test_paths_that_are_asked_often_survive_a_flood_of_others(
     app: Flask, alice: Client, domain: int, monkeypatch: pytest.MonkeyPatch, *, times: int
 ) -> None:
     monkeypatch.setattr("linkmgr.features.missing_paths.paths._MAX_COUNTED", 40)
-    monkeypatch.setattr(domains, "MAX_MISSING", 20)
+    monkeypatch.setattr(repository, "MAX_PATHS", 20)
     for number in range(150):
         for _ in range(times):
             ask(app, f"/{secrets.token_hex(4)}")
@@ -118,13 +119,13 @@ def test_paths_that_are_asked_often_survive_a_flood_of_others(
 
 
 def test_old_days_are_neither_listed_nor_kept(app: Flask, alice: Client, domain: int, sql: Sql) -> None:
-    for days in (0, 29, domains.KEPT_DAYS + 2):
+    for days in (0, 29, repository.KEPT_DAYS + 2):
         factories.missing_path(sql, alice.id, domain, days=days)
     assert found(alice, domain) == {"/sumer": 2}
     with app.app_context():
         purge.purge()
     day = datetime.now(UTC).date() - timedelta(days=29)
-    rows: list[Any] = sql("SELECT at::date::text AS day FROM account_rollups WHERE label = '/sumer' ORDER BY at")
+    rows: list[Any] = sql("SELECT day::text FROM missing_paths WHERE path = '/sumer' ORDER BY day")
     assert [row["day"] for row in rows] == [day.isoformat(), datetime.now(UTC).date().isoformat()]
 
 

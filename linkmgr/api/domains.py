@@ -2,7 +2,7 @@ from flask import Blueprint, Response
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.query import NAMED_PAGING, PAGING, named_paging, page_limit, page_number
+from linkmgr.core.fields.query import NAMED_PAGING, named_paging
 from linkmgr.core.outbound import domain_check, fetch
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation, prose
@@ -13,17 +13,11 @@ from linkmgr.schemas.domains import Domain, change_domain, create_domain
 
 bp = Blueprint("domains", __name__, url_prefix="/api")
 _ERRORS = ("redirect_branded", "target_blocked", *logos.ERRORS)
-_MISSING = shapes.object_of(
-    path="/summer-sale",
-    visits=12,
-    last=shapes.DAY,
-    days=shapes.array_of(shapes.object_of(date=shapes.DAY, visits=5)),
-)
 SECTION = Section(
     "domains",
     "Branded domains",
-    prose(__file__, check=domain_check, fetch=fetch, domains=domains),
-    lambda: shapes.records_of(Domain) | {"MissingPath": _MISSING},
+    prose(__file__, check=domain_check, fetch=fetch),
+    lambda: shapes.records_of(Domain),
 )
 
 
@@ -39,26 +33,6 @@ def index() -> Json:
 def read(domain_id: int) -> Response:
     """Read a branded domain."""
     return reading(Domain, domains.read(user_id(), domain_id))
-
-
-@bp.get("/domain/<id:domain_id>/missing")
-@operation(
-    "domains:read",
-    "domains.listMissing",
-    shapes.listing("missing", "MissingPath"),
-    query={name: PAGING[name] for name in ("limit", "page")},
-    values={"domains": domains},
-)
-def missing_paths(domain_id: int) -> Json:
-    """List the paths that visitors did not find.
-
-    These are the paths of the last {domains.KEPT_DAYS} days that could be aliases, those with the most
-    visits first. `days` has the visits of each day in UTC. When a domain has more than
-    {domains.MAX_MISSING:,} paths, or very many in a few seconds, the half of them with the fewest visits
-    is counted as `{domains.OTHER_PATHS}`.
-    """
-    domains.read(user_id(), domain_id)
-    return listing("missing", domains.missing(user_id(), domain_id, limit=page_limit(), number=page_number()))
 
 
 @bp.post("/domain/add")

@@ -7,12 +7,13 @@ from linkmgr.console import queries as console_queries
 from linkmgr.console.frame import bp
 from linkmgr.console.groups import CountedForm
 from linkmgr.core.database.statements import Row
+from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.aliases import PATTERN
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.outbound import domain_check
 from linkmgr.core.settings import settings
+from linkmgr.features.missing_paths import repository as missing_paths
 from linkmgr.repository import account as accounts
-from linkmgr.repository import domains
 from linkmgr.schemas.account import Account
 from linkmgr.schemas.domains import DOMAINS, check_domain
 
@@ -38,10 +39,12 @@ class DomainForm(CountedForm):
     def read(self, user_id: int, row_id: int) -> Row:
         row = super().read(user_id, row_id)
         states = console_queries.uses(user_id, [row_id], path="domain")
-        paths = domains.missing(user_id, row_id, limit=_MISSING, number=1)
-        for missed in paths.rows:
-            missed["alias"] = missed["path"][1:] if re.fullmatch(f"/{PATTERN}", missed["path"]) else None
-        return row | states[0] | {"host": row["domain"].partition("://")[2], "missing": paths}
+        row |= states[0] | {"host": row["domain"].partition("://")[2]}
+        if has_feature("missing_paths"):
+            row["missing"] = paths = missing_paths.index(user_id, row_id, limit=_MISSING, number=1)
+            for missed in paths.rows:
+                missed["alias"] = missed["path"][1:] if re.fullmatch(f"/{PATTERN}", missed["path"]) else None
+        return row
 
     def selection(self, row: Row) -> Row:
         return {"domain": row["domain"].partition("://")[2]}

@@ -22,6 +22,7 @@ class Feature(NamedTuple):
     blueprints: tuple[Blueprint, ...] = ()  # of the API and of pages for visitors
     sections: tuple[Section, ...] = ()  # of the documents
     notes: Mapping[str, str] = {}  # paragraphs that the documents append to the section of a word
+    records: Callable[[], dict[str, JsonSchema]] = dict  # that its operations add to the section of a word
     resources: tuple[Stored, ...] = ()  # that are exported, imported and sent as events like those of the service
     jobs: Jobs = Jobs()
     hooks: Hooks = Hooks()
@@ -47,7 +48,12 @@ def sections() -> list[Section]:
 
 def records() -> dict[str, JsonSchema]:
     """Return the schemas of the records of all sections by name."""
-    return {name: record for section in sections() for name, record in section.records().items()}
+    added = [feature.records for feature in features()]
+    return {
+        name: record
+        for make in [*(section.records for section in sections()), *added]
+        for name, record in make().items()
+    }
 
 
 def resources() -> tuple[Stored, ...]:

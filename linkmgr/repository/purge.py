@@ -12,8 +12,8 @@ from linkmgr.core.database import tables
 from linkmgr.core.database.expiry import delete_some, older_than
 from linkmgr.core.database.jobs import registered
 from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
-from linkmgr.repository import domains, plans
 from linkmgr.repository import link_bin as binned
+from linkmgr.repository import plans
 from linkmgr.visits.store import ADD, DETAILED_DAYS, PRELUDE, parameters
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
@@ -268,9 +268,6 @@ EXPIRING = (
     older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     _clear_quarters,
     older_than("account_rollups", "at", "25 hours", "dimension = 'minute'"),
-    older_than(
-        "account_rollups", "timezone('UTC', at)", f"{domains.KEPT_DAYS + 1} days", "starts_with(dimension, 'missing ')"
-    ),
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more
 

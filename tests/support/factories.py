@@ -69,9 +69,9 @@ def missing_path(
     """Add the visits of a path that a domain does not have, some days ago."""
     sql(
         """
-        INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits)
-        SELECT %(user_id)s, 'missing ' || %(domain_id)s,
-               date_trunc('day', now(), 'UTC') - make_interval(days => %(days)s), %(path)s, false, %(visits)s
+        INSERT INTO missing_paths (user_id, domain_id, day, path, visits)
+        SELECT %(user_id)s, %(domain_id)s,
+               (now() AT TIME ZONE 'UTC' - make_interval(days => %(days)s))::date, %(path)s, %(visits)s
         RETURNING visits
         """,
         user_id=user_id,

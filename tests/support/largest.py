@@ -63,9 +63,9 @@ _OTHERS = (
     SELECT %(webhook)s, number, 'failed', repeat(chr(1), 1000) FROM events WHERE user_id = %(user_id)s
     """,
     f"""
-    INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits)
-    SELECT %(user_id)s, 'missing ' || %(domain)s, date_trunc('day', now(), 'UTC') - n %% 30 * interval '1 day',
-           rpad((n / 30)::text, 100, '{_WIDE}'), false, 123456789
+    INSERT INTO missing_paths (user_id, domain_id, day, path, visits)
+    SELECT %(user_id)s, %(domain)s, (now() AT TIME ZONE 'UTC')::date - n %% 30,
+           rpad((n / 30)::text, 100, '{_WIDE}'), 123456789
       FROM generate_series(30, 30 * {ROWS}) n
     """,
     f"""

@@ -193,7 +193,7 @@ _COUNTER = deletion(
 )
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
-    for table in (*TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
+    for table in ("missing_paths", *TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
 ]
 
 

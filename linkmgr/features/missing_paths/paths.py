@@ -11,7 +11,7 @@ from flask import Flask
 from linkmgr.core.database.background import Background
 from linkmgr.core.fields.aliases import PATTERN
 from linkmgr.core.settings import this_app
-from linkmgr.repository import domains
+from linkmgr.features.missing_paths import repository as missing_paths
 from linkmgr.visits import counting
 
 _STORE_SECONDS = 5
@@ -45,18 +45,18 @@ class MissingPaths(Background):
             for path, visits in paths.items()
         ]
         if rows:
-            domains.add_missing(orjson.dumps(rows).decode())
+            missing_paths.add(orjson.dumps(rows).decode())
 
     end = work
 
 
 def _forget_half(paths: Counter[str]) -> None:
     """Count those with the fewest visits as others, so that new ones find a place."""
-    others = paths.pop(domains.OTHER_PATHS, 0)
+    others = paths.pop(missing_paths.OTHER, 0)
     for path, visits in paths.most_common()[(len(paths) + 1) // 2 :]:
         others += visits
         del paths[path]
-    paths[domains.OTHER_PATHS] = others
+    paths[missing_paths.OTHER] = others
 
 
 def count(environ: dict[str, Any], domain_id: int, path: str) -> None:
