@@ -48,8 +48,8 @@ class ManagedUser(User):
     )
     suspended: Any = member(
         Choice(tuple(SUSPENDED)),
-        "The API keys and browser sessions of a suspended user are refused. Webhooks and imports "
-        "that have begun go on.",
+        "The API keys and browser sessions of a suspended user are refused. What was begun before, "
+        "such as an import, goes on.",
         "access",
         label="Suspended",
         options=SUSPENDED,

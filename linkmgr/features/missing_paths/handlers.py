@@ -34,5 +34,5 @@ def index(domain_id: int) -> Json:
     is counted as `{paths.OTHER}`.
     """
     domains.read(user_id(), domain_id)
-    found = missing_paths.index(user_id(), domain_id, limit=page_limit(), number=page_number())
-    return listing("missing", found)
+    paths = missing_paths.index(user_id(), domain_id, limit=page_limit(), number=page_number())
+    return listing("missing", paths)
