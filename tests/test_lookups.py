@@ -1,11 +1,16 @@
-"""Lookups by alias read as few rows when many hosts have the alias."""
+"""Lookups by alias read as few rows when many hosts have the alias. Only a lost database is a reason to answer from
+memory."""
+
+from unittest.mock import Mock
 
 import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr.core.database import lookups, statements
 from tests.conftest import BASE_URL, Client
 from tests.support.explain import rows_read
+from tests.support.targets import FIREFOX
 
 HOSTS = 2000
 
@@ -48,3 +53,36 @@ def test_an_alias_on_many_hosts_is_found_by_the_index(
 
     for call in (visit, search, choose):
         assert max(rows_read(monkeypatch, dsn, call)) < 100
+
+
+def location(app: Flask, alias: str) -> str | None:
+    return app.test_client().get(f"/{alias}", headers={"User-Agent": FIREFOX}).headers.get("Location")
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_link_is_read_although_no_connection_is_idle(app: Flask, alice: Client, *, is_deleted: bool) -> None:
+    """As after a restart of the database. A recent link would be answered from memory during an outage."""
+    link = alice.add("/api/url/add", {"url": "https://example.com/a", "custom": "changed"})
+    assert location(app, "changed") == "https://example.com/a"
+    alice.put(f"/api/url/{link}/update", {"url": "https://example.com/b"})
+    if is_deleted:
+        alice.delete(f"/api/url/{link}/delete")
+    with app.app_context():
+        statements.database().close_idle()
+        assert not lookups.lookups().primary.has_idle
+    assert location(app, "changed") == (None if is_deleted else "https://example.com/b")
+
+
+def test_a_recent_link_does_not_hide_a_bug(
+    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    alice.add("/api/url/add", {"url": "https://example.com/a", "custom": "recent"})
+    assert location(app, "recent") == "https://example.com/a"
+    for failure in (AttributeError("ours"), psycopg2.ProgrammingError("ours")):
+        with app.app_context():
+            statements.database().close_idle()
+        with monkeypatch.context() as patch:
+            patch.setattr(statements.Database, "take", Mock(side_effect=failure))
+            assert location(app, "recent") is None
+    assert "AttributeError" in caplog.text
+    assert "ProgrammingError" in caplog.text

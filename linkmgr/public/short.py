@@ -18,6 +18,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
 from linkmgr.core import metrics
+from linkmgr.core.database import session
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
@@ -82,8 +83,9 @@ class FastRedirects:
                 self.recent.forget(key)
                 return None
             recent = self.recent.keep(key, link)
-        except psycopg2.Error:
-            if recent is None or blocked().has_link(recent.id, recent.url):
+        except psycopg2.Error as error:
+            is_lost = session.is_connection_lost(error)
+            if not is_lost or recent is None or blocked().has_link(recent.id, recent.url):
                 raise
         except AppError:
             self.recent.forget(key)

@@ -3,12 +3,12 @@ effect within REFRESH_SECONDS."""
 
 import re
 import time
-from contextlib import suppress
 from typing import Any
 
 import psycopg2
 from flask import Flask
 
+from linkmgr.core.database import session
 from linkmgr.core.database.lookups import public_row
 from linkmgr.core.settings import this_app
 
@@ -28,11 +28,14 @@ class Blocked:
         if not now and time.monotonic() < self._until:
             return
         self._until = time.monotonic() + REFRESH_SECONDS
-        with suppress(psycopg2.Error):
+        try:
             # A redirect that the database has kept waiting does not wait again.
             stored = public_row("SELECT blocks FROM service", can_wait=self._version < 0)
             if stored and stored["blocks"] != self._version:
                 self._read()
+        except psycopg2.Error as error:
+            if not session.is_connection_lost(error):
+                raise
 
     def _read(self) -> None:
         stored = public_row(

@@ -6,8 +6,8 @@ They use the connections of the primary with short deadlines. If the primary doe
 import copy
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any
 
 import psycopg2
@@ -22,14 +22,13 @@ from linkmgr.core.settings import this_app
 QUICK_SECONDS = 0.7  # if there is another answer
 SECONDS = 1.2
 CHECK_SECONDS = 2.1  # more than libpq waits for a host that hangs before it tries the next one
-_Check = Future[None]
 
 
 class Lookups:
     def __init__(self, primary: Database, replica: Replica | None) -> None:
         self.primary, self._quick, self._replica = copy.copy(primary), copy.copy(primary), replica
         self.primary.seconds, self._quick.seconds = SECONDS, QUICK_SECONDS
-        self._checking, self._check, self._check_end = threading.Lock(), _Check(), 0.0
+        self._checking, self._check, self._check_end = threading.Lock(), Future[Any](), 0.0
         self._check.set_result(None)
 
     def read(self, sql: str, params: Row, *, can_wait: bool) -> list[Row]:
@@ -57,9 +56,8 @@ class Lookups:
         Callers share the check that is under way."""
         with self._checking:
             if self._check.done():
-                self._check, self._check_end = _Check(), time.monotonic() + CHECK_SECONDS
-                arguments = this_app(), self.primary, self._check
-                threading.Thread(target=_perform, args=arguments, daemon=True).start()
+                self._check_end = time.monotonic() + CHECK_SECONDS
+                self._check = _in_thread(lambda: self.primary.read("SELECT 1 AS alive", {}))
             check, seconds = self._check, self._check_end - time.monotonic()
         try:
             check.result(max(0.0, seconds))
@@ -68,28 +66,27 @@ class Lookups:
 
     def _connect(self) -> None:
         """Connect in another thread, because libpq may wait longer than a visitor."""
-        thread = threading.Thread(target=_fill, args=(this_app(), self.primary.server), daemon=True)
-        thread.start()
-        thread.join(QUICK_SECONDS)
-        if thread.is_alive():
-            self.primary.server.suspect()
-        if not self.primary.has_idle:
-            raise TimedOut
-
-
-def _fill(app: Flask, server: Database) -> None:
-    with app.app_context(), suppress(psycopg2.Error):
-        server.give_back(server.take(fresh=True))
-
-
-def _perform(app: Flask, primary: Database, check: _Check) -> None:
-    with app.app_context():
+        connecting = _in_thread(lambda: self.primary.give_back(self.primary.take(fresh=True)))
         try:
-            primary.read("SELECT 1 AS alive", {})
-        except Exception as error:
-            check.set_exception(error)
-        else:
-            check.set_result(None)
+            connecting.result(QUICK_SECONDS)
+        except TimeoutError:
+            self.primary.server.suspect()
+            raise TimedOut from None
+
+
+def _in_thread(call: Callable[[], Any]) -> Future[Any]:
+    """Call in a thread for which the process does not wait when it ends."""
+    future = Future[Any]()
+
+    def perform(app: Flask) -> None:
+        with app.app_context():
+            try:
+                future.set_result(call())
+            except Exception as error:
+                future.set_exception(error)
+
+    threading.Thread(target=perform, args=(this_app(),), daemon=True).start()
+    return future
 
 
 def lookups() -> Lookups:
