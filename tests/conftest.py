@@ -163,8 +163,11 @@ def structured_list(header: str) -> list[Any]:
 
 @pytest.fixture(scope="session")
 def dsn() -> Iterator[str]:
-    with embedded.server(None) as started:
-        yield started
+    if given := os.environ.get("TEST_DATABASE_URL"):
+        yield given
+    else:
+        with embedded.server(None) as started:
+            yield started
 
 
 def _flushing(app: Flask) -> Callable[..., Any]:

@@ -5,13 +5,15 @@ import time
 from functools import partial
 from itertools import cycle
 
+import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr.core.database import statements
 from linkmgr.visits import store as visits
 from tests.conftest import Client
 from tests.support import factories
-from tests.support.explain import rows_passed, rows_read
+from tests.support.explain import rows_passed
 from tests.support.factories import Sql
 
 VISIT = {"country": "Peru", "referrer": "a.example", "browser": "Firefox", "os": "Linux", "kind": "click", "bot": False}
@@ -57,25 +59,51 @@ def test_a_batch_takes_as_long_for_each_link_with_many_as_with_few(
     assert many < 11 * few
 
 
-def test_a_batch_reads_visitors_and_sums_by_their_keys_while_the_plan_of_empty_tables_is_kept(
-    alice: Client, app: Flask, dsn: str, sql: Sql, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("tables", ["empty", "small"])
+def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
+    alice: Client, app: Flask, raw: psycopg2.extensions.connection, sql: Sql, tables: str
 ) -> None:
+    """A connection keeps its plans until the tables are analyzed."""
     link = factories.link(sql, alice.id)
-    sql(
-        """
-        WITH many AS (
-            INSERT INTO visitors (tracked_id, visitor, seen)
-            SELECT %(id)s, int4send(n), now() FROM generate_series(1, 3000) n)
-        INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits)
-        SELECT %(id)s, 'raw', false, date_trunc('day', now(), 'UTC') - n * interval '1 day', 1
-          FROM generate_series(0, 3000) n
-        """,
-        id=link,
-    )
-    call = partial(store, app, batch_of([alice.id], [link] * 4, 4))  # as many visits of a day as make it detailed
-    plan_of_empty_tables = """
-        LOCK TABLE visitors, tracked_rollups IN SHARE UPDATE EXCLUSIVE MODE;
-        DELETE FROM pg_statistic WHERE starelid IN ('visitors'::regclass, 'tracked_rollups'::regclass);
-        UPDATE pg_class SET relpages = 1, reltuples = 0 WHERE relname IN ('visitors', 'tracked_rollups')
+    batch = batch_of([alice.id], [link] * 4, 4)  # as many visits of a day as make it detailed
+    scanned = """
+        SELECT relname, seq_tup_read FROM pg_stat_user_tables
+         WHERE relname IN ('visitors', 'visits', 'tracked_rollups', 'account_rollups', 'totals', 'usage_parts')
     """
-    assert rows_read(monkeypatch, dsn, call, plan_of_empty_tables)[0] < 200
+    with raw.cursor() as cursor:
+        cursor.execute("TRUNCATE visitors, visits, tracked_rollups, account_rollups, totals, usage_parts")
+        with app.app_context():
+            if tables == "small":
+                store(app, batch)
+                cursor.execute("ANALYZE")
+            statements.database().close_idle()
+            store(app, batch)
+        cursor.execute(
+            """
+            INSERT INTO visitors (tracked_id, visitor, seen)
+            SELECT %(id)s, int4send(n), now() FROM generate_series(1, 3000) n;
+            INSERT INTO visits (tracked_id, at, visitor, country, browser, os, referrer)
+            SELECT %(id)s + n, now(), int4send(n), '', '', '', '' FROM generate_series(1, 3000) n;
+            INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits)
+            SELECT %(id)s, 'raw', false, date_trunc('day', now(), 'UTC') - n * interval '1 day', 1
+              FROM generate_series(1, 3000) n;
+            INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits)
+            SELECT %(user)s, 'target', date_trunc('day', now(), 'UTC'), (%(id)s + n)::text, false, 1
+              FROM generate_series(1, 3000) n;
+            INSERT INTO totals (tracked_id, clicks, visitors) SELECT %(id)s + n, 1, 1 FROM generate_series(1, 3000) n;
+            INSERT INTO usage_parts (user_id, counted, total)
+            SELECT %(user)s, 'x ' || n, 1 FROM generate_series(1, 3000) n
+            """,
+            {"id": link, "user": alice.id},
+        )
+        cursor.execute(scanned)
+        before = dict(cursor.fetchall())
+        with app.app_context():
+            for _ in range(2):
+                store(app, batch)
+            statements.run("SELECT pg_stat_force_next_flush()")
+            statements.run("SELECT 1")
+        cursor.execute(scanned)
+        after = dict(cursor.fetchall())
+        cursor.execute("TRUNCATE visitors, visits, tracked_rollups, account_rollups, totals, usage_parts")
+    assert {table: after[table] - before[table] for table in after} == dict.fromkeys(after, 0)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -10,8 +11,9 @@ import psycopg2
 import pytest
 from psycopg2.errors import QueryCanceled
 
+from linkmgr.core.database import statements
 from linkmgr.visits import store as visits
-from linkmgr.visits.queue import VisitQueue
+from linkmgr.visits.queue import MAX_TRIES, SET_ASIDE, VisitQueue
 from tests.conftest import Client
 from tests.support.servers import free_port, serving
 from tests.support.targets import FIREFOX, Target, wait_until
@@ -89,6 +91,66 @@ def test_a_batch_that_exceeds_its_timeout_is_followed_by_smaller_ones(
     assert target.clicks == 100
     assert sum(sizes) <= 100
     assert sum(number == 100 for number in canceled) <= 1
+
+
+@pytest.fixture
+def slow_visits(raw: psycopg2.extensions.connection) -> Iterator[None]:
+    """Visits from Chile take longer to store than a statement may take."""
+    with raw.cursor() as cursor:
+        cursor.execute(
+            """
+            CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM pg_sleep(1) WHERE NEW.country = 'Chile';
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER sleep BEFORE INSERT ON visits FOR EACH ROW EXECUTE FUNCTION sleep()
+            """
+        )
+        yield
+        cursor.execute("DROP FUNCTION sleep CASCADE")
+
+
+@pytest.mark.usefixtures("slow_visits")
+def test_a_visit_that_takes_too_long_is_set_aside_and_delays_no_other(
+    recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visits, "PRELUDE", f"{visits.PRELUDE}SET LOCAL statement_timeout = 500; ")
+    for country in ["Peru"] * 20 + ["Chile"] + ["Peru"] * 20:
+        recorder.add(visit_of(target, alice, country))
+    wait_until(lambda: recorder.flush() and target.clicks == 40)
+    assert countries(target) == {"Peru": "40"}
+    [line] = (recorder._folder / SET_ASIDE).read_text().splitlines()
+    assert json.loads(line)["country"] == "Chile"
+    assert counter(recorder, "visits_lost") == 1
+
+
+@pytest.mark.usefixtures("slow_visits")
+def test_visits_that_the_server_stores_after_the_deadline_are_stored_once(
+    recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recorder._app.app_context():
+        monkeypatch.setattr(statements.database(), "seconds", 0.5)
+    for country in ["Peru"] * 20 + ["Chile"] + ["Peru"] * 20:
+        recorder.add(visit_of(target, alice, country))
+    wait_until(lambda: recorder.flush() and target.clicks == 41)
+    assert not (recorder._folder / SET_ASIDE).exists()
+
+
+@pytest.mark.usefixtures("slow_visits")
+def test_no_visit_is_set_aside_while_the_database_stores_nothing(
+    recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch, dsn: str
+) -> None:
+    with recorder._app.app_context():
+        monkeypatch.setattr(statements.database(), "seconds", 0.3)
+    recorder.add(visit_of(target, alice))
+    with psycopg2.connect(dsn) as blocker, blocker.cursor() as cursor:
+        cursor.execute("LOCK TABLE visit_spools")
+        for _ in range(MAX_TRIES + 3):
+            assert not recorder.flush()
+    blocker.close()
+    wait_until(lambda: recorder.flush() and target.clicks == 1)
+    assert not (recorder._folder / SET_ASIDE).exists()
 
 
 # --- months

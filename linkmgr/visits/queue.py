@@ -15,6 +15,7 @@ from psycopg2 import errors as pg
 
 from linkmgr.core import metrics
 from linkmgr.core.database.background import Background
+from linkmgr.core.database.deadlines import TimedOut
 from linkmgr.core.settings import settings
 from linkmgr.visits import spool
 from linkmgr.visits import store as visits
@@ -26,6 +27,8 @@ BUSY_SECONDS, MANY = 2.5, 100
 ORPHANS_SECONDS = 5  # between two searches for files of dead processes
 LOG_SECONDS = 10  # between two log messages about lost visits
 MAX_BATCH = 2000
+MAX_TRIES = 3  # to store a single visit in time
+SET_ASIDE = "set-aside.jsonl"
 FAST_SECONDS = 0.5  # after a batch that took less, the next one may be twice as large
 # Replace a stored file of more than this size, so that most of a file is free when the disk becomes full.
 REPLACE_BYTES = spool.SIZE // 4
@@ -48,6 +51,7 @@ class VisitQueue(Background):
         self._flush_lock = threading.Lock()
         self._next_orphans = 0.0  # time.monotonic()
         self._size = MAX_BATCH  # of the next batch
+        self._tries = 0  # to store the next visit by itself
         self._unlogged = 0  # lost visits since the last log message
         self._next_log = 0.0  # time.monotonic()
 
@@ -134,20 +138,38 @@ class VisitQueue(Background):
         return number
 
     def _store(self, source: Spool, lines: list[bytes]) -> None:
-        """Divide a batch with a visit that cannot be stored, until only that visit is lost. A batch that exceeds its
-        timeout, because its links have many labels, is divided likewise, and the next ones stay as small."""
+        """Divide a batch with a visit that cannot be stored, until only that visit is set aside. A batch that exceeds
+        its timeout or its deadline is divided likewise, and the next ones stay as small. After a deadline, the rest
+        waits for the next round, because the server may hang."""
         batch = f"[{b','.join(lines).decode(errors='replace')}]"
         try:
             if self._store_batch(source, lines, batch):
                 metrics.count("visits_recorded", sum(_BOT not in line for line in lines))
-        except (pg.QueryCanceled, *_INVALID) as error:
-            if len(lines) > 1:
-                self._size = len(lines) // 2
-                self._store(source, lines[: self._size])
-            elif isinstance(error, pg.QueryCanceled):  # timeout
+        except (TimedOut, pg.QueryCanceled, *_INVALID) as error:
+            self._size = max(1, len(lines) // 2)
+            if len(lines) == 1:
+                self._set_aside(source, lines[0], error)
+            elif isinstance(error, TimedOut):
                 raise
-            elif self._store_batch(source, lines, "[]"):
-                self._count_lost(error)
+            else:
+                self._store(source, lines[: self._size])
+
+    def _set_aside(self, source: Spool, line: bytes, error: Exception) -> None:
+        """Skip a visit that cannot be stored, and keep its line in a file. A visit that is too slow has several tries,
+        and is skipped only while the database stores other things."""
+        if isinstance(error, (TimedOut, pg.QueryCanceled)):
+            self._tries += 1
+            if self._tries < MAX_TRIES:
+                raise error
+            visits.add(source.name, source.stored, source.stored, "[]")
+        with suppress(OSError):
+            aside = self._folder / SET_ASIDE
+            if not aside.exists() or aside.stat().st_size < spool.SIZE:
+                with aside.open("ab") as file:
+                    file.write(line)
+        if self._store_batch(source, [line], "[]"):
+            self._tries = 0
+            self._count_lost(error)
 
     def _store_batch(self, source: Spool, lines: list[bytes], batch: str) -> bool:
         """Store a batch and the new position of its file. Return False if the stored position was a different one."""

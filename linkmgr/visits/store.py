@@ -24,7 +24,8 @@ _LABELS = {
     "unknown": UNKNOWN,
 }
 _USER_ID = re.compile(r'"user_id": ?(\d+)')  # quotation marks in labels are escaped
-PRELUDE = "SET LOCAL enable_seqscan = off; SELECT lock_users(%(users)s::bigint[]); "
+# A connection keeps the plan that it made for small tables, whose scans are cheap by default.
+PRELUDE = "SET LOCAL seq_page_cost = 4; SELECT lock_users(%(users)s::bigint[]); "
 ADD = """
     WITH spool AS (
         INSERT INTO visit_spools AS s (name, stored)
@@ -243,7 +244,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     empty if it must not be recognized), bot, social, which may be null, and a label of each dimension.
 
     Concurrent statements for the same user wait at the row in `users`. All of them lock rows in the same order, which
-    prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.
+    prevents deadlocks.
     """
     [result] = database().execute(ADD, parameters(spool, start, stop, visits), idempotent=True, prelude=PRELUDE)
     return bool(result["stored"])
@@ -254,7 +255,7 @@ def add_imported(user_id: int, visits: str) -> list[Row]:
     limit, so that old visits leave the month to those that happen in it. Return the numbers of those beyond the limit,
     as `visits` by `tracked_id` and `bot`."""
     spool = f"import-{user_id}"
-    run("SELECT set_config('enable_seqscan', 'off', true)")
+    run("SELECT set_config('seq_page_cost', '4', true)")
     run("SELECT lock_users(ARRAY[%(user_id)s::bigint])", user_id=user_id)
     result = run(ADD, **parameters(spool, 0, 1, visits, imported=True))
     delete_spool(spool)

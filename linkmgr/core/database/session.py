@@ -30,6 +30,8 @@ SETTINGS = {
     "plan_cache_mode": "force_generic_plan",
     # The value for SSDs. With the default, the list of a user with few of many rows is read through the primary key.
     "random_page_cost": "1.1",
+    # By default a server compiles large statements, such as the one that stores visits, for seconds of a whole core.
+    "jit": "off",
 }
 STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
 # A pooler does not keep session settings from one transaction to the next, so each message repeats them.
