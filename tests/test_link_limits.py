@@ -7,6 +7,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 from flask import Flask
@@ -54,6 +55,28 @@ def test_only_clicks_of_people_are_taken_and_the_last_one_ends_the_link(short: M
     assert link.clicks == 2
     alice.put(f"/api/url/{link.id}/update", {"maxclicks": 3})
     assert [link.ask().status_code for _ in range(2)] == [302, 410]
+
+
+def test_a_limit_that_is_set_counts_the_clicks_that_wait_in_all_processes(
+    serve: Callable[..., str], short: Make, alice: Client
+) -> None:
+    base = serve("--workers", "2")
+    address = urlsplit(base)
+    for run in range(3):
+        link = short()
+
+        def ask(_: int = 0, path: str = link.path) -> int:
+            with closing(HTTPConnection(address.hostname or "", address.port, timeout=60)) as client:
+                client.request("GET", path, headers={"User-Agent": FIREFOX})
+                return client.getresponse().status
+
+        assert set(at_once(30, ask)) == {302}
+        change = Request(f"{base}/api/url/{link.id}/update", b'{"maxclicks": 35}', method="PUT")
+        change.add_header("Authorization", f"Bearer {alice.key}")
+        urlopen(change).close()
+        assert [ask() for _ in range(20)] == [302] * 5 + [410] * 15, run
+        link.wait_for_clicks(35)
+        assert ask() == 410
 
 
 def test_of_200_visitors_at_once_exactly_as_many_are_led_on_as_the_limit_allows(

@@ -13,8 +13,10 @@ from linkmgr.core.database.tables import release
 from linkmgr.core.errors import RETRY_SECONDS, AppError, existing, not_found
 from linkmgr.core.fields.aliases import new_alias, own_words
 from linkmgr.core.fields.short_urls import short_url
+from linkmgr.core.settings import settings
 from linkmgr.repository import link_lists, link_records
 from linkmgr.repository.link_records import to_record
+from linkmgr.visits import spool
 
 # The statements that read links, so that this module has all functions that modules of rows have
 index, read, batch = link_lists.index, link_records.read, link_records.batch
@@ -205,6 +207,8 @@ def _updated(user_id: int, ids: list[int], members: Row, atomic: bool) -> list[R
 
 
 def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: bool) -> Row:
+    if members.get("maxclicks"):
+        _count_waiting(user_id, ids)
     return run_one(
         """
         SELECT *
@@ -218,6 +222,27 @@ def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: b
         many=many,
         atomic=atomic,
     )
+
+
+def _count_waiting(user_id: int, ids: list[int]) -> None:
+    """Let a limit that a link gets count the clicks that are not stored yet: its redirects count themselves from then
+    on."""
+    if waiting := [*spool.clicks(settings().folder / "visits", set(ids))]:
+        run(
+            """
+            INSERT INTO usage_parts AS u (user_id, counted, total)
+            SELECT user_id, 'link ' || id, used_clicks(user_id, id) + count(*)
+              FROM json_to_recordset(%(waiting)s) AS click (spool text, stop bigint, tracked_id bigint)
+              JOIN links ON id = tracked_id
+             WHERE user_id = %(user_id)s AND maxclicks IS NULL
+               AND stop > coalesce((SELECT stored FROM visit_spools WHERE name = spool), 0)
+             GROUP BY user_id, id
+             ORDER BY id
+            ON CONFLICT (user_id, counted, part) DO UPDATE SET total = greatest(u.total, excluded.total)
+            """,
+            user_id=user_id,
+            waiting=orjson.dumps(waiting).decode(),
+        )
 
 
 def delete(user_id: int, link_id: int) -> None:

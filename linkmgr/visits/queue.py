@@ -32,7 +32,6 @@ SET_ASIDE = "set-aside.jsonl"
 FAST_SECONDS = 0.5  # after a batch that took less, the next one may be twice as large
 # Replace a stored file of more than this size, so that most of a file is free when the disk becomes full.
 REPLACE_BYTES = spool.SIZE // 4
-_BOT = b'"bot":true'  # in the line of a bot; quotation marks in labels are escaped
 
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
 _INVALID = (psycopg2.DataError, psycopg2.IntegrityError, ValueError)
@@ -144,7 +143,7 @@ class VisitQueue(Background):
         batch = f"[{b','.join(lines).decode(errors='replace')}]"
         try:
             if self._store_batch(source, lines, batch):
-                metrics.count("visits_recorded", sum(_BOT not in line for line in lines))
+                metrics.count("visits_recorded", sum(spool.BOT not in line for line in lines))
         except (TimedOut, pg.QueryCanceled, *_INVALID) as error:
             self._size = max(1, len(lines) // 2)
             if len(lines) == 1:

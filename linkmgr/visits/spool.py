@@ -7,17 +7,21 @@ while the disk is full.
 
 import fcntl
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 SIZE = 1024 * 1024  # bytes of a file
 _CHUNK = 256 * 1024  # bytes per read
 _SUFFIX = ".spool"
+_TRACKED = re.compile(rb'"tracked_id":(\d+)')  # quotation marks in labels are escaped
+BOT = b'"bot":true'  # in the line of a bot
 
 
 class Spool:
@@ -88,6 +92,19 @@ def orphans(folder: Path) -> Iterator[Spool]:
     for path in sorted(folder.glob(f"*{_SUFFIX}")):
         if spool := Spool.adopt(path):
             yield spool
+
+
+def clicks(folder: Path, ids: set[int]) -> Iterator[dict[str, Any]]:
+    """Return the clicks of these links in all files, also those that are stored: the `spool`, the position `stop` at
+    which it is stored, and the `tracked_id`."""
+    for path in folder.glob(f"*{_SUFFIX}"):
+        stop = 0
+        with suppress(OSError):  # deleted in the meantime, or owned by another system user
+            for line in path.read_bytes().splitlines(keepends=True):
+                stop += len(line)
+                tracked = _TRACKED.search(line)
+                if tracked and int(tracked[1]) in ids and BOT not in line:
+                    yield {"spool": path.stem, "stop": stop, "tracked_id": int(tracked[1])}
 
 
 def backlog(folder: Path, stored: dict[str, int]) -> tuple[int, float]:

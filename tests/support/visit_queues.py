@@ -73,7 +73,7 @@ def die(folder: Path, target: Target, owner: Any, *, at: float | None = None, nu
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / "visits").iterdir())
+    return sorted(path.name for path in (folder / "visits").glob("*.spool"))
 
 
 def counter(recorder: VisitQueue, name: str) -> float:
