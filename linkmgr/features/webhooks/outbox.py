@@ -261,7 +261,8 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[s
 
 def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
     """List the audit trail before a number, the newest events first. With the id of a user, list only what the user did
-    and what concerns the user."""
+    and what concerns the user. Equal users are compared with >= and <, because PostgreSQL would look for the few events
+    of one among those of all: only the indexes by user have this order."""
     return rows(
         """
         WITH trail AS NOT MATERIALIZED (
@@ -277,9 +278,13 @@ def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
                  WHERE number = ANY (ARRAY(
                        (SELECT number FROM trail WHERE %(user_id)s = 0 ORDER BY number DESC LIMIT %(limit)s)
                         UNION ALL
-                       (SELECT number FROM trail WHERE actor_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s)
+                       (SELECT number FROM trail
+                         WHERE actor_id >= %(user_id)s AND (actor_id, number) < (%(user_id)s, %(before)s)
+                         ORDER BY actor_id DESC, number DESC LIMIT %(limit)s)
                         UNION ALL
-                       (SELECT number FROM trail WHERE subject_id = %(user_id)s ORDER BY number DESC LIMIT %(limit)s)))
+                       (SELECT number FROM trail
+                         WHERE subject_id >= %(user_id)s AND (subject_id, number) < (%(user_id)s, %(before)s)
+                         ORDER BY subject_id DESC, number DESC LIMIT %(limit)s)))
                  ORDER BY number DESC
                  LIMIT %(limit)s) e
           LEFT JOIN users actors ON actors.id = actor_id
