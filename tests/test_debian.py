@@ -27,7 +27,7 @@ from tests.support.targets import FIREFOX, wait_until
 pytestmark = pytest.mark.services
 
 # What depends on plans, and on functions that the newest server may have and the oldest not
-FILES = ("deletes", "jobs", "purge", "rollups", "search", "stats", "visit_batches", "visits")
+FILES = ("jobs", "purge", "rollups", "visit_batches", "visits")
 VISITS = 1000
 
 
