@@ -8,12 +8,11 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from linkmgr import api, cli, console, document, public
 from linkmgr.core import hooks, metrics, settings
 from linkmgr.core.database import jobs, lookups, replica, statements, tables
-from linkmgr.core.feature import Feature, records
+from linkmgr.core.feature import Feature
 from linkmgr.core.web import (
     auth,
     compression,
     error_handlers,
-    members,
     middleware,
     operation,
     responses,
@@ -81,7 +80,6 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
         document.init_app(app)
         branded.init_routes(app)  # needs all routes
         operation.init_app(app)  # needs all routes
-        members.init_app(app, records())  # needs the scopes of the operations
         writes.init_app(app)  # needs all routes
         streams.init_app(app)  # after other hooks after a request, which run in the reverse order
         cli.init_app(app, [group for part in parts for group in part.commands])

@@ -53,18 +53,16 @@ def validator(name: str) -> jsonschema_rs.Draft202012Validator:
     return validator_of({"$ref": f"#/components/schemas/{name}"})
 
 
-def _strict(schema: Any, *, selected: bool = False) -> Any:
+def _strict(schema: Any) -> Any:
     """Return a schema of responses that allows no other members and values, so that tests find those that are not
-    documented. Members that were not `selected` may be missing."""
+    documented."""
     if isinstance(schema, list):
-        return [_strict(item, selected=selected) for item in schema]
+        return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "allOf" in schema:  # its parts have no other members together
         return schema | {"unevaluatedProperties": False}
-    inner = {name: _strict(value, selected=selected) for name, value in schema.items()}
-    if selected:
-        inner.pop("required", None)
+    inner = {name: _strict(value) for name, value in schema.items()}
     if known := schema.get("x-known-values"):
         return inner | {"enum": [*known, None]}
     is_object = schema.get("type") == "object" and "properties" in schema
@@ -72,21 +70,19 @@ def _strict(schema: Any, *, selected: bool = False) -> Any:
 
 
 @cache
-def _strict_schemas(*, selected: bool = False) -> dict[str, Any]:
+def _strict_schemas() -> dict[str, Any]:
     schemas = document()["components"]["schemas"]
-    return {name: schema if name == "Page" else _strict(schema, selected=selected) for name, schema in schemas.items()}
+    return {name: schema if name == "Page" else _strict(schema) for name, schema in schemas.items()}
 
 
-def validator_of(
-    schema: dict[str, Any], *, strict: bool = False, selected: bool = False
-) -> jsonschema_rs.Draft202012Validator:
-    return _compiled(json.dumps(schema), strict, selected)
+def validator_of(schema: dict[str, Any], *, strict: bool = False) -> jsonschema_rs.Draft202012Validator:
+    return _compiled(json.dumps(schema), strict)
 
 
 @cache
-def _compiled(schema: str, strict: bool, selected: bool) -> jsonschema_rs.Draft202012Validator:
+def _compiled(schema: str, strict: bool) -> jsonschema_rs.Draft202012Validator:
     """Compile each schema once. Hundreds of operations have the same, and the components take long."""
-    schemas = _strict_schemas(selected=selected) if strict else document()["components"]["schemas"]
+    schemas = _strict_schemas() if strict else document()["components"]["schemas"]
     components = {"components": {"schemas": schemas}} if "$ref" in schema else {}
     return jsonschema_rs.Draft202012Validator(json.loads(schema) | components, validate_formats=True)
 
@@ -108,9 +104,9 @@ def _described(path: str, method: str, status: int) -> dict[str, Any]:
 
 
 @cache
-def _answers(path: str, method: str, status: int, mimetype: str, selected: bool) -> jsonschema_rs.Draft202012Validator:
+def _answers(path: str, method: str, status: int, mimetype: str) -> jsonschema_rs.Draft202012Validator:
     schema = _described(path, method, status)["content"][mimetype]["schema"]
-    return validator_of(_strict(schema, selected=selected), strict=True, selected=selected)
+    return validator_of(_strict(schema), strict=True)
 
 
 @cache
@@ -140,5 +136,4 @@ def check(response: TestResponse) -> None:
     if status >= 400:
         assert f"- `{contents['code']}`" in _described(path, method, status)["description"]
     if status != 304:
-        selected = "fields" in response.request.args
-        _answers(path, method, status, response.mimetype, selected).validate(contents)
+        _answers(path, method, status, response.mimetype).validate(contents)

@@ -10,7 +10,7 @@ from linkmgr.core.database.statements import act_as
 from linkmgr.core.errors import AppError
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import this_app
-from linkmgr.core.web import callers, limiter, members, middleware, scopes
+from linkmgr.core.web import callers, limiter, middleware, scopes
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.caller import Caller
 from linkmgr.core.web.operation import PUBLIC, Operation, warn_of_parameters
@@ -44,8 +44,6 @@ def _check_request() -> ResponseReturnValue | None:
     authorize()
     if request.query_string and request.operation:
         warn_of_parameters(request.operation.query)
-        if members.NAME in request.args:
-            members.select(request.operation)
     return None
 
 

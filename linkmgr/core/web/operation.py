@@ -48,8 +48,6 @@ class Operation:
     limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones
     is_upload: bool = False  # True if the body is a file, which the handler receives
     query: dict[str, Parameter] = field(default_factory=dict)
-    members: frozenset[str] = frozenset()  # of records in the response, of which `fields` selects (web/members.py)
-    places: Any = None  # of these records
     path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
     example: Row = field(default_factory=dict)  # of the body; by default the examples of its first members
     example_query: dict[str, str] = field(default_factory=dict)  # in the command of /api/docs

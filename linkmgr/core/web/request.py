@@ -81,7 +81,6 @@ class Request(flask.Request):
     hints = 0  # names that were compared with similar ones
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
     warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "
-    dropped: frozenset[str] = frozenset()  # members of records that the response does not have
     fixed: tuple[tuple[str, Any], ...] = ()  # members of the body of a write that it cannot change
 
     @cached_property

@@ -11,7 +11,6 @@ from flask import Flask, Response, current_app, has_request_context, request, st
 
 from linkmgr.core.errors import AppError
 from linkmgr.core.web import csv, pool
-from linkmgr.core.web import request as web_request
 from linkmgr.core.web.responses import ok
 
 Row = dict[str, Any]
@@ -30,15 +29,11 @@ def preferred() -> str:
 
 
 def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]]) -> Generator[bytes]:
-    dropped = web_request.current().dropped if has_request_context() else ()  # commands have no request
     if form == "csv":
-        columns = {name: value for name, value in columns.items() if name not in dropped}
         yield csv.lines([[*columns]])
         for batch in batches:
             yield csv.lines([value(row) for value in columns.values()] for row in batch)
         return
-    if dropped:
-        batches = ([{name: row[name] for name in row if name not in dropped} for row in batch] for batch in batches)
     if form == "jsonl":
         for batch in batches:
             yield json_lines(batch)
