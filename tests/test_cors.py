@@ -24,7 +24,7 @@ EXPOSED = {
     "content-disposition", "www-authenticate",
     "etag", "idempotency-replayed", "link", "ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit",
     "x-ratelimit-remaining", "x-ratelimit-reset", "x-ratelimit-rows-limit", "x-ratelimit-rows-remaining",
-    "x-ratelimit-rows-reset", "x-request-id", "deprecation", "sunset", "linkmgr-version",
+    "x-ratelimit-rows-reset", "x-request-id", "linkmgr-version",
 }  # fmt: skip
 
 

@@ -3,14 +3,11 @@
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from ipaddress import ip_network
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
 
-from linkmgr.core import settings
 from linkmgr.core.errors import AppError
 from linkmgr.core.outbound import fetch
 from linkmgr.features.imports import bodies, job, service_api
@@ -260,15 +257,6 @@ def test_services_of_private_networks_are_read_if_a_setting_allows_it(
     assert result.exit_code == 0, result.output
     assert f"{LINKS:,} made" in result.output
     assert sql("SELECT count(*) AS number FROM links") == [{"number": LINKS}]
-
-
-def test_the_earlier_name_of_the_setting_of_private_networks_is_accepted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("LINKMGR_WEBHOOK_NETWORKS", "10.0.0.0/8")
-    app = Flask(__name__)
-    settings.init_app(app, data_dir=str(tmp_path))
-    assert app.extensions["linkmgr_settings"].private_networks == (ip_network("10.0.0.0/8"),)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_an_operation_describes_everything_that_a_client_needs(
     for status, response in operation["responses"].items():
         shared = response.get("$ref", "").rpartition("/")[2]
         headers = set((document()["components"]["responses"][shared] if shared else response)["headers"])
-        headers -= {"ETag", "Idempotency-Replayed", "Link", "Deprecation", "Sunset"}
+        headers -= {"ETag", "Idempotency-Replayed", "Link"}
         limits = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
         rows = {f"X-RateLimit-Rows-{name}" for name in ("Limit", "Remaining", "Reset")}
         expected = (

@@ -1,5 +1,3 @@
-from datetime import date
-
 import orjson
 from flask import Blueprint, Response
 
@@ -12,7 +10,6 @@ from linkmgr.core.fields.query import (
     PAGING,
     SEARCH,
     STATISTICS,
-    Deprecation,
     Parameter,
     host_of,
     paging,
@@ -72,11 +69,7 @@ QUERY = {
         default="0",
         title="Flag",
     ),
-    "alias": Parameter(
-        "The alias of one link, as with `short`.",
-        deprecated=Deprecation(date(2026, 11, 26), date(2027, 12, 1), "short"),
-        examples=["summer"],
-    ),
+    "alias": Parameter("The alias of one link, as with `short`.", examples=["summer"]),
     "domain": Parameter(
         "The links of a branded domain, or of this service. With `alias`, the domain of the one link.",
         maxLength=MAX_URL,

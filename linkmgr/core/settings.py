@@ -20,7 +20,6 @@ from linkmgr.core import setting_types
 
 RELEASE = "1.0.0"
 PREFIX = "LINKMGR_"
-RENAMED = {"WEBHOOK_NETWORKS": "private_networks"}  # earlier names, which are accepted
 # Also read from a file, such as LINKMGR_SECRET_KEY_FILE: other programs see the environment of a process.
 SECRETS = "database_url", "replica_url", "secret_key", "secret_key_fallbacks", "rate_limit_storage", "metrics_token"
 _MAX_PORT = 65535
@@ -115,7 +114,7 @@ class Settings:
         return None if self.rate_limit_storage else parse(self.page_rate_limit).get_expiry()
 
 
-VARIABLES = {setting.name.upper() for setting in fields(Settings)} | RENAMED.keys()
+VARIABLES = {setting.name.upper() for setting in fields(Settings)}
 VARIABLES |= {f"{name.upper()}_FILE" for name in SECRETS}
 
 
@@ -177,7 +176,6 @@ def init_app(app: Flask, **overrides: str) -> None:
             raise InvalidSetting(f"{variable} is not a setting. The README lists all settings.")
     app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
     texts = {"base_url": f"http://127.0.0.1:{port()}"}
-    texts |= {new: app.config[old] for old, new in RENAMED.items() if app.config.get(old)}
     texts |= {name.lower(): app.config[name] for name in VARIABLES if app.config.get(name)}
     texts |= {name: _read_secret(PREFIX + name.upper()) for name in SECRETS if app.config.get(f"{name.upper()}_FILE")}
     settings = _parse(texts | overrides)

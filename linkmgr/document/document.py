@@ -11,7 +11,7 @@ from linkmgr.core.fields.problems import CODES
 from linkmgr.core.fields.query import Parameter
 from linkmgr.core.fields.shapes import ID, RECORDS, object_of, ref, text, with_actor
 from linkmgr.core.settings import RELEASE
-from linkmgr.core.web import idempotency, members, writes
+from linkmgr.core.web import idempotency, writes
 from linkmgr.core.web.idempotency_store import MAX_BYTES, MAX_NUMBER
 from linkmgr.core.web.operation import PUBLIC, Operation, Route, Section, prose, routes
 from linkmgr.core.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
@@ -61,14 +61,12 @@ def _in_query(name: str, parameter: Parameter, value: str | None = None) -> Json
     is_array = parameter.json["type"] == "array"
     separated = {"style": "form", "explode": False} if is_array else {}
     example = {"example": value.split(",") if is_array else value} if value else {}
-    deprecated = {"deprecated": True} if parameter.deprecated else {}
-    return _parameter("query", name, parameter.about, parameter.json, **separated, **example, **deprecated)
+    return _parameter("query", name, parameter.about, parameter.json, **separated, **example)
 
 
 _SHARED: tuple[JsonSchema, ...] = (
     _parameter("header", idempotency.HEADER, _REPEATABLE, _UUID),
     _parameter("header", writes.HEADER, _UNCHANGED, _ETAG),
-    _in_query(members.NAME, members.FIELDS),
 )
 
 
@@ -90,8 +88,7 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
             yield _parameter("path", name, f"The id of the {nouns.get(noun, noun)}.", ID, required=True)
     documented = {name: parameter for name, parameter in stated.query.items() if not parameter.selects_media}
     for name, parameter in documented.items():
-        shared = parameter is members.FIELDS
-        yield ref(name, "parameters") if shared else _in_query(name, parameter, stated.example_query.get(name))
+        yield _in_query(name, parameter, stated.example_query.get(name))
     if route.method in writes.METHODS:
         yield ref(idempotency.HEADER, "parameters")
     if is_conditional(route):

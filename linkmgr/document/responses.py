@@ -22,10 +22,6 @@ _ID = {
     "X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one.",
     "Linkmgr-Version": "The release of the service.",
 }
-_END = {
-    "Deprecation": "The time at which a parameter that was sent became deprecated (RFC 9745). Absent without one.",
-    "Sunset": "The time from which on it may be unknown (RFC 8594).",
-}
 _TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
 _REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored response to an earlier request with the same key."}
 _LINK = {"Link": 'The URL of the next page of a CSV, with `rel="next"`. Absent at the end.'}
@@ -149,7 +145,6 @@ def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
         *(_TAG if stated.has_etag else ()),
         *(_REPLAYED if route.method in writes.METHODS else ()),
         *(_ROWS if "rows_limited" in stated.errors else ()),
-        *(_END if any(parameter.deprecated for parameter in stated.query.values()) else ()),
         *(_LINK if stated.file and {"after", "limit"} <= stated.query.keys() else ()),
     )
     readable: JsonSchema = {"schema": {"type": "string"}, "example": stated.file_example}
@@ -188,7 +183,7 @@ def headers() -> JsonSchema:
     always = {name: {"required": True} for name in _LIMITS | _RETRY | _ID | _TAG}
     return {
         name: {"description": description, "schema": schemas.get(name, {"type": "string"}), **always.get(name, {})}
-        for name, description in (_LIMITS | _RETRY | _ID | _TAG | _REPLAYED | _ROWS | _LINK | _END).items()
+        for name, description in (_LIMITS | _RETRY | _ID | _TAG | _REPLAYED | _ROWS | _LINK).items()
     }
 
 

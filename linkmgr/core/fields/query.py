@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection
-from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 
 from werkzeug.exceptions import NotFound
 
@@ -19,14 +18,6 @@ MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client ove
 _TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
 
-class Deprecation(NamedTuple):
-    """A parameter that ends: when this was announced, from when on it may be missing, and what to send instead."""
-
-    since: date
-    until: date
-    instead: str
-
-
 class Parameter:
     """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
     Schema, with the `enum` of values that it can have, its `title` in the document, and the `default` that it has if it
@@ -40,11 +31,9 @@ class Parameter:
         *,
         is_list: bool = False,
         selects_media: bool = False,
-        deprecated: Deprecation | None = None,
         **json: Any,
     ) -> None:
-        end = f" Deprecated: send {deprecated.instead}. It works until {deprecated.until}." if deprecated else ""
-        self.about, self.parse, self.is_list, self.deprecated = about + end, parse, is_list, deprecated
+        self.about, self.parse, self.is_list = about, parse, is_list
         self.selects_media = selects_media
         self.json = json if "type" in json else _TEXT | json
         self.default = json.get("default")

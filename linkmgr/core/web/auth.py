@@ -8,12 +8,13 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.core.database.statements import act_as
 from linkmgr.core.errors import AppError
+from linkmgr.core.fields.unknown import warn_unknown_parameters
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import this_app
 from linkmgr.core.web import callers, limiter, middleware, scopes
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.caller import Caller
-from linkmgr.core.web.operation import PUBLIC, Operation, warn_of_parameters
+from linkmgr.core.web.operation import PUBLIC, Operation
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -43,7 +44,7 @@ def _check_request() -> ResponseReturnValue | None:
     limiter.enforce(request.caller.limit, window)
     authorize()
     if request.query_string and request.operation:
-        warn_of_parameters(request.operation.query)
+        warn_unknown_parameters(request.operation.query)
     return None
 
 

@@ -35,8 +35,8 @@ _PLAIN = re.compile(f"(?!.*(?:{keys.PREFIX}|{keys.SCOPED_PREFIX}))[A-Za-z0-9._-]
 _PRIVATE = ("Cache-Control", "no-store")
 # The headers of responses that browsers would hide from scripts.
 _EXPOSED = (
-    "Content-Disposition", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Linkmgr-Version", "RateLimit",
-    "RateLimit-Policy", "Retry-After", "Sunset", "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+    "Content-Disposition", "ETag", "Idempotency-Replayed", "Link", "Linkmgr-Version", "RateLimit",
+    "RateLimit-Policy", "Retry-After", "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining",
     "X-RateLimit-Reset", "X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset",
     "X-Request-Id",
 )  # fmt: skip

@@ -8,27 +8,21 @@ handler is its summary and description. The hook (web/auth.py), writes (web/writ
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, time
-from functools import partial
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any, TypeVar
 
-from flask import Flask, Response, after_this_request
+from flask import Flask
 from marshmallow import Schema
-from werkzeug.http import http_date
 from werkzeug.routing import Rule
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.member import JsonSchema, first_examples
-from linkmgr.core.fields.query import Deprecation, Parameter
-from linkmgr.core.fields.unknown import warn_unknown_parameters
-from linkmgr.core.settings import settings
+from linkmgr.core.fields.query import Parameter
 from linkmgr.core.web import csv, scopes
 from linkmgr.core.web import request as web_request
 
 PUBLIC = "public"
-CHANGES_PAGE = "/api/docs/changes"
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -133,21 +127,3 @@ def init_app(app: Flask) -> None:
     scopes.init_app(app, {route.operation.scope for route in stated} - {PUBLIC})
     limits = {route.rule.rule: route.operation.limit for route in stated}
     web_request.BODY_LIMITS |= {path: limit for path, limit in limits.items() if limit}
-
-
-def warn_of_parameters(query: dict[str, Parameter]) -> None:
-    """Name the parameters of the request that are unknown or deprecated."""
-    warn_unknown_parameters(query)
-    for name in query.keys() & web_request.current().args.keys():
-        if deprecated := query[name].deprecated:
-            web_request.warn(f"The query parameter '{name}' is deprecated. Send {deprecated.instead}.")
-            after_this_request(partial(_announce_end, deprecated))
-
-
-def _announce_end(deprecated: Deprecation, response: Response) -> Response:
-    """Add the headers of RFC 9745 and RFC 8594."""
-    since, until = (datetime.combine(day, time(), UTC) for day in (deprecated.since, deprecated.until))
-    response.headers["Deprecation"] = f"@{since.timestamp():.0f}"
-    response.headers["Sunset"] = http_date(until)
-    response.headers.add("Link", f'<{settings().base_url}{CHANGES_PAGE}>; rel="deprecation"; type="text/html"')
-    return response
