@@ -135,7 +135,7 @@ def test_the_token_of_a_service_is_encrypted_and_deleted_at_the_end(
     alice: Client, run_jobs: Callable[[], None], sql: Sql
 ) -> None:
     service = {"source": "shlink", "address": "https://s.invalid", "token": "a-secret"}
-    import_id = alice.post("/api/imports", service).get_json()["id"]
+    import_id = alice.post("/api/imports/service", service).get_json()["id"]
     [stored] = sql("SELECT token FROM imports")
     assert stored["token"]
     assert "a-secret" not in stored["token"]

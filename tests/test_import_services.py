@@ -33,17 +33,16 @@ BASE = "https://go.example.org"
 SHLINK = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
 
 
-@pytest.mark.parametrize("path", ["/api/imports/service", "/api/imports"])
 def test_links_and_visits_of_a_service_are_imported_once(
-    path: str, start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql
+    start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql
 ) -> None:
     start_service(shlink)
-    shown = alice.post(f"{path}?dry_run=1", SHLINK).get_json()["data"]
+    shown = alice.post("/api/imports/service?dry_run=1", SHLINK).get_json()["data"]
     assert (shown["source"], shown["format"], shown["columns"]) == ("shlink", "service", [])
     assert [row["link"]["custom"] for row in shown["rows"][:3]] == ["code1", "code2", "code3"]
     assert sql("SELECT FROM imports") == []
     for made, skipped, visits in ((LINKS, 0, VISITS), (0, LINKS, 0)):
-        import_id = alice.post(path, SHLINK).get_json()["id"]
+        import_id = alice.post("/api/imports/service", SHLINK).get_json()["id"]
         run_jobs()
         found = import_of(alice, import_id)
         assert (found["state"], found["message"]) == ("done", "")
@@ -60,7 +59,7 @@ def test_a_service_that_times_out_once_is_asked_again(
     with ExitStack() as stack:
         stack.callback(answers.set)
         start_service(lambda *request: answers.wait(30) and shlink(*request))
-        import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+        import_id = alice.post("/api/imports/service", SHLINK).get_json()["id"]
         run_jobs()
     assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["message"]) == ("queued", "")
     [waits] = sql("SELECT extract(epoch FROM due - now()) AS seconds FROM jobs")
@@ -96,7 +95,7 @@ def test_an_import_whose_service_does_not_answer_waits_until_its_user_continues_
         return status if broken[0] and query.get("page") == "2" else shlink(path, query, request)
 
     start_service(respond)
-    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    import_id = alice.post("/api/imports/service", SHLINK).get_json()["id"]
     browser, page = signed_in(app), f"/console/imports/{import_id}"
     continued = f"/api/imports/{import_id}/continue"
     ways: list[tuple[Any, str]] = [(browser, f"{page}/continue"), (alice, continued)]
@@ -129,7 +128,7 @@ def test_a_service_whose_pages_never_end_ends_the_import(
 
     monkeypatch.setattr(job, "MAX_PAGES", 5)
     start_service(respond)
-    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    import_id = alice.post("/api/imports/service", SHLINK).get_json()["id"]
     run_jobs()
     found = import_of(alice, import_id)
     assert (found["state"], found["message"]) == ("failed", "The service has more than 5 pages. Import a file of it.")
@@ -158,7 +157,7 @@ def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_report
 
     start_service(respond)
     members = {"source": "yourls", "address": f"http://{HOST}", "token": KEY}
-    import_id = alice.post("/api/imports", members).get_json()["id"]
+    import_id = alice.post("/api/imports/service", members).get_json()["id"]
     run_jobs()
     found = import_of(alice, import_id)
     assert (found["state"], found["made"], found["skipped"], found["failed"]) == ("done", total, 0, 0)
@@ -193,7 +192,7 @@ def test_no_link_is_missing_if_others_are_deleted_and_added_while_pages_are_read
         return answer
 
     start_service(respond)
-    import_id = alice.post("/api/imports", SHLINK | {"source": source}).get_json()["id"]
+    import_id = alice.post("/api/imports/service", SHLINK | {"source": source}).get_json()["id"]
     run_jobs()
     found = import_of(alice, import_id)
     assert (found["state"], found["made"], found["skipped"]) == ("done", LINKS + 1, 0)
@@ -214,7 +213,7 @@ def test_a_link_that_is_clicked_while_pages_are_read_again_fails_once(
         return {"shortUrls": page}
 
     requests = start_service(respond)
-    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    import_id = alice.post("/api/imports/service", SHLINK).get_json()["id"]
     run_jobs()
     assert len(requests) == 2
     assert import_of(alice, import_id)["failed"] == 1
@@ -232,7 +231,7 @@ def test_links_that_yourls_sends_twice_and_that_cannot_be_read_fail_once(
 
     start_service(respond)
     members = {"source": "yourls", "address": f"http://{HOST}", "token": KEY}
-    import_id = alice.post("/api/imports", members).get_json()["id"]
+    import_id = alice.post("/api/imports/service", members).get_json()["id"]
     run_jobs()
     found = import_of(alice, import_id)
     assert (found["state"], found["made"], found["failed"]) == ("done", 0, 1600)
@@ -246,7 +245,7 @@ def test_services_of_private_networks_are_read_if_a_setting_allows_it(
         for networks, code in (("", "import_unreadable"), ("127.0.0.0/8", None)):
             app = make_app(private_networks=networks, base_url=BASE)
             shown = Client(app.test_client(), alice.key).post(
-                "/api/imports?dry_run=1", SHLINK | {"address": address}, base_url=BASE
+                "/api/imports/service?dry_run=1", SHLINK | {"address": address}, base_url=BASE
             )
             assert shown.get_json().get("code") == code
             assert ("LINKMGR_PRIVATE_NETWORKS" in shown.get_json().get("message", "")) == bool(code)

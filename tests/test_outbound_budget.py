@@ -111,12 +111,12 @@ def test_pages_of_a_service_have_a_budget_of_their_own(
     monkeypatch.setattr(outbound_budget, "PAGES_PER_HOUR", 1)
     pages = start_service(shlink)
     body = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
-    import_id = alice.post("/api/imports", body).get_json()["id"]
+    import_id = alice.post("/api/imports/service", body).get_json()["id"]
     run_jobs()
     assert (import_of(alice, import_id)["state"], len(pages)) == ("running", 1)
     [waits] = sql("SELECT extract(epoch FROM due - now()) AS seconds FROM jobs")
     assert 60 < waits["seconds"] <= 3600
-    assert alice.post("/api/imports?dry_run=1", body).status_code == 429
+    assert alice.post("/api/imports/service?dry_run=1", body).status_code == 429
 
 
 @pytest.mark.services

@@ -119,7 +119,9 @@ def test_private_networks_are_for_administrators_unless_a_setting_opens_them_to_
     source = {"source": "shlink", "address": f"{receiver.url}", "token": "token"}
     foreign = app_with(private_networks="127.0.0.0/8", private_networks_for_all=for_all, base_url=FOREIGN)
     for client in (alice, admin):
-        answer = Client(foreign.test_client(), client.key).post("/api/imports?dry_run=1", source, base_url=FOREIGN)
+        answer = Client(foreign.test_client(), client.key).post(
+            "/api/imports/service?dry_run=1", source, base_url=FOREIGN
+        )
         assert ("is not allowed" in answer.text) == (client is alice and for_all == "0")
 
 

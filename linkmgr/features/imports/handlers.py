@@ -1,17 +1,14 @@
 from collections.abc import Generator, Iterator
 from typing import Any
 
-import orjson
 from flask import Blueprint, Response, request
 from marshmallow import fields
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
-from linkmgr.core.fields.bodies import load, parse
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.query import PAGING, Parameter, paging
 from linkmgr.core.web import csv as web_csv
-from linkmgr.core.web import request as web_request
 from linkmgr.core.web import streams as web_export
 from linkmgr.core.web import uploads
 from linkmgr.core.web.auth import user_id
@@ -96,19 +93,6 @@ _BEGUN = shapes.success(message="Import has been queued.", id=shapes.ID, data=sh
 }
 
 
-def _service() -> Service | None:
-    """Return the service that the body names, or None. Any other JSON is a file."""
-    request = web_request.current()
-    if not request.is_json or not 0 < (request.content_length or 0) <= web_request.MAX_BODY:
-        return None
-    try:
-        members = orjson.loads(request.get_data())
-    except orjson.JSONDecodeError:
-        return None
-    is_service = isinstance(members, dict) and members.keys() & {"source", "address", "token"}
-    return bodies.service_of(load(bodies.ServiceToRead, parse())) if is_service else None
-
-
 @bp.get("/imports")
 @operation("imports:read", "imports.list", shapes.listing("imports", "Import"), query=PAGING)
 def index() -> Json:
@@ -134,8 +118,8 @@ def _begin(origin: File | Service, rules: Row) -> Json:
     media={"multipart/form-data": _FORM},
     query=_RULES,
     errors=(
-        "address_too_long", "encoding_unsupported", "fetch_busy", "fetches_limited", "file_missing", "file_too_large",
-        "form_too_large", "import_unrecognized", "import_unreadable", "imports_full", "upload_timeout", "uploads_busy",
+        "address_too_long", "encoding_unsupported", "file_missing", "file_too_large", "form_too_large",
+        "import_unrecognized", "import_unreadable", "imports_full", "upload_timeout", "uploads_busy",
     ),
     values={"requests": requests, "links": links, "stored": imports},
 )  # fmt: skip
@@ -143,11 +127,10 @@ def add() -> Json:
     """Import a file.
 
     The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
-    {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file, of the table of links in an
-    SQL dump, or the first page of a service. A user can have at most {stored.MAX_UNFINISHED} unfinished imports; of
-    those that have ended, the newest {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form, and
-    the file can be the whole body instead, with its own content type. The body of `POST /api/imports/service` is
-    accepted too. A row has at most {links.MAX_CHANNELS} tags, which become channels.
+    {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file, or of the table of links in
+    an SQL dump. A user can have at most {stored.MAX_UNFINISHED} unfinished imports; of those that have ended, the
+    newest {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form, and the file can be the whole
+    body instead, with its own content type. A row has at most {links.MAX_CHANNELS} tags, which become channels.
 
     `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them
     already, and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels
@@ -157,7 +140,7 @@ def add() -> Json:
     """
     is_form = request.mimetype == "multipart/form-data"
     rules = bodies.rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))
-    return _begin(_service() or bodies.recognize(uploads.receive(), rules), rules)
+    return _begin(bodies.recognize(uploads.receive(), rules), rules)
 
 
 @bp.post("/imports/service")
@@ -167,14 +150,14 @@ def add() -> Json:
     _BEGUN,
     body=bodies.ServiceToRead,
     query={name: _RULES[name] for name in ("on_conflict", "dry_run")},
-    errors=("address_too_long", "fetch_busy", "fetches_limited", "imports_full"),
+    errors=("address_too_long", "fetch_busy", "fetches_limited", "import_unreadable", "imports_full"),
     values={"seconds": 2 * DEADLINE},
 )
 def add_service(sent: Row) -> Json:
     """Import the links of a service.
 
-    They are read from its API. The response is that of `POST /api/imports`; for a `dry_run` the service has
-    {seconds:.0f} seconds.
+    They are read from its API. The response is that of `POST /api/imports`; a `dry_run` has the first page of the
+    service, which has {seconds:.0f} seconds.
     """
     return _begin(bodies.service_of(sent), bodies.rules_of(request.args.to_dict()))
 
