@@ -14,7 +14,7 @@ import psycopg2
 import pytest
 from argon2 import PasswordHasher
 from flask import Flask
-from flask.testing import FlaskClient, FlaskCliRunner
+from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app
@@ -22,7 +22,7 @@ from linkmgr.core import keys
 from linkmgr.core.database import embedded, lookups, migrations, statements
 from linkmgr.core.errors import CATALOGUE
 from linkmgr.core.settings import RELEASE
-from linkmgr.core.web import callers, passwords
+from linkmgr.core.web import passwords
 from linkmgr.repository import users
 from tests.support import document, routes
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
@@ -183,16 +183,6 @@ def _flushing(app: Flask) -> Callable[..., Any]:
     return answer
 
 
-class CommandRunner(FlaskCliRunner):
-    """Commands run in processes of their own, whose changes others see within a second. Here they see them at once."""
-
-    def invoke(self, *arguments: Any, **options: Any) -> Any:
-        try:
-            return super().invoke(*arguments, **options)
-        finally:
-            callers.forget()
-
-
 @pytest.fixture(scope="session")
 def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Flask]:
     data_dir = tmp_path_factory.mktemp("data")
@@ -203,7 +193,6 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
         defaults |= {"private_networks_for_all": "1"}
         app = create_app(features, **(defaults | settings))
         app.testing = True
-        app.test_cli_runner_class = CommandRunner
         app.config["PROPAGATE_EXCEPTIONS"] = False
         app.wsgi_app = _flushing(app)  # type: ignore[method-assign]
         if "data_dir" not in settings:
@@ -234,10 +223,7 @@ def sql(app: Flask) -> Callable[..., list[statements.Row]]:
 
     def run(statement: str, **params: Any) -> list[statements.Row]:
         with app.app_context():
-            try:
-                return statements.database().execute(statement, params, idempotent=True, prelude=_NO_TIMEOUT)
-            finally:
-                callers.forget()  # the statement may have changed one
+            return statements.database().execute(statement, params, idempotent=True, prelude=_NO_TIMEOUT)
 
     return run
 

@@ -12,8 +12,8 @@ import pytest
 from flask import Flask
 from redis import Redis
 
+from bench import trips
 from linkmgr.core.database import statements
-from linkmgr.core.web import callers
 from tests.conftest import Client, structured_list
 from tests.support.pages import signed_in
 from tests.support.targets import wait_until
@@ -168,27 +168,19 @@ def test_pages_of_a_user_and_public_lists_have_a_limit_of_their_own(
     assert {anonymous.get(short).status_code for _ in range(5)} == {302}
 
 
-def test_a_busy_key_needs_no_statement_of_its_own(
-    on_plan: Callable[..., Client], sql: Callable[..., list[statements.Row]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    carol = on_plan(rate=callers.MARGIN + 100)
-    monkeypatch.setattr(callers, "KEEP_SECONDS", 60)
-    monkeypatch.setattr(callers, "RESERVED_SECONDS", 60)
-    remaining = [int(carol.get("/api/account").headers["X-RateLimit-Remaining"]) for _ in range(4)]
-    counter = "SELECT count FROM rate_windows WHERE bucket LIKE 'user:%%'"
-    assert sql(counter) == [{"count": 1 + 2 + 4}]
-    remaining += [int(carol.get("/api/account").headers["X-RateLimit-Remaining"]) for _ in range(3)]
-    assert remaining == [*range(callers.MARGIN + 99, callers.MARGIN + 92, -1)]
-    assert sql(counter) == [{"count": 1 + 2 + 5}], "the first of three identified the caller again"
+def test_a_request_needs_one_round_trip(app_with: Callable[..., Flask], register: Callable[..., Client]) -> None:
+    limited = app_with(rate_limit="100 per minute")
+    alice = register("alice", via=limited)
+    request = {"path": "/api/account", "headers": {"Authorization": f"Bearer {alice.key}"}}
+    assert trips.count(limited, lambda: request) == 1
 
 
-def test_reserved_requests_that_are_not_used_are_given_back(
-    on_plan: Callable[..., Client], sql: Callable[..., list[statements.Row]]
-) -> None:
-    carol = on_plan(rate=callers.MARGIN + 100)
-    for _ in range(12):
-        carol.get("/api/account")
-    wait_until(lambda: sql("SELECT count FROM rate_windows WHERE bucket LIKE 'user:%%'") == [{"count": 12}])
+def test_a_revoked_key_is_refused_at_once(alice: Client) -> None:
+    key = alice.post("/api/key/add", {"name": "n", "scopes": ["account:read"]}).get_json()
+    client = Client(alice.http, key["key"])
+    assert client.get("/api/account").status_code == 200
+    assert alice.delete(f"/api/key/{key['id']}/delete").status_code == 200
+    assert client.get("/api/account").status_code == 401
 
 
 # --- when the storage is unavailable

@@ -9,8 +9,7 @@ from flask import Flask
 from redis import Redis
 from werkzeug.test import TestResponse
 
-from linkmgr.core.web import attempts, limiter
-from linkmgr.core.web import rate_windows as callers
+from linkmgr.core.web import attempts, limiter, rate_windows
 from tests.conftest import Client
 from tests.support.factories import Sql
 
@@ -37,7 +36,7 @@ def test_a_plan_has_windows_of_its_own(app_with: Callable[..., Flask], register:
     pro = register("pro", plan="Pro", via=app_with(rate_limit="1 per day"))
     assert pro.get("/api/account").status_code == 200
     sql("UPDATE rate_windows SET count = 120 RETURNING 1")
-    assert 1 <= wait(refused(pro, 1)) <= callers.PLAN_WINDOW
+    assert 1 <= wait(refused(pro, 1)) <= rate_windows.PLAN_WINDOW
 
 
 @pytest.mark.parametrize("offset", [-DAY, -1.7, 0.5, DAY])
@@ -47,7 +46,7 @@ def test_the_clocks_of_the_service_and_the_database_may_differ(
     alice = register("alice", plan="Free", via=app_with(rate_limit="1 per minute"))
     clock = SimpleNamespace(time=lambda: time.time() + offset, monotonic=time.monotonic)
     monkeypatch.setattr(limiter, "time", clock)
-    monkeypatch.setattr("linkmgr.core.web.callers.time", clock)
+    monkeypatch.setattr("linkmgr.core.web.auth.time", clock)
     answer = refused(alice)
     assert 55 <= wait(answer) <= 60
     assert 54 <= int(answer.headers["X-RateLimit-Reset"]) - (time.time() + offset) <= 62

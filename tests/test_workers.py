@@ -12,13 +12,11 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from argon2 import PasswordHasher
 
-from linkmgr.core.web import callers
 from tests.conftest import MANY, Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD
 from tests.support.races import at_once
 from tests.support.shortlinks import Make
-from tests.support.targets import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -114,28 +112,6 @@ def read_account(base: str, key: str, number: int, threads: int = 40) -> Counter
 
 def test_of_200_concurrent_requests_postgresql_admits_exactly_30(base: str, on_plan: Callable[..., Client]) -> None:
     assert read_account(base, str(on_plan(rate=30).key), 200) == {(200, True): 30, (429, True): 170}
-
-
-def test_processes_that_reserve_requests_admit_exactly_the_limit(
-    base: str, on_plan: Callable[..., Client], sql: Sql
-) -> None:
-    key = str(on_plan(rate=callers.MARGIN + 500).key)
-    assert read_account(base, key, 600, threads=16) == {(200, True): 600}
-    wait_until(
-        lambda: sql("SELECT count FROM rate_windows WHERE count > 500") == [{"count": 600}]
-    )  # the rest is given back
-    sql("UPDATE rate_windows SET count = count + %(more)s WHERE count = 600 RETURNING 1", more=callers.MARGIN - 500)
-    assert read_account(base, key, 500, threads=16) == {(200, True): 400, (429, True): 100}
-
-
-def test_a_revoked_key_is_refused_by_every_process_after_a_second(base: str, alice: Client) -> None:
-    key = alice.post("/api/key/add", {"name": "n", "scopes": ["account:read"]}).get_json()
-    assert set(read_account(base, key["key"], 40)) == {(200, True)}
-    assert alice.delete(f"/api/key/{key['id']}/delete").status_code == 200
-    deleted = time.monotonic()
-    while time.monotonic() < deleted + callers.KEEP_SECONDS:
-        read_account(base, key["key"], 40)
-    assert set(read_account(base, key["key"], 40)) == {(401, True)}
 
 
 # --- rows

@@ -44,7 +44,6 @@ def read_by_post() -> Response:
     errors=("email_taken", "password_busy", "domain_unknown"),
     row="users",
     has_etag=True,
-    changes_callers=True,
 )
 def update(changes: Row) -> Response:
     """Change the e-mail address, the password or the default domain.

@@ -51,7 +51,6 @@ def add(new: Row) -> Response:
     errors=("plan_name_taken",),
     row="plans",
     has_etag=True,
-    changes_callers=True,
 )
 def update(changes: Row, plan_id: int) -> Response:
     """Change a plan."""
@@ -67,7 +66,6 @@ def update(changes: Row, plan_id: int) -> Response:
     body=Subscription,
     example={"type": "yearly"},
     row="users",
-    changes_callers=True,
 )
 def subscribe(subscription: Row, plan_id: int, user_id: int) -> Json:
     """Subscribe a user to a plan."""

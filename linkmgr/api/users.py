@@ -55,7 +55,6 @@ def read(user_id: int) -> Response:
     example={"username": "carol", "email": "carol@example.com", "password": "correct horse"},
     errors=("username_taken", "email_taken", "plan_not_premium", "other_secret", "password_busy"),
     has_etag=True,
-    changes_callers=True,
 )
 def add(new: Row) -> Response:
     """Register a user."""
@@ -75,7 +74,6 @@ def add(new: Row) -> Response:
     errors=("email_taken", "demote_self", "last_administrator", "administrator_suspended", "other_secret"),
     row="users",
     has_etag=True,
-    changes_callers=True,
 )
 def update(changes: Row, user_id: int) -> Response:
     """Change the e-mail address of a user, suspend the user, or appoint an administrator.
@@ -95,7 +93,6 @@ def update(changes: Row, user_id: int) -> Response:
     shapes.done("User has been deleted."),
     errors=("delete_self", "delete_last_administrator", "other_secret"),
     row="users",
-    changes_callers=True,
 )
 def delete(user_id: int) -> Json:
     """Delete a user.

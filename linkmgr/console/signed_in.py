@@ -10,6 +10,7 @@ from linkmgr.console import queries
 from linkmgr.core.database.statements import act_as
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.zones import parse_zone
+from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, sessions
 from linkmgr.core.web import request as web_request
 
@@ -21,7 +22,7 @@ def require_session() -> Response | None:
     current = sessions.current()
     if current is None:
         return redirect(url_for("login.form"), code=303)
-    limiter.enforce_pages(current["user_id"], sessions.window(current))
+    limiter.refuse_above(limiter.parse_rate(settings().page_rate_limit), current)
     if current["suspended"] and request.endpoint != SIGN_OUT:
         g.is_suspended = True
         raise AppError("account_suspended")

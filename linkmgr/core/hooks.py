@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from flask import Flask
 
+from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import this_app
-from linkmgr.core.web.caller import Key, Lookup
+from linkmgr.core.web.caller import Key
 
 
-def _find_no_key(_key: str) -> None: ...
+def _find_no_key(_key: str, _by: int) -> None: ...
 
 
 def _use_any_key(_key: Key, _stated: Any) -> None: ...
@@ -19,8 +20,8 @@ def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str) -> Non
 
 
 class Hooks(NamedTuple):
-    # Return the statement that identifies the caller of a key that is not the default one of its user, or None.
-    find_key: Callable[[str], Lookup | None] = _find_no_key
+    # Return the caller of a key that is not the default one of its user, and count requests; or None.
+    find_key: Callable[[str, int], Row | None] = _find_no_key
     # Refuse an operation that such a key does not allow, and restrict the statements of the request to its rows.
     use_key: Callable[[Key, Any], None] = _use_any_key
     # Count a path of a branded domain that a visitor did not find.

@@ -109,10 +109,6 @@ class Settings:
         """The window of RATE_LIMIT in seconds, or None if PostgreSQL does not count."""
         return None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
 
-    @cached_property
-    def page_rate_window(self) -> int | None:
-        return None if self.rate_limit_storage else parse(self.page_rate_limit).get_expiry()
-
 
 VARIABLES = {setting.name.upper() for setting in fields(Settings)}
 VARIABLES |= {f"{name.upper()}_FILE" for name in SECRETS}

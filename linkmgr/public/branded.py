@@ -45,7 +45,8 @@ _FILE_ENDPOINTS = ("static", "home.robots")
 def init_app(app: Flask) -> None:
     chosen = settings()
     app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
-    app.extensions["linkmgr_check_host"], app.extensions["linkmgr_missing_page"] = _check_host, _missing_page
+    app.before_request(_check_host)
+    app.extensions["linkmgr_missing_page"] = _missing_page
     logo = _read_logo(chosen.logo) if chosen.logo else None
     style = _style(chosen.accent) if chosen.accent else None
     app.extensions["linkmgr_brand_files"] = logo, style

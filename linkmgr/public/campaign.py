@@ -10,6 +10,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr.core.database.statements import MAX_BIGINT, Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import query_position
+from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, security_headers
 from linkmgr.core.web import request as web_request
 from linkmgr.public import branded, loops
@@ -42,7 +43,7 @@ def _short_url(host: str | None, slug: str) -> str:
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
 def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     after = query_position("after")
-    limiter.enforce_pages(web_request.network())
+    limiter.enforce(f"pages:{web_request.network()}", settings().page_rate_limit, "pages_limited")
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, after=after or MAX_BIGINT)
     page = render_template(

@@ -13,7 +13,6 @@ from linkmgr.core.fields.base import Choice, Email, Text
 from linkmgr.core.fields.bodies import New, load
 from linkmgr.core.web import error_pages, limiter, security_headers
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Limit
 from linkmgr.core.web.responses import ok
 from linkmgr.repository import overlay as stored_overlays
 from linkmgr.schemas.overlay import list_choices
@@ -62,7 +61,7 @@ def answer() -> ResponseReturnValue:
     except BadData:
         raise AppError("answer_unplaced") from None
     rate = f"{ANSWERS} per {WINDOW} seconds"
-    limiter.enforce(Limit(f"answer:{web_request.network()}", rate, "too_many_answers"))
+    limiter.enforce(f"answer:{web_request.network()}", rate, "too_many_answers")
     overlay = stored_overlays.form(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")

@@ -15,18 +15,16 @@ from typing import NamedTuple
 
 from flask import Response, after_this_request, current_app, request
 from itsdangerous import BadSignature, Signer
-from limits import RateLimitItem, RateLimitItemPerSecond
-from limits.strategies import FixedWindowRateLimiter
 
 from linkmgr.core import keys
+from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
-from linkmgr.core.web import limiter, passwords
+from linkmgr.core.web import passwords, rate_windows
 from linkmgr.core.web import request as web_request
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
 CHECKS = 100  # passwords per IP address and per account, correct ones too, in the same window
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
-_windows = FixedWindowRateLimiter(limiter.Windows())
 
 
 class Limit(NamedTuple):
@@ -34,9 +32,13 @@ class Limit(NamedTuple):
     most: int = ATTEMPTS
     code: str = "too_many_sign_ins"
 
+    def count(self, by: int) -> int:
+        """Add to the counter. 0 waits for the attempts that are being counted."""
+        return int(rate_windows.count(self.bucket, window=WINDOW, by=by)["count"])
+
     @property
-    def counter(self) -> tuple[RateLimitItem, str, str]:
-        return RateLimitItemPerSecond(self.most, WINDOW), self.bucket, limiter.SCOPE
+    def current(self) -> Row:
+        return rate_windows.current(self.bucket, window=WINDOW)
 
 
 def by_client(scope: str = "login") -> Limit:
@@ -63,23 +65,20 @@ def matches(password: str, password_hash: str, *limits: Limit, account: str | No
     """Compare a password. Raise an error if any limit was reached before or during the comparison. All passwords for an
     account are counted under the name `account`, those of strangers under another one than those of known browsers."""
     for limit in limits:
-        if not _windows.test(*limit.counter):
+        if limit.current["count"] >= limit.most:
             raise _refusal(limit)
     for limit in _checks(account):
-        if not _windows.hit(*limit.counter):
+        if limit.count(1) > limit.most:
             raise _refusal(limit)
     is_correct = passwords.matches(password, password_hash)
     for limit in limits:
-        # A cost of 0 waits for the attempts that are being counted.
-        is_within = _windows.hit(*limit.counter, cost=int(not is_correct))
-        if not is_within or (is_correct and not _windows.test(*limit.counter)):
+        if limit.count(int(not is_correct)) + is_correct > limit.most:
             raise _refusal(limit)
     return is_correct
 
 
 def _refusal(limit: Limit) -> AppError:
-    until, _ = _windows.get_window_stats(*limit.counter)
-    return AppError(limit.code, seconds=limiter.seconds_left(until, limit.counter[0]))
+    return AppError(limit.code, seconds=limit.current["seconds"])
 
 
 # --- known browsers

@@ -1,19 +1,21 @@
-"""The hook before all requests. Those of the API pass three steps: identify the caller, limit it, authorize it.
+"""The three hooks that requests of the API pass: identify the caller, limit it (Flask-Limiter), authorize it.
 
 The limit comes before the check of the key, so that clients that guess keys are limited too.
 """
 
-from flask import Flask, Response, after_this_request
+import time
+
+from flask import Flask
 from flask.typing import ResponseReturnValue
 
-from linkmgr.core.database.statements import act_as
+from linkmgr.core import keys
+from linkmgr.core.database.statements import Row, act_as
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.unknown import warn_unknown_parameters
 from linkmgr.core.hooks import hooks
-from linkmgr.core.settings import this_app
-from linkmgr.core.web import callers, limiter, middleware, scopes
+from linkmgr.core.web import limiter, middleware, rate_windows, scopes
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Caller
+from linkmgr.core.web.caller import Caller, Window
 from linkmgr.core.web.operation import PUBLIC, Operation
 
 
@@ -28,42 +30,42 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
-def _check_request() -> ResponseReturnValue | None:
+def identify() -> ResponseReturnValue | None:
+    """Read the caller of the API by its key, and count the request in the same statement, before the key is refused."""
     request = web_request.current()
-    if request.foreign_host is not None:
-        response: ResponseReturnValue | None = this_app().extensions["linkmgr_check_host"]()
-        if response is not None:
-            return response
     if not request.is_api:
-        _check_page(request)
+        _check_form(request)
         return None
     if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
         return preflight
-    request.caller, window = callers.get(_key(request) or "", request.remote_addr or "")
+    row = _find(request, 1)
+    request.caller = Caller.of(row)
+    if row["until"] is not None:  # otherwise Redis counts
+        # The difference between the clocks is rounded, so that all responses of a window have the same `Reset`.
+        request.window = Window(row["count"], row["until"] - round(row["now"] - time.time()))
     web_request.set_log_user(request.caller.id, request.caller.key and request.caller.key.id)
-    limiter.enforce(request.caller.limit, window)
-    authorize()
-    if request.query_string and request.operation:
-        warn_unknown_parameters(request.operation.query)
     return None
 
 
-def _check_page(request: web_request.Request) -> None:
-    """Refuse forms of other origins. The form of a page may change users, keys or plans."""
-    if request.method not in ("GET", "HEAD", "OPTIONS"):
-        if not middleware.is_same_origin(request):
-            raise AppError("foreign_origin")
-        after_this_request(_forget_callers)
+def _find(request: web_request.Request, by: int) -> Row:
+    key = _key(request) or ""
+    return hooks().find_key(key, by) or rate_windows.identify(keys.digest(key), web_request.network(), by)
 
 
-def _forget_callers(response: Response) -> Response:
-    callers.forget()
-    return response
+def _check_form(request: web_request.Request) -> None:
+    """Refuse forms of other origins."""
+    if request.method not in ("GET", "HEAD", "OPTIONS") and not middleware.is_same_origin(request):
+        raise AppError("foreign_origin")
 
 
 def authorize() -> None:
+    """Refuse what the key, the plan or the scopes do not allow."""
     request = web_request.current()
+    if not request.is_api:
+        return
     stated: Operation | None = request.operation
+    if stated and request.query_string:
+        warn_unknown_parameters(stated.query)
     if stated and stated.scope == PUBLIC:
         return
     caller = request.caller
@@ -86,7 +88,7 @@ def check_again() -> None:
     """Authorize the request again, whose body took long to arrive. Pages check their session."""
     request = web_request.current()
     if request.is_api:
-        request.caller = callers.stored(_key(request) or "")
+        request.caller = Caller.of(_find(request, 0))
         authorize()
 
 
@@ -99,9 +101,9 @@ def _refusal(caller: Caller) -> AppError:
 
 
 def init_app(app: Flask) -> None:
-    callers.init_app(app)
+    app.before_request(identify)
     limiter.init_app(app)
-    app.before_request(_check_request)
+    app.before_request(authorize)
 
 
 def caller() -> Caller:

@@ -1,14 +1,12 @@
 """The caller of the API, and the limits of its requests and rows."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, Self
 
 from limits import RateLimitItem
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
-
-Lookup = Callable[[int], Row]  # counts a number of requests, and reads the caller
 
 
 class Key(NamedTuple):
@@ -33,16 +31,11 @@ def avatar_of(username: str | None) -> str:
     return f"{settings().base_url}/avatar/{username}.png"
 
 
-class Limit(NamedTuple):
-    bucket: str  # names its counter
-    rate: str  # such as 30 per minute
-    code: str  # of the error
-
-
 class Caller(NamedTuple):
-    """A row of `repository.callers.identify`. The members after `limit` are None if the key is unknown."""
+    """A row of `rate_windows.identify`. The members after `rate` are None if the key is unknown."""
 
-    limit: Limit  # of the user, or of the client's network if the key is not valid
+    bucket: str  # names the counter: of the user, or of the client's network if the key is not valid
+    rate: str  # such as 30 per minute
     id: int | None  # None if the key is not valid
     admin: bool | None  # False for a scoped key without the scope `admin`
     api: bool | None
@@ -59,9 +52,17 @@ class Caller(NamedTuple):
     version: str | None  # of the row, for the ETag of the account
     key: Key | None = None  # None for the key that each user has
 
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        key = row.get("key")
+        return cls._make((*_members(row), Key(**key) if key else None))
+
     @property
     def avatar(self) -> str:
         return avatar_of(self.username)
+
+
+_members = itemgetter(*Caller._fields[:-1])
 
 
 class Rows(NamedTuple):

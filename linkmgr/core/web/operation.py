@@ -36,7 +36,6 @@ class Operation:
     errors: tuple[str, ...] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
     row: str = ""  # the table whose row `If-Match` compares
     has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
-    changes_callers: bool = False  # True if it changes users, keys or plans
     restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
     selections: tuple[str, ...] = ()  # parameters of the query of which a restricted key must send one
     limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones

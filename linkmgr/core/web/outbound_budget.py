@@ -2,7 +2,7 @@
 own. Pages of a service that is imported are counted apart, because an import has thousands."""
 
 from linkmgr.core.errors import AppError
-from linkmgr.core.web import rate_windows as callers
+from linkmgr.core.web import rate_windows
 
 PER_HOUR = 100  # logos and checks of domains
 PAGES_PER_HOUR = 10_000  # of services that are imported
@@ -20,7 +20,6 @@ def spend_page(user_id: int) -> None:
 
 def _spend(bucket: str, limit: int) -> None:
     """Count a request. The transaction of the request does not begin for it, and does not undo it."""
-    if callers.spend(bucket, 1, limit=limit, window=_HOUR) is None:
-        current = callers.counts([bucket], window=_HOUR)
-        seconds = max(1, current[0]["seconds"]) if current else 1
+    if rate_windows.spend(bucket, 1, limit=limit, window=_HOUR) is None:
+        seconds = rate_windows.current(bucket, window=_HOUR)["seconds"]
         raise AppError("fetches_limited", limit=f"{limit:,}", seconds=seconds)

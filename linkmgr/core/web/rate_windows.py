@@ -6,7 +6,7 @@ rate, so that a new rate begins a new window.
 
 from typing import Any
 
-from linkmgr.core.database.statements import Row, rows, run_one, run_repeatable, run_unsynced
+from linkmgr.core.database.statements import Row, row, run_one, run_repeatable, run_unsynced
 from linkmgr.core.settings import settings
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
@@ -65,33 +65,23 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
     return run_one(_COUNT, bucket=bucket, by=by, window=window, limit=None)
 
 
-def counts(buckets: list[str], *, window: int) -> list[Row]:
-    return rows(
+def current(bucket: str, *, window: int) -> Row:
+    """Return the `count` and the `seconds` until its window ends, at least 1, and count nothing."""
+    counter = row(
         """
-        SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
+        SELECT count,
+               greatest(1, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s))::integer AS seconds
           FROM rate_windows
-         WHERE bucket = ANY (%(buckets)s::text[])
+         WHERE bucket = %(bucket)s
            AND until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
         """,
-        buckets=buckets,
+        bucket=bucket,
         window=window,
     )
+    return counter or {"count": 0, "seconds": 1}
 
 
 def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
     """Add `amount` to a counter and return its `count` and the `seconds` until its window ends. If the count would
     exceed `limit`, add nothing and return None. The count does not depend on the transaction of the request."""
     return run_unsynced(_COUNT, bucket=bucket, by=amount, window=window, limit=limit)
-
-
-def give_back(bucket: str, amount: int, *, until: float) -> None:
-    run_unsynced(
-        """
-        UPDATE rate_windows SET count = count - %(amount)s
-         WHERE bucket = %(bucket)s AND until = to_timestamp(%(until)s)
-        RETURNING count
-        """,
-        bucket=bucket,
-        amount=amount,
-        until=until,
-    )

@@ -17,7 +17,7 @@ from werkzeug.utils import cached_property
 from linkmgr.core.database.statements import MAX_BIGINT
 from linkmgr.core.errors import AppError, as_json
 from linkmgr.core.settings import settings, this_app
-from linkmgr.core.web.caller import Caller, Limit, Rows, Window
+from linkmgr.core.web.caller import Caller, Rows, Window
 
 MAX_BODY = 64 * 1024  # bytes
 # Bytes, and the error code of a larger body, by the paths of operations with another limit (web/operation.py).
@@ -74,8 +74,7 @@ class Body:
 
 class Request(flask.Request):
     caller: Caller  # of an API request, set by web.auth
-    limit = Limit("", "", "")  # which this request is counted in
-    window: Window | None = None  # of this limit, if the request has been counted
+    window: Window  # of an API request, in which it is counted
     rows: Rows | None = None  # set by a bulk request
     foreign_host: str | None = None  # the requested host, which need not be a branded domain; None if it is our own
     hints = 0  # names that were compared with similar ones

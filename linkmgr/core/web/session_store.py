@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from limits import parse
+
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row, row, rows, run, run_repeatable
 from linkmgr.core.database.tables import TABLES
@@ -73,8 +75,8 @@ def add_session(user_id: int, **begun: Any) -> None:
 def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
     the sign-in link that created the session, and `lacks_password` until the user sets a first password. `count` is the
-    number of pages of the user in the current window, with this one, and `seconds` the time until the window ends, both
-    None if Redis counts. `used` has the number of rows by table. Visits are not counted since `uncounted_since`, if
+    number of pages of the user in the current window, with this one, and `seconds` the time until the window ends.
+    `used` has the number of rows by table. Visits are not counted since `uncounted_since`, if
     the plan counts no more in this month."""
     return run_repeatable(
         """
@@ -96,7 +98,7 @@ def find_session(session: bytes) -> Row | None:
           LEFT JOIN count_in_window('pages:' || user_id, 1, %(window)s) ON true
         """,
         session=session,
-        window=settings().page_rate_window,
+        window=parse(settings().page_rate_limit).get_expiry(),
         tables=[*TABLES],
     )
 

@@ -7,10 +7,8 @@ from flask import Flask, session
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
-from linkmgr.core.web import limiter
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import session_store as login
-from linkmgr.core.web.caller import Window
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)
@@ -45,10 +43,6 @@ def current() -> Row | None:
     if row:
         web_request.set_log_user(row["user_id"])
     return row
-
-
-def window(current: Row) -> Window | None:
-    return None if current["count"] is None else Window(current["count"], limiter.later(current["seconds"]))
 
 
 def end() -> None:

@@ -21,7 +21,7 @@ from linkmgr.core.database import tables, transaction
 from linkmgr.core.database.transaction import Transaction
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import bodies
-from linkmgr.core.web import callers, idempotency, operation
+from linkmgr.core.web import idempotency, operation
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.idempotency import IdempotencyKey, Replay
@@ -126,14 +126,10 @@ def _wrap(view: View) -> View:
     def write(**ids: int) -> Any:
         request = web_request.current()
         environ = request.environ
-        try:
-            # Without these headers, this is all that a request costs.
-            if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
-                return _write(partial(_with_body, view, stated, ids))
-            return _with_body(view, stated, ids)
-        finally:
-            if stated.changes_callers:
-                callers.forget()
+        # Without these headers, this is all that a request costs.
+        if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
+            return _write(partial(_with_body, view, stated, ids))
+        return _with_body(view, stated, ids)
 
     return write
 

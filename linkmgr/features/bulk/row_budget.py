@@ -8,8 +8,7 @@ import json
 from linkmgr.core.database import transaction
 from linkmgr.core.errors import AppError
 from linkmgr.core.settings import settings
-from linkmgr.core.web import limiter
-from linkmgr.core.web import rate_windows as callers
+from linkmgr.core.web import limiter, rate_windows
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.caller import Rows
@@ -32,11 +31,10 @@ def _spend(rows: int) -> None:
     limit = limiter.parse_rate(settings().bulk_rows)
     window = limit.get_expiry()
     bucket = f"rows:{user_id()}"
-    counter = callers.spend(bucket, rows, limit=limit.amount, window=window)
+    counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
     if counter:
         web_request.current().rows = Rows(limit, limit.amount - counter["count"], counter["seconds"])
         return
-    current = callers.counts([bucket], window=window)
-    used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
+    used, seconds = rate_windows.current(bucket, window=window).values()
     web_request.current().rows = Rows(limit, max(0, limit.amount - used), seconds)
     raise AppError("rows_limited", limit=limit.amount, per=limiter.period(limit), seconds=seconds)

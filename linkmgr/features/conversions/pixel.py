@@ -5,11 +5,10 @@ from contextlib import suppress
 
 import psycopg2
 from flask import Blueprint, Response, request
-from flask_limiter import RateLimitExceeded
 
+from linkmgr.core.errors import AppError
 from linkmgr.core.web import limiter, security_headers
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Limit
 from linkmgr.features.conversions import results as conversions
 from linkmgr.features.conversions.repository import MAX_NAME, MAX_VALUE
 from linkmgr.visits import counting
@@ -26,8 +25,8 @@ def pixel(token: str) -> Response:
     fetched before it is shown counts, because browsers do not fetch it again."""
     link_id = conversions.link_of(token)
     if link_id and request.method == "GET" and not counting.wants_privacy(request.environ):
-        with suppress(RateLimitExceeded, psycopg2.OperationalError, psycopg2.InterfaceError):
-            limiter.enforce(Limit(f"pixel:{web_request.network()}", conversions.RATE, "pages_limited"))
+        with suppress(AppError, psycopg2.OperationalError, psycopg2.InterfaceError):
+            limiter.enforce(f"pixel:{web_request.network()}", conversions.RATE, "pages_limited")
             conversions.count(
                 link_id,
                 address=web_request.address(),

@@ -12,7 +12,6 @@ from linkmgr.core.fields.bodies import New, load, problems
 from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, security_headers
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Limit
 from linkmgr.features.reports import repository as reports
 from linkmgr.public import branded
 from linkmgr.repository import public
@@ -46,7 +45,7 @@ def show(alias: str) -> ResponseReturnValue:
     if is_reported:
         network = web_request.network()
         for rate in RATES:
-            limiter.enforce(Limit(f"report {rate}:{network}", rate, "too_many_reports"))
+            limiter.enforce(f"report {rate}:{network}", rate, "too_many_reports")
         reporter = keys.signer("reporter").get_signature(f"{link['id']} {network}").decode()
         reports.add(link["id"], reporter, **{"text": ""} | load(Report, request.form.to_dict()))
     page = render_template(

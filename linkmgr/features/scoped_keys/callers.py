@@ -1,30 +1,28 @@
 """Callers of the API by scoped keys."""
 
 import ipaddress
-from functools import partial
 
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row, run_unsynced
 from linkmgr.core.errors import required
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import scopes
-from linkmgr.core.web.caller import Key, Lookup
+from linkmgr.core.web.caller import Key
 from linkmgr.core.web.operation import Operation
 from linkmgr.core.web.rate_windows import counted_caller, identify
 from linkmgr.features.scoped_keys import restricted
 
 
-def find_key(key: str) -> Lookup | None:
-    network = web_request.network()
+def find_key(key: str, by: int) -> Row | None:
     if not key.startswith(keys.SCOPED_PREFIX):
         return None
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return partial(identify, keys.digest(""), network)
+        return identify(keys.digest(""), web_request.network(), by)
     try:
         address = str(ipaddress.ip_address(web_request.address()))
     except ValueError:
         address = None
-    return partial(_identify, keys.digest(key), network, address)
+    return _identify(keys.digest(key), web_request.network(), address, by)
 
 
 def _identify(key_digest: bytes, network: str, address: str | None, by: int) -> Row:

@@ -67,7 +67,6 @@ def read(key_id: int) -> Response:
     example={"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
     errors=("keys_full", "key_exceeded", "admin_scope", "domains_unknown"),
     has_etag=True,
-    changes_callers=True,
 )
 def add(new: Row) -> Response:
     """Add an API key."""
@@ -85,7 +84,6 @@ def add(new: Row) -> Response:
     errors=("key_exceeded", "admin_scope", "domains_unknown"),
     row="api_keys",
     has_etag=True,
-    changes_callers=True,
 )
 def update(changes: Row, key_id: int) -> Response:
     """Change an API key."""
@@ -99,7 +97,6 @@ def update(changes: Row, key_id: int) -> Response:
     shapes.done("API key has been deleted successfully."),
     errors=("key_exceeded",),
     row="api_keys",
-    changes_callers=True,
 )
 def delete(key_id: int) -> Json:
     """Delete an API key."""
@@ -115,7 +112,6 @@ def delete(key_id: int) -> Json:
     body=DefaultKeyUpdate,
     errors=("key_exceeded", "default_key_only"),
     row="users",
-    changes_callers=True,
 )
 def update_default(changes: Row) -> Json:
     """Turn the default key on or off.
@@ -143,7 +139,6 @@ def update_default(changes: Row) -> Json:
     ),
     body=KeyRotation,
     errors=("key_exceeded",),
-    changes_callers=True,
 )
 def rotate(rotation: Row, key_id: int) -> Json:
     """Replace an API key.
