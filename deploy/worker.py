@@ -44,11 +44,11 @@ class Worker(base.Worker):  # type: ignore[misc]
     def run(self) -> None:
         # Imported here, because the master would keep the old code on reload.
         from linkmgr.core.fields import aliases  # noqa: PLC0415
-        from linkmgr.core.web import middleware, request  # noqa: PLC0415
+        from linkmgr.core.web import middleware, operation, request  # noqa: PLC0415
 
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
-        self.malformed, self.body_limit, self.epoll = middleware.malformed, request.body_limit, select.epoll()
+        self.malformed, self.max_body, self.epoll = middleware.malformed, request.MAX_BODY, select.epoll()
         self.max_connections = min(self.cfg.worker_connections, limit // 2)  # the rest are files of the application
         self.connections: dict[int, Connection] = {}
         self.waiting: dict[Connection, int] = {}  # by event; the thread that removes one owns it
@@ -62,6 +62,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.queues = queues.Queues(self.cfg.threads)
         is_service = isinstance(self.wsgi, request.Service)
         self.pages = aliases.reserved_words(self.wsgi.url_map) if is_service else frozenset()
+        self.body_limits = operation.body_limits(self.wsgi) if is_service else {}
         for target in [self._work] * self.cfg.threads + [self._help] * queues.HEALTH:
             threading.Thread(target=target, daemon=True).start()
         while self.alive and self.ppid == os.getppid():
@@ -212,7 +213,7 @@ class Worker(base.Worker):  # type: ignore[misc]
             yield from connection.receive_head()
             request = Request(self.cfg, IterUnreader([bytes(connection.head)]), connection.address)
             response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
-            limit, _ = self.body_limit(environ["PATH_INFO"])
+            limit = self.body_limits.get(environ["PATH_INFO"].rstrip("/"), self.max_body)
             yield from connection.receive_body(request, environ, limit)
             environ["wsgi.input"] = connection
             if not connection.is_partial and environ.pop("HTTP_TRANSFER_ENCODING", None):

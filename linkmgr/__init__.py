@@ -19,7 +19,6 @@ from linkmgr.core.web import (
     security_headers,
     sessions,
     streams,
-    writes,
 )
 from linkmgr.core.web.request import IdConverter, Service
 from linkmgr.features import load
@@ -80,7 +79,6 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
         document.init_app(app)
         branded.init_routes(app)  # needs all routes
         operation.init_app(app)  # needs all routes
-        writes.init_app(app)  # needs all routes
         streams.init_app(app)  # after other hooks after a request, which run in the reverse order
         cli.init_app(app, [group for part in parts for group in part.commands])
         metrics.init_app(app)  # needs all routes

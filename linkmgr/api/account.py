@@ -20,6 +20,10 @@ SECTION = Section("account", "Account", _ABOUT, lambda: shapes.records_of(Accoun
 @operation("account:read", "account.get", shapes.reading(Account), has_etag=True)
 def read() -> Response:
     """Read the account."""
+    return _account()
+
+
+def _account() -> Response:
     user = caller()
     assert user.version
     return versioned(user.version, data={name: getattr(user, name) for name in Account.shown()})
@@ -32,7 +36,7 @@ def read_by_post() -> Response:
 
     The same as GET.
     """
-    return read()
+    return _account()
 
 
 @bp.put("/account/update")

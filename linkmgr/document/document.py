@@ -13,9 +13,10 @@ from linkmgr.core.fields.shapes import ID, RECORDS, object_of, ref, text, with_a
 from linkmgr.core.settings import RELEASE
 from linkmgr.core.web import idempotency, writes
 from linkmgr.core.web.idempotency_store import MAX_BYTES, MAX_NUMBER
-from linkmgr.core.web.operation import PUBLIC, Operation, Route, Section, prose, routes
+from linkmgr.core.web.operation import Operation, Route, Section, prose, routes
 from linkmgr.core.web.outbound_budget import PAGES_PER_HOUR, PER_HOUR
 from linkmgr.core.web.pool import MANY_ROWS
+from linkmgr.core.web.scopes import PUBLIC
 from linkmgr.core.web.streams import LARGE
 from linkmgr.document import enumerations, responses
 from linkmgr.document.responses import is_cacheable, is_conditional

@@ -9,7 +9,8 @@ from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import CODES
 from linkmgr.core.fields.shapes import ERRORS, FILE, TRACE, array_of, example_of, object_of, ref, text, with_warnings
 from linkmgr.core.web import idempotency, writes
-from linkmgr.core.web.operation import PUBLIC, Route
+from linkmgr.core.web.operation import Route
+from linkmgr.core.web.scopes import PUBLIC
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",

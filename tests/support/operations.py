@@ -7,7 +7,8 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.core.web.operation import PUBLIC, Operation, Route
+from linkmgr.core.web.operation import Operation, Route
+from linkmgr.core.web.scopes import PUBLIC
 from linkmgr.repository.channels import ITEMS
 from tests.support.document import operations
 

@@ -16,7 +16,6 @@ from linkmgr.core.hooks import hooks
 from linkmgr.core.web import limiter, middleware, rate_windows, scopes
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.caller import Caller, Window
-from linkmgr.core.web.operation import PUBLIC, Operation
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -63,10 +62,10 @@ def authorize() -> None:
     request = web_request.current()
     if not request.is_api:
         return
-    stated: Operation | None = request.operation
+    stated = request.operation
     if stated and request.query_string:
         warn_unknown_parameters(stated.query)
-    if stated and stated.scope == PUBLIC:
+    if stated and stated.scope == scopes.PUBLIC:
         return
     caller = request.caller
     if caller.id is None:
@@ -111,6 +110,4 @@ def caller() -> Caller:
 
 
 def user_id() -> int:
-    caller_id = web_request.current().caller.id
-    assert caller_id is not None
-    return caller_id
+    return web_request.current().user_id

@@ -19,7 +19,6 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.web import idempotency_store as idempotency
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import uploads
-from linkmgr.core.web.auth import caller, user_id
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -40,15 +39,15 @@ class Replay(Exception):
 
 class IdempotencyKey:
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text, self.user_id = text, web_request.current().user_id
         self.request_hash = _request_hash()
         self.is_large = False
 
     def replay(self) -> None:
-        sealed = idempotency.find(user_id(), self.text)
+        sealed = idempotency.find(self.user_id, self.text)
         if sealed is None:
             return
-        stored = orjson.loads(zlib.decompress(keys.unseal_bytes(user_id(), sealed)))
+        stored = orjson.loads(zlib.decompress(keys.unseal_bytes(self.user_id, sealed)))
         request_hash, status, content_type, etag, body = stored
         if request_hash != self.request_hash:
             raise AppError("idempotency_key_reused")
@@ -56,7 +55,7 @@ class IdempotencyKey:
         raise Replay(Response(body, status, headers, content_type=content_type))
 
     def begin(self) -> None:
-        if not try_lock(user_id(), self.text):
+        if not try_lock(self.user_id, self.text):
             raise AppError("idempotency_key_in_use")
         self.replay()
 
@@ -64,11 +63,11 @@ class IdempotencyKey:
         head = [self.request_hash, response.status_code, response.content_type, response.headers.get("ETag")]
         packed = zlib.compress(orjson.dumps([*head, response.get_data(as_text=True)]))
         self.is_large = len(packed) > _LARGE
-        idempotency.store(user_id(), self.text, keys.seal_bytes(user_id(), packed))
+        idempotency.store(self.user_id, self.text, keys.seal_bytes(self.user_id, packed))
 
     def trim(self) -> None:
         if self.is_large or random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
-            idempotency.trim(user_id())
+            idempotency.trim(self.user_id)
 
 
 def parse() -> IdempotencyKey | None:
@@ -90,7 +89,7 @@ def is_stored(status: int) -> bool:
 def _request_hash() -> str:
     request = web_request.current()
     head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
-    if key := caller().key:  # another key may not read the response
+    if key := request.caller.key:  # another key may not read the response
         head += f" key {key.id}".encode()
     body = uploads.receive().digest if request.operation.is_upload else request.get_data()
     return hashlib.sha256(head + body).hexdigest()

@@ -1,34 +1,36 @@
 """An operation of the API: everything that is true of it besides its path and its code.
 
 It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the docstring of the
-handler is its summary and description. The hook (web/auth.py), writes (web/writes.py), the OpenAPI document,
-`/api/docs` and the tests read this object. No name of a blueprint, a view or a module has a meaning.
+handler is its summary and description. What it returns loads the body and does what the headers of writes say. The hooks
+(web/auth.py), the OpenAPI document, `/api/docs` and the tests read this object. No name of a blueprint, a view or a
+module has a meaning.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from linkmgr.core.database.statements import Row
+from linkmgr.core.fields import bodies
 from linkmgr.core.fields.member import JsonSchema, first_examples
 from linkmgr.core.fields.query import Parameter
-from linkmgr.core.web import csv, scopes
+from linkmgr.core.web import csv, scopes, writes
 from linkmgr.core.web import request as web_request
 
-PUBLIC = "public"
-View = TypeVar("View", bound=Callable[..., Any])
+View = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    scope: str  # that a key needs, such as `links:create`; `admin` is for administrators only, PUBLIC needs no key
+    scope: str  # that a key needs, such as `links:create`; `admin` is for administrators only, `public` needs no key
     id: str  # in the document, such as `links.create`, with the word of its section; a page has none
     response: JsonSchema = field(default_factory=dict)  # of a success
     body: type[Schema] | None = None  # loaded before the handler, whose first argument it is
@@ -51,13 +53,31 @@ class Operation:
     summary: str = ""
     description: str = ""
 
-    def __call__(self, view: View) -> View:
+    def __call__(self, view: Callable[..., Any]) -> View:
+        """Return the view as it is registered: with a valid body, and with the headers of writes."""
         summary, _, description = cleandoc(view.__doc__ or "").partition("\n\n")
         description = description.format(**self.values) if self.values else description
-        view.operation = replace(  # type: ignore[attr-defined]
-            self, summary=self.summary or summary.removesuffix("."), description=description
-        )
-        return view
+        stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
+
+        @wraps(view)
+        def handle(**ids: Any) -> Any:
+            request = web_request.current()
+            environ = request.environ
+            # Without these headers, this is all that a request costs.
+            if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in writes.METHODS:
+                return writes.carry_out(partial(stated.run, view, ids))
+            return stated.run(view, ids)
+
+        handle.operation = stated  # type: ignore[attr-defined]
+        return handle
+
+    def run(self, view: View, ids: Row) -> Any:
+        if self.body is None:
+            return view(**ids)
+        if self.stored is None:
+            return view(bodies.load(self.body, bodies.parse()), **ids)
+        read = partial(self.stored, web_request.current().user_id, *ids.values())
+        return view(bodies.changes_of(self.body, read), **ids)
 
     def as_csv(self, example: str) -> "Operation":
         """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
@@ -121,8 +141,10 @@ def routes(app: Flask) -> list[Route]:
 
 
 def init_app(app: Flask) -> None:
-    """Pass the facts of all operations on to the layers below. Call this after all routes are registered."""
-    stated = routes(app)
-    scopes.init_app(app, {route.operation.scope for route in stated} - {PUBLIC})
-    limits = {route.rule.rule: route.operation.limit for route in stated}
-    web_request.BODY_LIMITS |= {path: limit for path, limit in limits.items() if limit}
+    """Stop the start if a route of the API declares no operation. Call this after all routes are registered."""
+    routes(app)
+
+
+def body_limits(app: Flask) -> dict[str, int]:
+    """Return the bytes of the body by the paths of operations with a limit of their own."""
+    return {route.rule.rule: route.operation.limit[0] for route in routes(app) if route.operation.limit}

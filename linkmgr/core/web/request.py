@@ -20,8 +20,6 @@ from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web.caller import Caller, Rows, Window
 
 MAX_BODY = 64 * 1024  # bytes
-# Bytes, and the error code of a larger body, by the paths of operations with another limit (web/operation.py).
-BODY_LIMITS: dict[str, tuple[int, str]] = {}
 MAX_WARNINGS = 20  # in a response
 MAX_HINTS = 50  # of a request: a body can have thousands of wrong names
 # Keys of the WSGI environment, set by the middleware
@@ -30,10 +28,6 @@ LOGGED = "linkmgr.log"  # members of the line in the access log (deploy/gunicorn
 _MAX_ADDRESS = 100  # characters
 # Some proxies append the client's port.
 _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*):[0-9]*")
-
-
-def body_limit(path: str) -> tuple[int, str]:
-    return BODY_LIMITS.get(path.rstrip("/"), (MAX_BODY, "too_large"))
 
 
 def new_id() -> str:
@@ -101,9 +95,18 @@ class Request(flask.Request):
         """The operation of the API that the request asks for (web/operation.py), or None."""
         return getattr(this_app().view_functions.get(self.endpoint or ""), "operation", None)
 
+    @property
+    def user_id(self) -> int:
+        """The user of the API, who is known when the request has been authorized."""
+        caller_id = self.caller.id
+        assert caller_id is not None
+        return caller_id
+
     @cached_property
     def stream(self) -> IO[bytes]:
-        return cast("IO[bytes]", Body(self, *body_limit(self.path)))
+        stated = self.operation
+        limit, code = (stated and stated.limit) or (MAX_BODY, "too_large")
+        return cast("IO[bytes]", Body(self, limit, code))
 
     @cached_property
     def at_end(self) -> ExitStack:

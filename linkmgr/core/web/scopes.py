@@ -5,6 +5,7 @@ two others. Each operation names its scope.
 """
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 from flask import Flask, request
@@ -13,17 +14,19 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.settings import this_app
 from linkmgr.core.web.caller import Caller, Key
 
-ALL, ADMIN = "*", "admin"
+ALL, ADMIN, PUBLIC = "*", "admin", "public"  # PUBLIC needs no key
 READ, CREATE, WRITE = "read", "create", "write"
 
 
-def init_app(app: Flask, scopes: set[str]) -> None:
-    app.extensions["linkmgr_scopes"] = [ALL, *sorted(scopes - {ALL, ADMIN}), ADMIN]
+@lru_cache(maxsize=8)
+def _names(app: Flask) -> list[str]:
+    stated = (getattr(view, "operation", None) for view in app.view_functions.values())
+    return [ALL, *sorted({operation.scope for operation in stated if operation and ":" in operation.scope}), ADMIN]
 
 
 def names() -> list[str]:
-    scopes: list[str] = this_app().extensions["linkmgr_scopes"]
-    return scopes
+    """Return the scopes of the operations. Call this after all routes are registered."""
+    return _names(this_app())
 
 
 def granted(scopes: list[str]) -> set[str]:

@@ -1,8 +1,8 @@
-"""The body, Idempotency-Key and If-Match of all writes of the API.
+"""Idempotency-Key and If-Match of all writes of the API.
 
-The views are wrapped, so they get a valid body, and know nothing of these headers. With one of them, the writes of a
-view are one transaction, which also stores the response, and is committed before it is sent. Authentication and the
-rate limit come before the view, so their errors are not stored.
+Handlers know nothing of these headers. With one of them, the writes of a handler are one transaction, which also stores
+the response, and is committed before it is sent. Authentication and the rate limit come before, so their errors are not
+stored.
 
 If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
 `"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that compresses a response weakens
@@ -11,21 +11,17 @@ its ETag, and the version is that of the row, not of its bytes.
 
 import re
 from collections.abc import Callable
-from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response, current_app
+from flask import Response, current_app
 
 from linkmgr.core.database import tables, transaction
 from linkmgr.core.database.transaction import Transaction
 from linkmgr.core.errors import AppError
-from linkmgr.core.fields import bodies
-from linkmgr.core.web import idempotency, operation
+from linkmgr.core.web import idempotency
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.idempotency import IdempotencyKey, Replay
-from linkmgr.core.web.operation import Operation
 
 METHODS = {"POST", "PUT", "DELETE"}
 HEADER = "If-Match"
@@ -54,8 +50,8 @@ def _check(accepted: list[str]) -> None:
     if not stated.row:
         return
     # The row of a user is that of the path, or the caller's.
-    row_id = ids.get("user_id", user_id()) if stated.row == "users" else next(iter(ids.values()))
-    version = tables.lock_version(user_id(), stated.row, row_id)
+    row_id = ids.get("user_id", request.user_id) if stated.row == "users" else next(iter(ids.values()))
+    version = tables.lock_version(request.user_id, stated.row, row_id)
     if version is not None and version not in accepted:
         raise AppError("changed_meanwhile")
 
@@ -86,7 +82,8 @@ def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response)
         key.trim()
 
 
-def _write(view: View) -> Any:
+def carry_out(view: View) -> Any:
+    """Call a view as the headers of the request say."""
     key, versions = idempotency.parse(), _versions()
     if key is None and versions is None:
         return view()
@@ -108,33 +105,3 @@ def _write(view: View) -> Any:
             return response
     except Replay as replay:
         return replay.response
-
-
-def _with_body(view: View, stated: Operation, ids: dict[str, int]) -> Any:
-    if stated.body is None:
-        return view(**ids)
-    if stated.stored is None:
-        return view(bodies.load(stated.body, bodies.parse()), **ids)
-    read = partial(stated.stored, user_id(), *ids.values())
-    return view(bodies.changes_of(stated.body, read), **ids)
-
-
-def _wrap(view: View) -> View:
-    stated: Operation = view.operation  # type: ignore[attr-defined]
-
-    @wraps(view)
-    def write(**ids: int) -> Any:
-        request = web_request.current()
-        environ = request.environ
-        # Without these headers, this is all that a request costs.
-        if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
-            return _write(partial(_with_body, view, stated, ids))
-        return _with_body(view, stated, ids)
-
-    return write
-
-
-def init_app(app: Flask) -> None:
-    """Call this after all routes are registered."""
-    for endpoint in {route.rule.endpoint for route in operation.routes(app) if route.method in METHODS}:
-        app.view_functions[endpoint] = _wrap(app.view_functions[endpoint])
