@@ -1,9 +1,9 @@
 """An operation of the API: everything that is true of it besides its path and its code.
 
 It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the docstring of the
-handler is its summary and description. What it returns loads the body and does what the headers of writes say. The hooks
-(web/auth.py), the OpenAPI document, `/api/docs` and the tests read this object. No name of a blueprint, a view or a
-module has a meaning.
+handler is its summary and description. What it returns loads the body and does what the headers of writes say. The
+hooks (web/auth.py), the OpenAPI document, `/api/docs` and the tests read this object. No name of a blueprint, a view or
+a module has a meaning.
 """
 
 import re
