@@ -6,13 +6,14 @@ from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, console, document, public
-from linkmgr.core import hooks, metrics, settings
+from linkmgr.core import feature, hooks, metrics, settings
 from linkmgr.core.database import jobs, lookups, replica, statements, tables
 from linkmgr.core.feature import Feature
 from linkmgr.core.web import (
     auth,
     compression,
     error_handlers,
+    host,
     middleware,
     operation,
     responses,
@@ -31,6 +32,7 @@ __version__ = settings.RELEASE
 
 DOCUMENTED = Feature(
     "",
+    hooks=hooks.Hooks(missing_page=branded.missing_page),
     blueprints=tuple(module.bp for module in (*api.MODULES, *public.MODULES)),
     sections=tuple(module.SECTION for module in api.MODULES),
     resources=STORED,
@@ -57,9 +59,10 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
     app.url_map.strict_slashes = False
     with app.app_context():
         parts = (DOCUMENTED, *load(settings.settings().features if features is None else features))
-        app.extensions["linkmgr_features"] = parts
+        feature.init_app(app, parts)
+        host.init_app(app)
         statements.init_app(app)
-        replica.init_app(app)
+        replica.init_app()
         lookups.init_app(app)
         blocked.init_app(app)
         hooks.init_app(app, [part.hooks for part in parts])
@@ -77,7 +80,7 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
             app.register_blueprint(blueprint)
         console.init_app(app)
         document.init_app(app)
-        branded.init_routes(app)  # needs all routes
+        host.init_routes(app, branded.PAGES)  # needs all routes
         operation.init_app(app)  # needs all routes
         streams.init_app(app)  # after other hooks after a request, which run in the reverse order
         cli.init_app(app, [group for part in parts for group in part.commands])

@@ -5,8 +5,12 @@ import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import FunctionType, MethodType
+
+from flask import Flask
 
 import linkmgr
+from linkmgr.core.hooks import Hooks
 from tests.conftest import ROOT
 
 PACKAGE = Path(linkmgr.__file__).parent
@@ -34,6 +38,8 @@ NEEDED = {
     ("webhooks", "imports"): "an event has the record of an import",
     ("webhooks", "utm"): "templates have events",
 }
+MAX_KEYS = 12  # of objects that modules keep of an application
+MAX_HOOKS = 8
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
@@ -101,6 +107,43 @@ def test_no_module_imports_itself_through_others() -> None:
         TopologicalSorter(graph()).prepare()
     except CycleError as error:
         raise AssertionError(f"cycle: {' <- '.join(error.args[1])}") from None
+
+
+EXTENSION = re.compile(r'extensions\["(linkmgr_\w+)"\]')
+
+
+def test_an_object_of_an_application_belongs_to_one_module() -> None:
+    """Calls run downward too: what a package needs of one above it is a hook (core/hooks.py)."""
+    found: dict[str, set[Path]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for key in EXTENSION.findall(path.read_text()):
+            found.setdefault(key, set()).add(path)
+    assert {key: paths for key, paths in found.items() if len(paths) > 1} == {}
+    assert len(found) <= MAX_KEYS
+    assert len(Hooks._fields) <= MAX_HOOKS
+
+
+def test_the_objects_of_an_application_are_no_functions(app: Flask) -> None:
+    kept = {key: value for key, value in app.extensions.items() if key.startswith("linkmgr_")}
+    assert {key for key, value in kept.items() if isinstance(value, FunctionType | MethodType)} == set()
+
+
+def changed_constants(tree: ast.Module) -> set[str]:
+    """Return the names behind which assignments change a constant, such as `loops` of `loops.HOPS["x"] = 1`."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AugAssign)]
+    targets = [target for node in nodes for target in getattr(node, "targets", [getattr(node, "target", None)])]
+    texts = [ast.unparse(target) for target in targets if target]
+    return {text.partition(".")[0].partition("[")[0] for text in texts if re.match(r"(\w+\.)?[A-Z_]{2,}\b", text)}
+
+
+def test_no_module_fills_a_variable_of_another() -> None:
+    wrong = []
+    for name, tree in modules().items():
+        statements = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+        ours = [node for node in statements if (node.module or "").startswith("linkmgr")]
+        imported = {alias.asname or alias.name for node in ours for alias in node.names}
+        wrong += [f"{name} changes {changed}" for changed in changed_constants(tree) & imported]
+    assert wrong == []
 
 
 def test_the_layout_of_the_documents_has_the_same_order() -> None:

@@ -37,7 +37,7 @@ def reading(make_app: Callable[..., Flask], standby: Replica, monkeypatch: pytes
 
 
 def reader(service: Flask) -> replica.Replica:
-    found: replica.Replica = service.extensions["linkmgr_reader"]
+    found: replica.Replica = service.extensions["linkmgr_database"].reader
     return found
 
 

@@ -30,6 +30,10 @@ class Feature(NamedTuple):
     init_app: Callable[[Flask], None] = lambda _app: None  # prepares what the feature keeps of an application
 
 
+def init_app(app: Flask, parts: tuple[Feature, ...]) -> None:
+    app.extensions["linkmgr_features"] = parts
+
+
 def features() -> tuple[Feature, ...]:
     """Return the documented service, which is the first one, and the features of this application."""
     registered: tuple[Feature, ...] = this_app().extensions["linkmgr_features"]

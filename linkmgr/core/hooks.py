@@ -1,4 +1,4 @@
-"""Functions of features that the documented service calls. One feature sets each, and its default does nothing."""
+"""Functions of the packages above that core calls. The service or a feature sets each, and its default does nothing."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -19,11 +19,16 @@ def _use_any_key(_key: Key, _stated: Any) -> None: ...
 def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str) -> None: ...
 
 
+def _find_no_page() -> Any: ...
+
+
 class Hooks(NamedTuple):
     # Return the caller of a key that is not the default one of its user, and count requests; or None.
     find_key: Callable[[str, int], Row | None] = _find_no_key
     # Refuse an operation that such a key does not allow, and restrict the statements of the request to its rows.
     use_key: Callable[[Key, Any], None] = _use_any_key
+    # Return the response of a foreign host to a path that it does not have, or None for the error page.
+    missing_page: Callable[[], Any] = _find_no_page
     # Count a path of a branded domain that a visitor did not find.
     count_missing_path: Callable[[dict[str, Any], int, str], None] = _count_no_path
 

@@ -41,5 +41,5 @@ def init_app(app: Flask) -> None:
     app.url_map.converters["code"] = CodeConverter
     app.url_map.converters["alias"] = AliasConverter
     app.jinja_env.globals.update(has_feature=has_feature, has_console=has_console)
-    geoip.init_app(app)
+    geoip.init_app()
     counting.init_app(app)

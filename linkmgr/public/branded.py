@@ -1,5 +1,5 @@
-"""Host names: the service's own, and branded domains with their root and not-found redirects. The brand of each: name,
-logo and accent color, and the footer of the operator, of whom pages of branded domains show nothing.
+"""Branded domains with their root and not-found redirects. The brand of each host: name, logo and accent color, and
+the footer of the operator, of whom pages of branded domains show nothing.
 
 Under any other host only health, metrics and the domain challenge respond. Otherwise links could redirect to
 themselves through another name, and DNS rebinding would reach the API.
@@ -7,23 +7,19 @@ themselves through another name, and DNS rebinding would reach the API.
 
 import hashlib
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 import psycopg2
 from flask import Blueprint, Flask, Response, abort, g, redirect, render_template
 from werkzeug.exceptions import NotFound
-from werkzeug.routing import Map
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.core.database import service
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import colors
-from linkmgr.core.fields.urls import is_ipv4, is_own_host, requested_host
+from linkmgr.core.fields.urls import is_ipv4
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import PREFIX, InvalidSetting, settings, this_app
 from linkmgr.core.web.request import current
@@ -42,54 +38,39 @@ _NAME = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 _FILE_ENDPOINTS = ("static", "home.robots")
 
 
+class OwnBrand(NamedTuple):
+    """The brand of our own host."""
+
+    logo: tuple[bytes, str] | None  # with its media type
+    style: bytes | None
+    shown: Row  # to templates
+
+
 def init_app(app: Flask) -> None:
-    chosen = settings()
-    app.extensions["linkmgr_foreign_host"] = _foreign_hosts(app, urlsplit(chosen.base_url).netloc.lower())
     app.before_request(_check_host)
-    app.extensions["linkmgr_missing_page"] = _missing_page
+    chosen = settings()
     logo = _read_logo(chosen.logo) if chosen.logo else None
     style = _style(chosen.accent) if chosen.accent else None
-    app.extensions["linkmgr_brand_files"] = logo, style
-    app.extensions["linkmgr_brand"] = {
+    shown = {
         "name": chosen.name,
         "footer": chosen.footer,
         "icon": _url("logo", _digest(logo[0])) if logo else "/static/icon.svg",
         "style": _url("accent.css", _digest(style)) if style else "",
         "is_ours": True,
     }
+    app.extensions["linkmgr_brand"] = OwnBrand(logo, style, shown)
     app.jinja_env.globals["base_url"] = chosen.base_url
     app.context_processor(lambda: {"brand": current_brand()})
 
 
-def init_routes(app: Flask) -> None:
-    rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in PAGES]
-    routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
-    app.extensions["linkmgr_branded_routes"] = routes
-
-
-def _foreign_hosts(app: Flask, own: str) -> Callable[[str], str | None]:
-    """Return a function that returns the host of a Host header, or None if it is our own. Every request calls it, and
-    its result depends only on settings. `own` is the header of most requests."""
-
-    @lru_cache(maxsize=256)
-    def foreign_host(header: str) -> str | None:
-        if header == own:
-            return None
-        with app.app_context():
-            name = requested_host(header)
-            return None if is_own_host(name) else name
-
-    return foreign_host
+def _own_brand() -> OwnBrand:
+    brand: OwnBrand = this_app().extensions["linkmgr_brand"]
+    return brand
 
 
 def host() -> str | None:
     """Return the requested host, or None if it is our own. It need not be a branded domain."""
     return current().foreign_host
-
-
-def host_of(environ: dict[str, Any]) -> str | None:
-    foreign_host: Callable[[str], str | None] = this_app().extensions["linkmgr_foreign_host"]
-    return foreign_host(environ.get("HTTP_HOST", ""))
 
 
 def requested_domain() -> Row | None:
@@ -115,7 +96,7 @@ def _check_host() -> AnyResponse | str | None:
     if name is None or request.endpoint == _CHALLENGE:
         return None
     if request.endpoint == "short.visit" and request.method in ("GET", "HEAD") and can_be_branded(name):
-        return None  # the statement for a short link reads the domain itself, and `_missing_page` determines the error
+        return None  # the statement for a short link reads the domain itself, and `missing_page` determines the error
     if request.endpoint == "probes.healthz":
         service.check()  # has a deadline, which the look-up of the domain has not
     try:
@@ -146,7 +127,7 @@ def _redirect(domain: Row, member: str) -> AnyResponse:
     return redirect(domain[member], code=302)
 
 
-def _missing_page() -> AnyResponse | None:
+def missing_page() -> AnyResponse | None:
     """Return the redirect of a foreign host for paths that it does not have, or None if it has none."""
     if _begins_with(PROGRAMS):
         return None
@@ -207,8 +188,7 @@ def current_brand() -> Row | None:
     The URLs of the icon and the style sheet are empty for a domain without a logo or without a color.
     """
     if not host():
-        brand: Row = this_app().extensions["linkmgr_brand"]
-        return brand
+        return _own_brand().shown
     domain = None
     with suppress(psycopg2.Error):  # the page that reports the error needs no brand
         domain = requested_domain()
@@ -222,7 +202,7 @@ def current_brand() -> Row | None:
 
 
 def own_logo() -> Response | None:
-    name, (logo, _) = host(), this_app().extensions["linkmgr_brand_files"]
+    name, logo = host(), _own_brand().logo
     if name is not None:
         domain = requested_domain()
         content = public.domain_logo(name) if domain and domain["logo_digest"] else None
@@ -246,7 +226,7 @@ def logo() -> Response:
 
 @bp.get("/accent.css")
 def style() -> Response:
-    _, content = this_app().extensions["linkmgr_brand_files"]
+    content = _own_brand().style
     if host() is not None:
         domain = requested_domain()
         content = colors.accent_style(domain["brandcolor"]) if domain and domain["brandcolor"] else None

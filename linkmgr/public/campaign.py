@@ -1,6 +1,5 @@
 """/r/<slug>: redirect to one of a campaign's links. /u/<username>/<slug>-<id>: list all of them."""
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ from linkmgr.core.fields.query import query_position
 from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, security_headers
 from linkmgr.core.web import request as web_request
-from linkmgr.public import branded, loops
+from linkmgr.public import branded, loops, short
 from linkmgr.repository import public
 
 bp = Blueprint("campaign", __name__)
@@ -23,24 +22,30 @@ LINKS_PER_PAGE = 25
 
 
 # By slug, the page of a link with the alias `r` at this path. It is shown if no campaign has the slug.
-LINK_PAGES: dict[str, Callable[[str], ResponseReturnValue]] = {}
-
-
-@bp.get("/r/<word:slug>")
-def rotate(slug: str) -> ResponseReturnValue:
-    try:
-        return redirect(_short_url(branded.host(), slug), code=302)  # the short link counts the visit
-    except AppError:
-        if slug not in LINK_PAGES:
-            raise
-    return LINK_PAGES[slug]("r")
+_LINK_PAGES = {"pixels": short.pixels, "qr": short.qr_code}
 
 
 def _short_url(host: str | None, slug: str) -> str:
     return str(public.random_link(host, slug)["shorturl"])
 
 
+@bp.get("/r/<word:slug>")
+@loops.hop(_short_url)
+def rotate(slug: str) -> ResponseReturnValue:
+    try:
+        return redirect(_short_url(branded.host(), slug), code=302)  # the short link counts the visit
+    except AppError:
+        if slug not in _LINK_PAGES:
+            raise
+    return _LINK_PAGES[slug]("r")
+
+
+def _page(host: str | None, **arguments: Any) -> None:
+    public.campaign(host, **arguments)
+
+
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
+@loops.hop(_page)
 def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     after = query_position("after")
     limiter.enforce(f"pages:{web_request.network()}", settings().page_rate_limit, "pages_limited")
@@ -58,10 +63,3 @@ def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
 
 def _host(link: Row) -> str:
     return urlsplit(link["url"] or link["shorturl"]).netloc
-
-
-def _page(host: str | None, **arguments: Any) -> None:
-    public.campaign(host, **arguments)
-
-
-loops.HOPS |= {"campaign.rotate": _short_url, "campaign.show": _page}

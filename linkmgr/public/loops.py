@@ -8,6 +8,7 @@ pages would return are therefore followed.
 import posixpath
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from werkzeug.exceptions import HTTPException, NotFound
@@ -15,14 +16,23 @@ from werkzeug.exceptions import HTTPException, NotFound
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.urls import is_own_host
 from linkmgr.core.settings import this_app
+from linkmgr.core.web.host import foreign_routes
 from linkmgr.core.web.request import current
 from linkmgr.repository import public
 
 MAX_HOPS = 10
+View = TypeVar("View", bound=Callable[..., Any])
 
-# By endpoint, a function of the branded host, or None for our own, and of the arguments of the view. It returns the URL
-# of the redirect, or None if the view renders a page, and raises the errors of the view.
-HOPS: dict[str, Callable[..., str | None]] = {}
+
+def hop(target: Callable[..., str | None]) -> Callable[[View], View]:
+    """State where a view redirects: `target` is a function of the branded host, or None for our own, and of the
+    arguments of the view. It returns the URL, or None if the view renders a page, and raises the errors of the view."""
+
+    def mark(view: View) -> View:
+        view.hop = target  # type: ignore[attr-defined]
+        return view
+
+    return mark
 
 
 def is_on_our_hosts(url: str, *, branded: bool) -> bool:
@@ -62,11 +72,12 @@ def _location(host: str, path: str) -> str | None:
     if domain and path == "/":
         return domain["redirectroot"] or None
     try:
-        routes = this_app().extensions["linkmgr_branded_routes"] if domain else this_app().url_map
+        routes = foreign_routes() if domain else this_app().url_map
         endpoint, arguments = routes.bind("").match(path)
-        if endpoint not in HOPS:
+        target: Callable[..., str | None] | None = getattr(this_app().view_functions[endpoint], "hop", None)
+        if target is None:
             raise NotFound  # assume a 404, so that no loop through redirect404 is missed
-        return HOPS[endpoint](host if domain else None, **arguments)
+        return target(host if domain else None, **arguments)
     except (HTTPException, AppError) as error:
         is_disabled = isinstance(error, AppError) and error.status == HTTPStatus.GONE
         return domain["redirect404"] or None if domain and not is_disabled else None

@@ -10,11 +10,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from linkmgr.core.database import backup, service
 from linkmgr.core.database.replica import Replica
-from linkmgr.core.database.statements import Row
+from linkmgr.core.database.statements import Row, database
 from linkmgr.core.errors import AppError
 from linkmgr.core.metrics import gauges_text, metrics
 from linkmgr.core.outbound.domain_check import CHALLENGE_PATH, challenge_response
-from linkmgr.core.settings import RELEASE, settings, this_app
+from linkmgr.core.settings import RELEASE, settings
 from linkmgr.core.web.responses import Json, ok
 from linkmgr.repository import purge
 from linkmgr.visits import spool
@@ -52,7 +52,7 @@ def _gauges() -> Row:
     with suppress(psycopg2.Error):
         values |= service.gauges()
         values["visits_waiting"], values["visits_waiting_seconds"] = spool.backlog(folder / "visits", values["spools"])
-        reader = this_app().extensions["linkmgr_reader"]
+        reader = database().reader
         values |= reader.state() if isinstance(reader, Replica) else {}
     for name, file in (("backup", backup.LAST), ("purge", purge.LAST)):
         with suppress(FileNotFoundError):

@@ -20,7 +20,13 @@ bp = Blueprint("scan", __name__)
 bp.after_request(security_headers.prevent_caching)
 
 
+def _target(host: str | None, code: str) -> str | None:
+    row = public.qr_code(host, code)
+    return str(row["data"]) if row["type"] == "link" else None
+
+
 @bp.get("/q/<code:code>")
+@loops.hop(_target)
 def scan(code: str) -> ResponseReturnValue:
     row = public.qr_code(branded.host(), code)
     if row["type"] == "link":
@@ -40,14 +46,6 @@ def save_contact(code: str) -> Response:
     if row["type"] != "vcard":
         raise AppError("image_missing")
     return _vcard(row["data"])
-
-
-def _target(host: str | None, code: str) -> str | None:
-    row = public.qr_code(host, code)
-    return str(row["data"]) if row["type"] == "link" else None
-
-
-loops.HOPS["scan.scan"] = _target
 
 
 def _respond(code_type: str, data: Any) -> ResponseReturnValue:

@@ -25,7 +25,8 @@ from linkmgr.core.feature import has_console
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.web import attempts, security_headers, sessions
-from linkmgr.public import bio, branded, campaign, interstitial, loops, qr
+from linkmgr.core.web.host import host_of, hosts
+from linkmgr.public import bio, branded, interstitial, loops, qr
 from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
 from linkmgr.visits import bots, counting, visitor
@@ -47,7 +48,7 @@ class FastRedirects:
     def __init__(self, app: Flask) -> None:
         self.app, self.flask = app, app.wsgi_app
         self._path = re.compile(f"/({PATTERN})")
-        self._words = reserved_words(app.extensions["linkmgr_branded_routes"])  # of all hosts
+        self._words = reserved_words(hosts(app).routes)  # of all hosts
         self._own_words = reserved_words(app.url_map)
         self.recent = RecentLinks()
 
@@ -66,7 +67,7 @@ class FastRedirects:
             return None
         with self.app.app_context():
             try:
-                host = branded.host_of(environ)
+                host = host_of(environ)
                 if path[1] in self._own_words if host is None else not branded.can_be_branded(host):
                     return None
                 return self._location(environ, host, path[1])
@@ -103,7 +104,21 @@ def _is_fast(link: Row, agent: str) -> bool:
     )
 
 
+def _location(host: str | None, alias: str) -> str | None:
+    link = public.short_link(host, alias)
+    if link is None:
+        if public.bio(host, alias) is None:
+            raise NotFound
+        return None
+    if link["state"]:
+        return (link["state"] != "blocked" and str(link["expiredurl"])) or None
+    if link["password_hash"]:
+        return None
+    return app_store(link, _user_agent()) or _target(link).url
+
+
 @bp.route(_ROUTE, methods=("GET", "POST"))
+@loops.hop(_location)
 def visit(alias: str) -> ResponseReturnValue:
     environ = request.environ
     link = environ[_LINK] if _LINK in environ else public.short_link(branded.host(), alias)
@@ -175,22 +190,6 @@ def _target(link: Row) -> Choice:
     return choose(link, visitor.from_environ(request.environ, partial(public.clicks, link["id"])))
 
 
-def _location(host: str | None, alias: str) -> str | None:
-    link = public.short_link(host, alias)
-    if link is None:
-        if public.bio(host, alias) is None:
-            raise NotFound
-        return None
-    if link["state"]:
-        return (link["state"] != "blocked" and str(link["expiredurl"])) or None
-    if link["password_hash"]:
-        return None
-    return app_store(link, _user_agent()) or _target(link).url
-
-
-loops.HOPS["short.visit"] = _location
-
-
 # --- password
 
 
@@ -234,6 +233,3 @@ def qr_code(alias: str, size: str | None = None) -> Response:
     if link is None:
         raise AppError("image_missing")
     return qr.of_url(link["shorturl"], size or query_text("size"))
-
-
-campaign.LINK_PAGES |= {"pixels": pixels, "qr": qr_code}

@@ -21,9 +21,8 @@ from linkmgr.core.fields.countries import NAMES
 from linkmgr.core.fields.urls import is_own_host
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web import request as web_request
-from linkmgr.visits import bots, geoip, scans
+from linkmgr.visits import bots, geoip, queue, scans
 from linkmgr.visits.dimensions import CLICK, MAX_LABEL, SCAN, UNKNOWN
-from linkmgr.visits.queue import VisitQueue
 from linkmgr.visits.targets import device_type, preferred_languages
 
 DIRECT = "Direct, email and other"
@@ -74,7 +73,7 @@ class Visit:
 
 
 def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
+    queue.init_app(app)
 
 
 def count(
@@ -91,10 +90,9 @@ def count(
     if not _is_visit(environ) or scans.is_counted(environ, user_id):
         return
     try:
-        queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
         visit = _visit(environ, tracked_id, user_id, kind=kind, parameters=parameters, variant=variant)
-        queue.add(visit)
+        queue.queue_of(this_app()).add(visit)
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)

@@ -1,14 +1,14 @@
 """Countries and cities are read from the .mmdb file in the setting GEOIP_DATABASE. Without one, iptocc has the country
 to which the regional internet registries assigned the address. Private and loopback addresses have none."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import maxminddb
-from flask import Flask
 from iptocc import country_code
 
 from linkmgr.core.fields.countries import NAMES
-from linkmgr.core.settings import InvalidSetting, settings, this_app
+from linkmgr.core.settings import InvalidSetting, settings
 
 
 class Country(NamedTuple):
@@ -21,10 +21,12 @@ class Location(NamedTuple):
     city: str | None = None
 
 
-def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_countries"] = _open(settings().geoip_database)
+def init_app() -> None:
+    """Stop the start if the file cannot be read."""
+    _open(settings().geoip_database)
 
 
+@lru_cache(maxsize=8)
 def _open(path: str) -> maxminddb.Reader | None:
     try:
         return maxminddb.open_database(path) if path else None
@@ -35,7 +37,7 @@ def _open(path: str) -> maxminddb.Reader | None:
 def find_location(address: str) -> Location:
     """Return the location of an IP address. Entries contain either objects with names, or the texts `country`,
     `country_code` and `city`."""
-    reader: maxminddb.Reader | None = this_app().extensions["linkmgr_countries"]
+    reader = _open(settings().geoip_database)
     if reader is None:
         code = country_code(address)
         return Location(Country(NAMES.get(code, [code])[0], code)) if code else Location()

@@ -200,7 +200,16 @@ def _delete(stored: list[Spool]) -> None:
         visits.delete_spool(source.name)
 
 
-def start(app: Flask) -> None:
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
+
+
+def queue_of(app: Flask) -> VisitQueue:
     queue: VisitQueue = app.extensions["linkmgr_visit_queue"]
+    return queue
+
+
+def start(app: Flask) -> None:
+    queue = queue_of(app)
     queue.reserve()
     queue.start()

@@ -99,5 +99,5 @@ def public_row(sql: str, *, can_wait: bool = True, **params: Any) -> Row | None:
 
 
 def init_app(app: Flask) -> None:
-    reader = app.extensions["linkmgr_reader"]
+    reader = database().reader
     app.extensions["linkmgr_lookups"] = Lookups(database(), reader if isinstance(reader, Replica) else None)

@@ -15,12 +15,12 @@ import time
 from typing import Any
 
 import psycopg2
-from flask import Flask, current_app
+from flask import current_app
 from psycopg2 import extensions
 
 from linkmgr.core.database.deadlines import TimedOut
 from linkmgr.core.database.session import register_types
-from linkmgr.core.database.statements import UNSYNCED, Database, Row
+from linkmgr.core.database.statements import UNSYNCED, Database, Row, database
 from linkmgr.core.settings import settings
 
 TIMEOUT_SECONDS = 1.0  # to connect, and to execute a statement
@@ -113,6 +113,6 @@ class Replica(Database):
         )
 
 
-def init_app(app: Flask) -> None:
+def init_app() -> None:
     if settings().replica_url:
-        app.extensions["linkmgr_reader"] = Replica(settings().replica_url, app.extensions["linkmgr_database"])
+        database().reader = Replica(settings().replica_url, database())

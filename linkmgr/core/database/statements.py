@@ -111,6 +111,7 @@ class Database:
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
         self._idle: list[Pooled] = []
         self.server = Server(self._reconnect)
+        self.reader: Database = self  # a replica of it, if there is one
         self.pools = [self]  # those of the same server, which lose their connections together
 
     def connect(self) -> psycopg2.extensions.connection:
@@ -230,7 +231,7 @@ class Database:
 def init_app(app: Flask) -> None:
     dsn = settings().database_url or embedded.dsn(settings().folder / "postgres")
     primary = Database(dsn, settings().prepare)
-    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = primary
+    app.extensions["linkmgr_database"] = primary
 
 
 def database() -> Database:
@@ -250,8 +251,7 @@ def replica_rows(sql: str, **params: Any) -> list[Row]:
     current = executor.get()
     if current is not None and not current.may_lag:
         return current.execute(sql, params, idempotent=True)
-    reader: Database = this_app().extensions["linkmgr_reader"]
-    return reader.read(sql, params)
+    return database().reader.read(sql, params)
 
 
 def replica_row(sql: str, **params: Any) -> Row | None:

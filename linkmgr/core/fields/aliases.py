@@ -9,6 +9,7 @@ from marshmallow import ValidationError
 from werkzeug.routing import Map
 
 from linkmgr.core.fields.base import Matching
+from linkmgr.core.web.host import foreign_routes
 
 MAX_ALIAS = 100
 PATTERN = f"[A-Za-z0-9_-]{{1,{MAX_ALIAS}}}"
@@ -52,7 +53,7 @@ class Alias(Matching):
         super().__init__(PATTERN, f"1 to {MAX_ALIAS} letters, digits, '_' or '-'", **kwargs)
 
     def clean(self, text: str) -> str:
-        if super().clean(text) in reserved_words(current_app.extensions["linkmgr_branded_routes"]):
+        if super().clean(text) in reserved_words(foreign_routes()):
             raise ValidationError(f"'{text}' is reserved: choose another alias")
         return text
 

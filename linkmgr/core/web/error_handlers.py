@@ -17,6 +17,7 @@ from linkmgr.core.database.deadlines import TimedOut
 from linkmgr.core.database.statements import SchemaTooOld
 from linkmgr.core.errors import HTTP_CODES, RETRY_SECONDS, AppError, from_constraint
 from linkmgr.core.fields import bodies
+from linkmgr.core.hooks import hooks
 from linkmgr.core.web import error_pages, limiter, suggestions
 from linkmgr.core.web import request as web_request
 
@@ -32,7 +33,7 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     request = web_request.current()
     if error.status == HTTPStatus.NOT_FOUND and request.foreign_host is not None and error.code != "unknown_host":
         try:
-            if redirect := current_app.extensions["linkmgr_missing_page"]():
+            if redirect := hooks().missing_page():
                 return cast("Response", redirect)
         except AppError as refusal:
             return _response(refusal)

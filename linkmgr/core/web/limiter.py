@@ -131,13 +131,12 @@ class RateLimit(Limiter):
 def init_app(app: Flask) -> None:
     """Call this between the hooks that identify and that authorize the caller."""
     app.after_request(_report)  # after Flask-Limiter's own
-    app.extensions["linkmgr_limiter"] = limiter = RateLimit(settings().rate_limit_storage)
-    limiter.init_app(app)
+    RateLimit(settings().rate_limit_storage).init_app(app)
 
 
 def _limiter() -> RateLimit:
-    limiter: RateLimit = this_app().extensions["linkmgr_limiter"]
-    return limiter
+    [limiter] = this_app().extensions["limiter"]
+    return cast("RateLimit", limiter)
 
 
 def refusal(error: RateLimitExceeded) -> AppError:

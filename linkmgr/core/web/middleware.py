@@ -22,7 +22,7 @@ from flask import Flask, Response, has_request_context
 from flask.logging import default_handler
 from werkzeug.exceptions import MethodNotAllowed
 
-from linkmgr.core import keys
+from linkmgr.core import keys, metrics
 from linkmgr.core.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json
 from linkmgr.core.metrics import Metrics
 from linkmgr.core.settings import RELEASE, Settings, port, settings
@@ -139,5 +139,5 @@ def is_same_origin(request: web_request.Request) -> bool:
 
 def init_app(app: Flask, pages: Callable[..., Iterable[bytes]]) -> None:
     default_handler.setFormatter(RequestIdFormatter("[%(asctime)s] %(levelname)s in %(module)s: %(message)s"))
-    counters, headers = app.extensions["linkmgr_metrics"], security_headers.fixed_headers()
+    counters, headers = metrics.metrics(), security_headers.fixed_headers()
     app.wsgi_app = RequestMiddleware(app.wsgi_app, pages, counters, headers)  # type: ignore[method-assign]

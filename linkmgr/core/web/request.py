@@ -11,13 +11,14 @@ import flask
 from flask.sessions import NullSession, SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 from werkzeug.exceptions import BadRequest
 from werkzeug.local import LocalProxy
-from werkzeug.routing import BaseConverter, Map, MapAdapter
+from werkzeug.routing import BaseConverter, MapAdapter
 from werkzeug.utils import cached_property
 
 from linkmgr.core.database.statements import MAX_BIGINT
 from linkmgr.core.errors import AppError, as_json
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web.caller import Caller, Rows, Window
+from linkmgr.core.web.host import hosts
 
 MAX_BODY = 64 * 1024  # bytes
 MAX_WARNINGS = 20  # in a response
@@ -154,13 +155,14 @@ class Service(flask.Flask):
         return func
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
-        """Match the path only, on the routes of the requested host. `pages.branded` checks the host: werkzeug's
-        `bind_to_environ` would reject a malformed one before. No route is a websocket's, whatever a proxy says."""
+        """Match the path only, on the routes of the requested host. werkzeug's `bind_to_environ` would reject a
+        malformed one before it is checked. No route is a websocket's, whatever a proxy says."""
         if request is None:
             return None
         request = cast("Request", request)
-        request.foreign_host = self.extensions["linkmgr_foreign_host"](request.environ.get("HTTP_HOST", ""))
-        routes: Map = self.url_map if request.foreign_host is None else self.extensions["linkmgr_branded_routes"]
+        known = hosts(self)
+        request.foreign_host = known.foreign(request.environ.get("HTTP_HOST", ""))
+        routes = self.url_map if request.foreign_host is None else known.routes
         return routes.bind("localhost", request.root_path, "", default_method=request.method, path_info=request.path)
 
 

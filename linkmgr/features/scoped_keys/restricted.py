@@ -8,7 +8,6 @@ from flask import Flask
 
 from linkmgr.core.database import session
 from linkmgr.core.database.statements import Database, database, executor
-from linkmgr.core.settings import this_app
 
 OWN, DOMAINS = "restricted_own", "restricted_domains"  # the schemas
 
@@ -42,13 +41,15 @@ class RestrictedDatabase(Database):
 
 @contextmanager
 def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> Iterator[None]:
-    pools: dict[str, RestrictedDatabase] = this_app().extensions["linkmgr_restricted"]
-    executor.set(pools[OWN if own_only else DOMAINS].of_key(key_id, domains))
+    schema = OWN if own_only else DOMAINS
+    [pool] = [each for each in database().pools if isinstance(each, RestrictedDatabase) and each.schema == schema]
+    executor.set(pool.of_key(key_id, domains))
     try:
         yield
     finally:
         executor.set(None)  # threads serve other requests in the same context
 
 
-def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_restricted"] = {schema: RestrictedDatabase(database(), schema) for schema in (OWN, DOMAINS)}
+def init_app(_app: Flask) -> None:
+    for schema in (OWN, DOMAINS):
+        RestrictedDatabase(database(), schema)
