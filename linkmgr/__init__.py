@@ -19,7 +19,6 @@ from linkmgr.core.web import (
     responses,
     security_headers,
     sessions,
-    streams,
 )
 from linkmgr.core.web.request import IdConverter, Service
 from linkmgr.features import load
@@ -32,7 +31,7 @@ __version__ = settings.RELEASE
 
 DOCUMENTED = Feature(
     "",
-    hooks=hooks.Hooks(missing_page=branded.missing_page),
+    hooks=hooks.Hooks(answer_host=branded.answer_host, missing_page=branded.missing_page),
     blueprints=tuple(module.bp for module in (*api.MODULES, *public.MODULES)),
     sections=tuple(module.SECTION for module in api.MODULES),
     resources=STORED,
@@ -60,7 +59,7 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
     with app.app_context():
         parts = (DOCUMENTED, *load(settings.settings().features if features is None else features))
         feature.init_app(app, parts)
-        host.init_app(app)
+        app.hosts = host.Hosts(app)
         statements.init_app(app)
         replica.init_app()
         lookups.init_app(app)
@@ -69,7 +68,6 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
         jobs.init_app(app, [part.jobs for part in parts])
         for part in parts:
             part.init_app(app)
-        compression.init_app(app)  # before other hooks, which run in the reverse order
         branded.init_app(app)
         error_handlers.init_app(app)
         security_headers.init_app(app)
@@ -82,7 +80,7 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
         document.init_app(app)
         host.init_routes(app, branded.PAGES)  # needs all routes
         operation.init_app(app)  # needs all routes
-        streams.init_app(app)  # after other hooks after a request, which run in the reverse order
+        compression.init_app(app)  # after other hooks after a request, which run in the reverse order
         cli.init_app(app, [group for part in parts for group in part.commands])
         metrics.init_app(app)  # needs all routes
         middleware.init_app(app, pages=short.FastRedirects(app))

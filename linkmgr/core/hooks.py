@@ -19,14 +19,19 @@ def _use_any_key(_key: Key, _stated: Any) -> None: ...
 def _count_no_path(_environ: dict[str, Any], _domain_id: int, _path: str) -> None: ...
 
 
+def _answer_no_host() -> Any: ...
+
+
 def _find_no_page() -> Any: ...
 
 
 class Hooks(NamedTuple):
-    # Return the caller of a key that is not the default one of its user, and count requests; or None.
+    # Return the caller of a scoped key, and count requests.
     find_key: Callable[[str, int], Row | None] = _find_no_key
     # Refuse an operation that such a key does not allow, and restrict the statements of the request to its rows.
     use_key: Callable[[Key, Any], None] = _use_any_key
+    # Return the response to a request to a foreign host, or None if a route answers it.
+    answer_host: Callable[[], Any] = _answer_no_host
     # Return the response of a foreign host to a path that it does not have, or None for the error page.
     missing_page: Callable[[], Any] = _find_no_page
     # Count a path of a branded domain that a visitor did not find.

@@ -47,7 +47,6 @@ class OwnBrand(NamedTuple):
 
 
 def init_app(app: Flask) -> None:
-    app.before_request(_check_host)
     chosen = settings()
     logo = _read_logo(chosen.logo) if chosen.logo else None
     style = _style(chosen.accent) if chosen.accent else None
@@ -89,7 +88,7 @@ def _begins_with(words: tuple[str, ...]) -> bool:
     return current().path.split("/", 2)[1] in words
 
 
-def _check_host() -> AnyResponse | str | None:
+def answer_host() -> AnyResponse | str | None:
     """Answer a request to a foreign host, or return None if a route answers it."""
     request = current()
     name = request.foreign_host

@@ -25,7 +25,7 @@ from linkmgr.core.feature import has_console
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.web import attempts, security_headers, sessions
-from linkmgr.core.web.host import host_of, hosts
+from linkmgr.core.web.host import foreign_routes, host_of
 from linkmgr.public import bio, branded, interstitial, loops, qr
 from linkmgr.public.recent_links import RecentLinks
 from linkmgr.repository import public
@@ -48,7 +48,7 @@ class FastRedirects:
     def __init__(self, app: Flask) -> None:
         self.app, self.flask = app, app.wsgi_app
         self._path = re.compile(f"/({PATTERN})")
-        self._words = reserved_words(hosts(app).routes)  # of all hosts
+        self._words = reserved_words(foreign_routes())  # of all hosts
         self._own_words = reserved_words(app.url_map)
         self.recent = RecentLinks()
 

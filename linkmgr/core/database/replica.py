@@ -19,8 +19,7 @@ from flask import current_app
 from psycopg2 import extensions
 
 from linkmgr.core.database.deadlines import TimedOut
-from linkmgr.core.database.session import register_types
-from linkmgr.core.database.statements import UNSYNCED, Database, Row, database
+from linkmgr.core.database.statements import UNSYNCED, Database, Row, database, register_types
 from linkmgr.core.settings import settings
 
 TIMEOUT_SECONDS = 1.0  # to connect, and to execute a statement

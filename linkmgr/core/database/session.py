@@ -1,8 +1,7 @@
-"""Session settings, type casts and lost-connection detection."""
+"""Session settings and lost-connection detection."""
 
 from typing import Any
 
-import orjson
 import psycopg2
 import psycopg2.extensions
 from psycopg2 import errors as pg
@@ -36,24 +35,6 @@ SETTINGS = {
 STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
 # A pooler does not keep session settings from one transaction to the next, so each message repeats them.
 SET_LOCAL = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in SETTINGS.items())
-
-# Casts from PostgreSQL types to the JSON values of the specification. A time is in UTC, as YYYY-MM-DD HH:MM:SS.
-_TYPES = tuple(
-    psycopg2.extensions.new_type(oids, name, cast)
-    for name, oids, cast in (
-        ("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, lambda text, _: text and text[:19]),
-        ("DATE", psycopg2.extensions.PYDATE.values, psycopg2.extensions.UNICODE),
-        ("NUMBER", psycopg2.extensions.DECIMAL.values, psycopg2.extensions.FLOAT),
-        ("BYTES", psycopg2.BINARY.values, lambda text, _: text and bytes.fromhex(text[2:])),
-        ("JSON", (114, 3802), lambda text, _: text and orjson.loads(text)),
-    )
-)
-
-
-def register_types(connection: psycopg2.extensions.connection) -> psycopg2.extensions.connection:
-    for type_ in _TYPES:
-        psycopg2.extensions.register_type(type_, connection)
-    return connection
 
 
 def schema_version(connection: psycopg2.extensions.connection) -> int:

@@ -28,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import orjson
 import psycopg2
 import psycopg2.extensions
 from flask import Flask
@@ -51,6 +52,25 @@ _DEADLOCK_TRIES = 3
 # The statements of one message are one transaction, at whose end the setting expires.
 UNSYNCED = "SET LOCAL synchronous_commit = off; "
 NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
+
+
+# Casts from PostgreSQL types to the JSON values of the specification. A time is in UTC, as YYYY-MM-DD HH:MM:SS.
+_TYPES = tuple(
+    psycopg2.extensions.new_type(oids, name, cast)
+    for name, oids, cast in (
+        ("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, lambda text, _: text and text[:19]),
+        ("DATE", psycopg2.extensions.PYDATE.values, psycopg2.extensions.UNICODE),
+        ("NUMBER", psycopg2.extensions.DECIMAL.values, psycopg2.extensions.FLOAT),
+        ("BYTES", psycopg2.BINARY.values, lambda text, _: text and bytes.fromhex(text[2:])),
+        ("JSON", (114, 3802), lambda text, _: text and orjson.loads(text)),
+    )
+)
+
+
+def register_types(connection: psycopg2.extensions.connection) -> psycopg2.extensions.connection:
+    for type_ in _TYPES:
+        psycopg2.extensions.register_type(type_, connection)
+    return connection
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -117,7 +137,7 @@ class Database:
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
-        return session.register_types(connection)
+        return register_types(connection)
 
     def _open(self) -> Pooled:
         deadlines.start()

@@ -4,18 +4,22 @@ The limit comes before the check of the key, so that clients that guess keys are
 """
 
 import time
+from typing import Any
 
 from flask import Flask
 from flask.typing import ResponseReturnValue
 
 from linkmgr.core import keys
-from linkmgr.core.database.statements import Row, act_as
+from linkmgr.core.database.statements import Row, act_as, run_repeatable
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.unknown import warn_unknown_parameters
 from linkmgr.core.hooks import hooks
-from linkmgr.core.web import limiter, middleware, rate_windows, scopes
+from linkmgr.core.settings import settings
+from linkmgr.core.web import limiter, middleware, scopes
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web.caller import Caller, Window
+from linkmgr.core.web.caller import Caller, Key, Window
+
+PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -29,26 +33,68 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
-def identify() -> ResponseReturnValue | None:
+def identify(by: int = 1) -> ResponseReturnValue | None:
     """Read the caller of the API by its key, and count the request in the same statement, before the key is refused."""
     request = web_request.current()
+    if request.foreign_host is not None:
+        response: ResponseReturnValue | None = hooks().answer_host()
+        if response is not None:
+            return response
     if not request.is_api:
         _check_form(request)
         return None
     if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
         return preflight
-    row = _find(request, 1)
-    request.caller = Caller.of(row)
-    if row["until"] is not None:  # otherwise Redis counts
+    key = _key(request) or ""
+    row = hooks().find_key(key, by) if key.startswith(keys.SCOPED_PREFIX) else None
+    row = row or find(keys.digest(key), by)
+    row["key"] = Key(**row["key"]) if row.get("key") else None
+    request.caller = caller = Caller._make(map(row.get, Caller._fields))
+    if by and row["until"] is not None:  # otherwise Redis counts
         # The difference between the clocks is rounded, so that all responses of a window have the same `Reset`.
         request.window = Window(row["count"], row["until"] - round(row["now"] - time.time()))
-    web_request.set_log_user(request.caller.id, request.caller.key and request.caller.key.id)
+    web_request.set_log_user(caller.id, caller.key and caller.key.id)
     return None
 
 
-def _find(request: web_request.Request, by: int) -> Row:
-    key = _key(request) or ""
-    return hooks().find_key(key, by) or rate_windows.identify(keys.digest(key), web_request.network(), by)
+def find(key_digest: bytes, by: int) -> Row:
+    """Return the members of a `Caller`. Requests without a valid key count against the IP address or network `source`,
+    and the bucket of a user contains the plan's rate, so that a new rate begins a new window. If PostgreSQL keeps the
+    counters, count `by` requests and return `count`, `until` and `now` too, which are None otherwise."""
+    return counted_caller(
+        """
+        WITH caller AS (
+            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
+                   key_valid, suspended <> 'no' AS suspended, email, username, status, expires, registered, updated,
+                   domain, version
+              FROM accounts,
+                   LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                                   IS NOT FALSE AND suspended = 'no' AS key_valid) key
+             WHERE key_digest = %(key_digest)s AND NOT key_off),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(source)s) AS bucket,
+                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                        ELSE %(plan_window)s::float8 END AS seconds
+              FROM (SELECT 1) always
+              LEFT JOIN caller ON true)
+        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+          FROM bucket
+          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
+          LEFT JOIN caller ON true
+        """,
+        key_digest=key_digest,
+        source=web_request.network(),
+        by=by,
+    )
+
+
+def counted_caller(sql: str, **params: Any) -> Row:
+    defaults = settings()
+    lifetime, window = defaults.key_lifetime_days, defaults.rate_window
+    caller = run_repeatable(sql, **params, lifetime=lifetime, window=window, plan_window=PLAN_WINDOW)
+    assert caller is not None
+    caller["rate"] = f"{caller['rate']} per minute" if caller["rate"] else defaults.rate_limit
+    return caller
 
 
 def _check_form(request: web_request.Request) -> None:
@@ -87,7 +133,7 @@ def check_again() -> None:
     """Authorize the request again, whose body took long to arrive. Pages check their session."""
     request = web_request.current()
     if request.is_api:
-        request.caller = Caller.of(_find(request, 0))
+        identify(by=0)
         authorize()
 
 
@@ -110,4 +156,6 @@ def caller() -> Caller:
 
 
 def user_id() -> int:
-    return web_request.current().user_id
+    caller_id = web_request.current().caller.id
+    assert caller_id is not None
+    return caller_id

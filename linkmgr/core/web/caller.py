@@ -1,11 +1,9 @@
 """The caller of the API, and the limits of its requests and rows."""
 
-from operator import itemgetter
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from limits import RateLimitItem
 
-from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
 
 
@@ -32,7 +30,7 @@ def avatar_of(username: str | None) -> str:
 
 
 class Caller(NamedTuple):
-    """A row of `rate_windows.identify`. The members after `rate` are None if the key is unknown."""
+    """A row of `auth.find`. The members after `rate` are None if the key is unknown."""
 
     bucket: str  # names the counter: of the user, or of the client's network if the key is not valid
     rate: str  # such as 30 per minute
@@ -52,17 +50,9 @@ class Caller(NamedTuple):
     version: str | None  # of the row, for the ETag of the account
     key: Key | None = None  # None for the key that each user has
 
-    @classmethod
-    def of(cls, row: Row) -> Self:
-        key = row.get("key")
-        return cls._make((*_members(row), Key(**key) if key else None))
-
     @property
     def avatar(self) -> str:
         return avatar_of(self.username)
-
-
-_members = itemgetter(*Caller._fields[:-1])
 
 
 class Rows(NamedTuple):

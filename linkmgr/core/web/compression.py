@@ -4,6 +4,7 @@ import gzip
 
 from flask import Flask, Response
 
+from linkmgr.core.web import streams
 from linkmgr.core.web.request import current
 
 _LEAST = 1024  # bytes
@@ -17,8 +18,10 @@ def init_app(app: Flask) -> None:
 
 def _compress(response: Response) -> Response:
     """Compress a text that is not streamed. Its ETag becomes a weak one, because its bytes are others."""
-    is_short = response.is_sequence and 0 < sum(map(len, response.response)) < _LEAST
-    if is_short or response.location or not (response.content_type or "").startswith(_TEXT):
+    size = sum(map(len, response.response)) if response.is_sequence else 0
+    if size > streams.LARGE and current().method == "GET":
+        response = streams.with_place(response)
+    if 0 < size < _LEAST or response.location or not (response.content_type or "").startswith(_TEXT):
         return response
     is_file = response.direct_passthrough  # such as a style sheet
     if response.is_streamed and not is_file:

@@ -116,7 +116,7 @@ def handle(error: Exception) -> ResponseReturnValue:
         case AppError():
             return _response(error)
         case RateLimitExceeded():
-            return _response(limiter.refusal(error))
+            return _response(limiter.refusal())
         case HTTPException():
             return _http_error(error)
         case psycopg2.Error() if app_error := _database_error(error):

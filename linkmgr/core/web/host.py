@@ -1,7 +1,7 @@
 """The host of a request: our own, or a foreign one, which need not be a branded domain; and the routes of each."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from flask import Flask
@@ -28,25 +28,22 @@ class Hosts:
             return None if is_own_host(name) else name
 
 
-def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_hosts"] = Hosts(app)
+class HasHosts(Protocol):
+    """The application (`Service` of request.py)."""
+
+    hosts: Hosts
 
 
 def init_routes(app: Flask, own: tuple[str, ...]) -> None:
     """Leave the routes whose first segment is one of `own` to our own host. Call this after all are registered."""
     rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in own]
     routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
-    hosts(app).routes = routes
-
-
-def hosts(app: Flask) -> Hosts:
-    registered: Hosts = app.extensions["linkmgr_hosts"]
-    return registered
+    cast("HasHosts", app).hosts.routes = routes
 
 
 def foreign_routes() -> Map:
-    return hosts(this_app()).routes
+    return cast("HasHosts", this_app()).hosts.routes
 
 
 def host_of(environ: dict[str, Any]) -> str | None:
-    return hosts(this_app()).foreign(environ.get("HTTP_HOST", ""))
+    return cast("HasHosts", this_app()).hosts.foreign(environ.get("HTTP_HOST", ""))

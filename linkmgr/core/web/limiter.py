@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from flask import Flask, Response
-from flask_limiter import ApplicationLimit, HeaderNames, Limiter, RateLimitExceeded
+from flask_limiter import ApplicationLimit, HeaderNames, Limiter
 from limits import RateLimitItem, parse
 from limits.storage import RedisStorage, Storage
 from redis import Redis
@@ -134,14 +134,9 @@ def init_app(app: Flask) -> None:
     RateLimit(settings().rate_limit_storage).init_app(app)
 
 
-def _limiter() -> RateLimit:
+def refusal() -> AppError:
     [limiter] = this_app().extensions["limiter"]
-    return cast("RateLimit", limiter)
-
-
-def refusal(error: RateLimitExceeded) -> AppError:
-    exceeded = _limiter().current_limit
-    assert exceeded
+    exceeded = limiter.current_limit
     return _refusal("rate_limited", exceeded.limit, exceeded.window[0])
 
 
@@ -171,7 +166,7 @@ def _report(response: Response) -> Response:
     request = current()
     if not request.is_api:
         return response
-    limiter = _limiter()
+    [limiter] = this_app().extensions["limiter"]
     if settings().rate_limit_storage:
         limiter.note_storage()
     reached = limiter.current_limit

@@ -18,7 +18,7 @@ from linkmgr.core.database.statements import MAX_BIGINT
 from linkmgr.core.errors import AppError, as_json
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web.caller import Caller, Rows, Window
-from linkmgr.core.web.host import hosts
+from linkmgr.core.web.host import Hosts
 
 MAX_BODY = 64 * 1024  # bytes
 MAX_WARNINGS = 20  # in a response
@@ -149,6 +149,7 @@ class _Sessions(SecureCookieSessionInterface):
 class Service(flask.Flask):
     request_class = Request
     session_interface = _Sessions()
+    hosts: Hosts
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function. No view or hook is asynchronous, and Flask would inspect each on every request."""
@@ -160,9 +161,8 @@ class Service(flask.Flask):
         if request is None:
             return None
         request = cast("Request", request)
-        known = hosts(self)
-        request.foreign_host = known.foreign(request.environ.get("HTTP_HOST", ""))
-        routes = self.url_map if request.foreign_host is None else known.routes
+        request.foreign_host = self.hosts.foreign(request.environ.get("HTTP_HOST", ""))
+        routes = self.url_map if request.foreign_host is None else self.hosts.routes
         return routes.bind("localhost", request.root_path, "", default_method=request.method, path_info=request.path)
 
 
@@ -190,7 +190,9 @@ def address_of(environ: dict[str, Any]) -> str:
 
 
 def network() -> str:
-    return network_of(address_of(current().environ))
+    """Return what limits count a client by: its IPv4 address, or the /64 of its IPv6 address."""
+    text: str = current().environ.get("REMOTE_ADDR", "")[:_MAX_ADDRESS]
+    return network_of(address_of(current().environ)) if ":" in text else text
 
 
 def network_of(address: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import orjson
-from flask import Flask, Response, current_app, has_request_context, request, stream_with_context
+from flask import Response, current_app, has_request_context, request, stream_with_context
 
 from linkmgr.core.errors import AppError
 from linkmgr.core.web import csv, pool
@@ -103,17 +103,11 @@ def _stream(first: bytes, others: Generator[bytes], work: ExitStack) -> Iterator
         yield from others
 
 
-def _keep_place(response: Response) -> Response:
+def with_place(response: Response) -> Response:
     """Send a large response, such as one of statistics, with a place too."""
-    body = response.response if response.is_sequence and request.method == "GET" else ()
-    if sum(map(len, body)) > LARGE:
-        try:
-            pool.take(*BUSY)
-        except AppError as error:
-            return current_app.make_response(current_app.handle_user_exception(error))
-        response.call_on_close(pool.keep().close)
+    try:
+        pool.take(*BUSY)
+    except AppError as error:
+        return current_app.make_response(current_app.handle_user_exception(error))
+    response.call_on_close(pool.keep().close)
     return response
-
-
-def init_app(app: Flask) -> None:
-    app.after_request(_keep_place)

@@ -7,26 +7,24 @@ from linkmgr.core.database.statements import Row, run_unsynced
 from linkmgr.core.errors import required
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import scopes
+from linkmgr.core.web.auth import counted_caller, find
 from linkmgr.core.web.caller import Key
 from linkmgr.core.web.operation import Operation
-from linkmgr.core.web.rate_windows import counted_caller, identify
 from linkmgr.features.scoped_keys import restricted
 
 
-def find_key(key: str, by: int) -> Row | None:
-    if not key.startswith(keys.SCOPED_PREFIX):
-        return None
+def find_key(key: str, by: int) -> Row:
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return identify(keys.digest(""), web_request.network(), by)
+        return find(keys.digest(""), by)
     try:
         address = str(ipaddress.ip_address(web_request.address()))
     except ValueError:
         address = None
-    return _identify(keys.digest(key), web_request.network(), address, by)
+    return _find(keys.digest(key), web_request.network(), address, by)
 
 
-def _identify(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
-    """Do what `identify` does for a scoped key. A request that the key does not allow counts against the network."""
+def _find(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
+    """Do what `find` of auth.py does, for a scoped key. One that does not allow the request counts for the network."""
     return counted_caller(
         """
         WITH caller AS (
