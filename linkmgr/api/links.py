@@ -23,7 +23,7 @@ from linkmgr.core.fields.zones import TIME, parse_time
 from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
-from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_record, with_statistics
+from linkmgr.core.web.responses import Json, listing, ok, record, updated, versioned, with_record, with_statistics
 from linkmgr.repository import link_bin as binned
 from linkmgr.repository import link_lists, link_records, links
 from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
@@ -126,8 +126,10 @@ def _single(link: Row) -> Json:
     return {"id": link["id"]} | with_statistics(Link, link)
 
 
-def _short(link: Row) -> Json:
-    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+def _written(message: str | None, link: Row, verb: str = "changed") -> Response:
+    short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+    members = {"id": link["id"], "details": record(Link, link), "data": link["statistics"]}
+    return updated(message, link["version"], short, verb=verb, **members)
 
 
 def _find(short: str) -> Json:
@@ -136,13 +138,13 @@ def _find(short: str) -> Json:
     link = link_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
-    record = with_record(_single(link))
-    totals = {"clicks": record["data"]["clicks"], "uniqueclicks": record["data"]["uniqueClicks"]}
+    found = with_record(_single(link))
+    totals = {"clicks": found["data"]["clicks"], "uniqueclicks": found["data"]["uniqueClicks"]}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1
     rows = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
     listed = listing("urls", rows, Link)
-    return ok(**record | {"data": (record["data"] if wants_statistics() else {}) | listed["data"]})
+    return ok(**found | {"data": (found["data"] if wants_statistics() else {}) | listed["data"]})
 
 
 def _list_links(sent: Row) -> Page:
@@ -218,9 +220,10 @@ def read(link_id: int) -> Response:
 def add(new: Row) -> Response:
     """Add a link."""
     link = create_link(user_id(), new)
-    response = updated(None, link["version"], _short(link), verb="set", **_single(link))
-    if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
-        response.set_data(orjson.dumps(ok(**_short(link))))
+    response = _written(None, link, "set")
+    if (key := caller().key) and not scopes.has(key, "links:read"):  # it may be an older one of the same URL
+        short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+        response.set_data(orjson.dumps(ok(**short)))
     return response
 
 
@@ -239,8 +242,7 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, link_id: int) -> Response:
     """Change a link."""
-    link = change_link(user_id(), link_id, changes)
-    return updated("Link has been updated successfully.", link["version"], _short(link), **_single(link))
+    return _written("Link has been updated successfully.", change_link(user_id(), link_id, changes))
 
 
 @bp.delete("/url/<id:link_id>/delete")
@@ -278,8 +280,7 @@ def restore(link_id: int) -> Response:
     campaign. A new link of the same URL does not return it.
     """
     binned.restore(user_id(), link_id)
-    link = links.read(user_id(), link_id)
-    return updated("Link has been restored successfully.", link["version"], _short(link), **_single(link))
+    return _written("Link has been restored successfully.", links.read(user_id(), link_id))
 
 
 @bp.post("/url/<id:link_id>/try")

@@ -23,8 +23,7 @@ from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import parameters_of
 from linkmgr.repository import link_bin as binned
 from linkmgr.repository import link_lists, plans
-from linkmgr.schemas.link_bodies import link_columns
-from linkmgr.schemas.links import Link
+from linkmgr.schemas.links import Link, link_columns
 
 MAX_SELECTED = 100
 BATCH = 500  # links of a statement

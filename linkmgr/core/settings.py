@@ -100,14 +100,15 @@ class Settings:
     def is_https(self) -> bool:
         return self.base_url.startswith("https://")
 
-    @property
+    @cached_property
     def host(self) -> str:
         return (urlsplit(self.base_url).hostname or "").removesuffix(".")
 
     @cached_property
-    def rate_window(self) -> int | None:
-        """The window of RATE_LIMIT in seconds, or None if PostgreSQL does not count."""
-        return None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
+    def of_callers(self) -> dict[str, Any]:
+        """What the statements that identify callers need. The window, in seconds, is None if Redis counts."""
+        window = None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
+        return {"lifetime": self.key_lifetime_days, "window": window, "rate": self.rate_limit}
 
 
 VARIABLES = {setting.name.upper() for setting in fields(Settings)}

@@ -13,6 +13,7 @@ from linkmgr.core.settings import settings
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
            "since", "until")  # fmt: skip
+UNCHECKED: Row = {"state": "unchecked", "reason": "", "url": "", "title": "", "checked": None}  # by no check yet
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
@@ -21,13 +22,13 @@ def listed_rows(links: Page) -> Page:
     for link in links.rows:
         domain = link["domain"] = link["host"] or base_url
         link["shorturl"] = short_url(domain, link["alias"])
-        link["health"] = to_health(link["health"])
+        link["health"] = to_health(link["health"]) if link["health"] else UNCHECKED
     return links
 
 
-def to_health(columns: list[str] | None) -> Row:
-    """Return the member of the columns in `link_health`, which are None for a link that no check has seen."""
-    state, reason, url, title, checked = columns or ("unchecked", "", "", "", None)
+def to_health(columns: list[str]) -> Row:
+    """Return the member of the columns in `link_health`."""
+    state, reason, url, title, checked = columns
     return {"state": state, "reason": reason, "url": url, "title": title, "checked": from_json(checked)}
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from linkmgr.core.database.statements import Row, replica_row, row, rows
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
-from linkmgr.core.fields.short_urls import ShortUrl, short_url
+from linkmgr.core.fields.short_urls import ShortUrl
 from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
-from linkmgr.repository.link_lists import to_health
+from linkmgr.repository.link_lists import UNCHECKED, to_health
 from linkmgr.visits import store as visits
 from linkmgr.visits.blocked import blocked
 from linkmgr.visits.dimensions import SCAN
@@ -40,8 +40,8 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
         statistics=statistics,
     )
     totals = existing(stored, "link")
-    link = totals | totals.pop("link")
-    return to_record(link) if statistics else _to_members(link)
+    link = totals | as_columns(totals.pop("link"))
+    return to_record(link, statistics=statistics)
 
 
 def read_named(user_id: int, link_id: int) -> Row:
@@ -93,38 +93,40 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
     return link and to_record(link)
 
 
-def to_record(link: Row) -> Row:
-    return _to_members(link) | {"statistics": visits.statistics({name: link[name] for name in visits.TOTALS})}
+def as_columns(link: Row) -> Row:
+    """Return a link that PostgreSQL has made JSON, with its times in the form that columns have."""
+    return link | {name: from_json(link[name]) for name in ("starts", "expiry", "blocked", "created", "updated")}
 
 
-def _to_members(link: Row) -> Row:
+def to_record(link: Row, *, statistics: bool = True) -> Row:
     related = link["related"] or _UNRELATED
     domain = related["domain"] or settings().base_url
-    return link | {
-        "version": str(link["version"]),
-        "longurl": link["url"],
-        "location": link["geotarget"],
-        "device": link["devicetarget"],
-        "starts": from_json(link["starts"]),
-        "expiry": from_json(link["expiry"]),
-        "maxclicks": link["maxclicks"] or 0,
-        "blocked": from_json(link["blocked"]),
-        "date": from_json(link["created"]),
-        "updated": from_json(link["updated"]),
-        "health": to_health(link.get("health")),
-        "custom": link["alias"] if link["custom"] else "",
-        "haspassword": link["password_hash"] is not None,
-        "type": related.get("type", link["type"]),
-        "parameters": [{"name": name, "value": value} for name, value in link["parameters"]],
-        "domain": domain,
-        "campaign": related["campaign"],
-        "pixels": related["pixels"],
-        "channel": related["channel"],
-        "shorturl": short_url(domain, link["alias"]),
-        "geotarget": targets("location", link["geotarget"]),
-        "devicetarget": targets("device", link["devicetarget"]),
-        "languagetarget": targets("language", link["languagetarget"]),
-    }
+    totals = {"statistics": visits.statistics(link) if link["clicks"] else visits.NO_VISITS} if statistics else {}
+    return (
+        link
+        | totals
+        | {
+            "version": str(link["version"]),
+            "longurl": link["url"],
+            "location": link["geotarget"],
+            "device": link["devicetarget"],
+            "maxclicks": link["maxclicks"] or 0,
+            "date": link["created"],
+            "health": to_health(link["health"]) if link.get("health") else UNCHECKED,
+            "custom": link["alias"] if link["custom"] else "",
+            "haspassword": link["password_hash"] is not None,
+            "type": related.get("type", link["type"]),
+            "parameters": [{"name": name, "value": value} for name, value in link["parameters"]],
+            "domain": domain,
+            "campaign": related["campaign"],
+            "pixels": related["pixels"],
+            "channel": related["channel"],
+            "shorturl": f"{domain}/{link['alias']}",
+            "geotarget": targets("location", link["geotarget"]),
+            "devicetarget": targets("device", link["devicetarget"]),
+            "languagetarget": targets("language", link["languagetarget"]),
+        }
+    )
 
 
 def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
@@ -159,4 +161,4 @@ def batch(user_id: int, after: int) -> list[Row]:
     )
     for link in links:
         link["related"] = link["related"] or _UNRELATED | {"domain": link["domain"]}
-    return [_to_members(link) for link in links]
+    return [to_record(link, statistics=False) for link in links]

@@ -1,8 +1,11 @@
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, post_load, validates_schema
 
 from linkmgr.core.database.statements import Row
-from linkmgr.core.fields.aliases import Alias
+from linkmgr.core.fields.aliases import Alias, refuse_own_words
 from linkmgr.core.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Timestamp, Url
+from linkmgr.core.fields.bodies import Body
 from linkmgr.core.fields.links import (
     DeepLink,
     Expiry,
@@ -19,8 +22,8 @@ from linkmgr.core.fields.member import member
 from linkmgr.core.fields.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
 from linkmgr.core.fields.shapes import object_of
 from linkmgr.core.fields.urls import MAX_URL
+from linkmgr.core.web import passwords
 from linkmgr.repository import links
-from linkmgr.schemas.link_bodies import LinkBody, link_columns
 from linkmgr.visits import audience
 from linkmgr.visits.rules import MAX_RULES, Rules
 from linkmgr.visits.variants import Variants
@@ -31,6 +34,33 @@ RECORD, TOTALS = "record", "list export"  # where a member is shown
 _URL = {"type": "string", "pattern": "^https?://"}
 _URLS = {"type": "object", "additionalProperties": _URL}
 _COUNT = {"type": "integer", "minimum": 0}
+
+
+class LinkBody(Body):
+    """Body of a link, which has only the members that were sent. That of a create has none with their defaults, which
+    clients send with every link: one with nothing else returns the existing link of the URL."""
+
+    @validates_schema
+    def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
+        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an update decides."""
+        is_ours = loaded.get("domain") == "" if self.is_update else not loaded.get("domain")
+        if is_ours and "custom" in loaded:
+            try:
+                refuse_own_words(loaded["custom"])
+            except ValidationError as error:
+                raise ValidationError(error.messages, "custom") from None
+
+    @post_load
+    def complete(self, loaded: Row, **_: Any) -> Row:
+        if self.is_update:
+            return loaded
+        has_own = loaded.get("domain") and "forwardquery" in loaded  # its domain may have another default
+        return {
+            name: value
+            for name, value in loaded.items()
+            if (value and value not in (self.fields[name].metadata["default"], LinkType.DIRECT))
+            or (has_own and name == "forwardquery")
+        }
 
 
 class Link(Resource):
@@ -281,6 +311,17 @@ class Link(Resource):
             "checked": "2026-11-21 09:30:00",
         },
     )
+
+
+def link_columns(loaded: Row) -> Row:
+    """Return the columns of the members that were sent. Most have their names. `domain` and `channel` are none."""
+    columns: Row = loaded | loaded.get("type", {})
+    if alias := columns.pop("custom", ""):
+        columns |= {"alias": alias, "custom": True}
+    if "password" in columns:
+        password = columns.pop("password")
+        columns["password_hash"] = passwords.hashed(password) if password else None
+    return columns
 
 
 def create_link(user_id: int, members: Row) -> Row:

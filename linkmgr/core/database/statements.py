@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -289,11 +289,12 @@ def run(sql: str, **params: Any) -> Row | None:
 def undoable() -> AbstractContextManager[None]:
     """Undo what the block writes if it fails, so that the transaction of the request, if there is one, can go on.
     Use it where another try follows a failed statement."""
-    return (executor.get() or database()).undoable()
+    current = executor.get()
+    return current.undoable() if current else nullcontext()
 
 
 def run_repaired(sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool], **params: Any) -> Row | None:
-    return repaired(lambda: run(sql, **params), lambda violation: repair(violation, params))
+    return repaired(partial(run, sql, **params), lambda violation: repair(violation, params))
 
 
 def repaired(write: Callable[[], T], repair: Callable[[psycopg2.IntegrityError], bool]) -> T:

@@ -92,6 +92,8 @@ def named_paging() -> NamedPaging:
 def paging(first: int = 1) -> Paging:
     """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`. `first` is the
     smallest `after`."""
+    if not current().query_string:
+        return {"limit": DEFAULT_LIMIT, "number": 1, "after": None}
     number, after = page_number(), _query_integer("after", MAX_ID, first)
     if after and number > 1:  # clients that are generated from the document always send its default, page=1
         raise invalid("after and page exclude each other. Send only one of them")

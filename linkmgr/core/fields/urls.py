@@ -17,6 +17,7 @@ MAX_URL = 2048
 _MAX_HOST = 253
 _LABEL = re.compile("[a-z0-9_-]{1,63}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_LOCAL = re.compile(rf":|(?:^|\.)(?:localhost|{_NUMBER.pattern})\Z")  # what may be a loopback name or an IP address
 # Most URLs: a host of lower-case ASCII without a port, and only characters that iri_to_uri() keeps.
 _KEPT = r"[A-Za-z0-9_.~%!$&'()*+,/:;=@-]"
 _CANONICAL = re.compile(rf"https?://([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)(?:/{_KEPT}*(?:\?{_KEPT}+)?)?", re.ASCII)
@@ -125,6 +126,8 @@ def is_own_host(host: str) -> bool:
     own = settings().host
     if host == own:
         return True
+    if not _LOCAL.search(host):
+        return False
     if is_loopback(host):
         return settings().serve_loopback or is_loopback(own)
     address = parse_ip(host)

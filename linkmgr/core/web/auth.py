@@ -4,7 +4,6 @@ The limit comes before the check of the key, so that clients that guess keys are
 """
 
 import time
-from typing import Any
 
 from flask import Flask
 from flask.typing import ResponseReturnValue
@@ -18,8 +17,6 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import limiter, middleware, scopes
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web.caller import Caller, Key, Window
-
-PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -61,10 +58,10 @@ def find(key_digest: bytes, by: int) -> Row:
     """Return the members of a `Caller`. Requests without a valid key count against the IP address or network `source`,
     and the bucket of a user contains the plan's rate, so that a new rate begins a new window. If PostgreSQL keeps the
     counters, count `by` requests and return `count`, `until` and `now` too, which are None otherwise."""
-    return counted_caller(
+    caller = run_repeatable(
         """
         WITH caller AS (
-            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
+            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS plan_rate,
                    key_valid, suspended <> 'no' AS suspended, email, username, status, expires, registered, updated,
                    domain, version
               FROM accounts,
@@ -72,12 +69,13 @@ def find(key_digest: bytes, by: int) -> Row:
                                    IS NOT FALSE AND suspended = 'no' AS key_valid) key
              WHERE key_digest = %(key_digest)s AND NOT key_off),
         bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(source)s) AS bucket,
-                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
-                        ELSE %(plan_window)s::float8 END AS seconds
+            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''), 'address:' || %(source)s) AS bucket,
+                   CASE WHEN plan_rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                        ELSE 60 END AS seconds  -- a plan's rate is per minute
               FROM (SELECT 1) always
               LEFT JOIN caller ON true)
-        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+        SELECT bucket, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
+               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
           FROM bucket
           LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
           LEFT JOIN caller ON true
@@ -85,15 +83,9 @@ def find(key_digest: bytes, by: int) -> Row:
         key_digest=key_digest,
         source=web_request.network(),
         by=by,
+        **settings().of_callers,
     )
-
-
-def counted_caller(sql: str, **params: Any) -> Row:
-    defaults = settings()
-    lifetime, window = defaults.key_lifetime_days, defaults.rate_window
-    caller = run_repeatable(sql, **params, lifetime=lifetime, window=window, plan_window=PLAN_WINDOW)
     assert caller is not None
-    caller["rate"] = f"{caller['rate']} per minute" if caller["rate"] else defaults.rate_limit
     return caller
 
 

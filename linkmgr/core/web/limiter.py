@@ -7,7 +7,7 @@ RATE_LIMIT_STORAGE Redis counts, and this process while Redis is unavailable. Po
 import math
 import threading
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from flask import Flask, Response
@@ -51,11 +51,10 @@ class Counted(Storage):
     STORAGE_SCHEME = ["counted"]
     base_exceptions: Any = ()
 
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+    def incr(self, key: str, expiry: int = 0, amount: int = 1) -> int:
         return current().window.requests
 
-    def get(self, key: str) -> int:
-        return current().window.requests
+    get = incr
 
     def get_expiry(self, key: str) -> float:
         return current().window.until
@@ -111,7 +110,7 @@ class RateLimit(Limiter):
             headers_enabled=True,
             # It would be sent with every response. `_report` replaces the value.
             header_name_mapping={HeaderNames.RETRY_AFTER: "RateLimit"},
-            request_identifier=lambda: "any",  # paths without a route count too
+            request_identifier=partial(str, "any"),  # paths without a route count too
         )
         self.request_filter(lambda: not current().is_api)
         self._was_lost, self._noting = False, threading.Lock()

@@ -59,7 +59,7 @@ class RequestMiddleware:
         client_id = environ.get("HTTP_X_REQUEST_ID")
         request_id = client_id if client_id and _PLAIN.fullmatch(client_id) else web_request.new_id()
         environ[web_request.REQUEST_ID] = request_id
-        environ[web_request.LOGGED] = logged = web_request.logged(request_id)
+        environ[web_request.LOGGED] = logged = {**web_request.UNKNOWN, "request": request_id}
         if self.log_addresses != "0":
             logged["address"] = web_request.logged_address(environ, is_full=self.log_addresses == "full")
 
@@ -107,7 +107,11 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
         *CORS,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    environ = {"REQUEST_METHOD": None, "PATH_INFO": None, web_request.LOGGED: web_request.logged(request_id)}
+    environ = {
+        "REQUEST_METHOD": None,
+        "PATH_INFO": None,
+        web_request.LOGGED: {**web_request.UNKNOWN, "request": request_id},
+    }
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{head}\r\n".encode() + body, environ
 
 

@@ -26,6 +26,7 @@ MAX_HINTS = 50  # of a request: a body can have thousands of wrong names
 # Keys of the WSGI environment, set by the middleware
 REQUEST_ID = "linkmgr.request_id"
 LOGGED = "linkmgr.log"  # members of the line in the access log (deploy/gunicorn.conf.py)
+UNKNOWN = {"user": None, "key": None}  # these, before the caller is identified
 _MAX_ADDRESS = 100  # characters
 # Some proxies append the client's port.
 _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*):[0-9]*")
@@ -151,10 +152,6 @@ class Service(flask.Flask):
     session_interface = _Sessions()
     hosts: Hosts
 
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function. No view or hook is asynchronous, and Flask would inspect each on every request."""
-        return func
-
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
         """Match the path only, on the routes of the requested host. werkzeug's `bind_to_environ` would reject a
         malformed one before it is checked. No route is a websocket's, whatever a proxy says."""
@@ -221,10 +218,6 @@ def is_admin() -> bool:
 
 def error_body(error: AppError) -> dict[str, Any]:
     return as_json(error.code, error.message, current().id, settings().base_url)
-
-
-def logged(request_id: str) -> dict[str, Any]:
-    return {"user": None, "key": None, "request": request_id}
 
 
 def logged_address(environ: dict[str, Any], *, is_full: bool) -> str | None:

@@ -27,8 +27,7 @@ from linkmgr.features.bulk import row_budget
 from linkmgr.features.bulk.schema import MAX_DETAILED, MAX_ELEMENTS, Body, Elements, ManyIds, load_element
 from linkmgr.qr import logos
 from linkmgr.repository import links, qr
-from linkmgr.schemas.link_bodies import link_columns
-from linkmgr.schemas.links import Link
+from linkmgr.schemas.links import Link, link_columns
 from linkmgr.schemas.qr import QrCode, code_to_row
 
 bp = Blueprint("bulk", __name__, url_prefix="/api")

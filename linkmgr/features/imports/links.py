@@ -17,8 +17,7 @@ from linkmgr.features.imports import stored_rows as imported
 from linkmgr.features.imports.rows import ImportRow
 from linkmgr.features.imports.sources import BY_NAME, mapping_of
 from linkmgr.repository import links as stored_links
-from linkmgr.schemas.link_bodies import link_columns
-from linkmgr.schemas.links import Link
+from linkmgr.schemas.links import Link, link_columns
 
 MAX_CHANNELS = 100  # of a row
 MAX_TITLE = 255

@@ -3,11 +3,12 @@
 import ipaddress
 
 from linkmgr.core import keys
-from linkmgr.core.database.statements import Row, run_unsynced
+from linkmgr.core.database.statements import Row, run_repeatable, run_unsynced
 from linkmgr.core.errors import required
+from linkmgr.core.settings import settings
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import scopes
-from linkmgr.core.web.auth import counted_caller, find
+from linkmgr.core.web.auth import find
 from linkmgr.core.web.caller import Key
 from linkmgr.core.web.operation import Operation
 from linkmgr.features.scoped_keys import restricted
@@ -25,11 +26,11 @@ def find_key(key: str, by: int) -> Row:
 
 def _find(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
     """Do what `find` of auth.py does, for a scoped key. One that does not allow the request counts for the network."""
-    return counted_caller(
+    caller = run_repeatable(
         """
         WITH caller AS (
             SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
-                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
+                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS plan_rate, is_current AS key_valid,
                    suspended <> 'no' AS suspended, email, username, status, a.expires, registered,
                    a.updated, domain, a.version,
                    json_build_object(
@@ -46,12 +47,13 @@ def _find(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
              WHERE k.digest = %(key_digest)s
                 OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
         bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(source)s) AS bucket,
-                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
-                        ELSE %(plan_window)s::float8 END AS seconds
+            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''), 'address:' || %(source)s) AS bucket,
+                   CASE WHEN plan_rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                        ELSE 60 END AS seconds  -- a plan's rate is per minute
               FROM (SELECT 1) always
               LEFT JOIN caller ON true)
-        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+        SELECT bucket, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
+               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
           FROM bucket
           LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
           LEFT JOIN caller ON true
@@ -60,7 +62,10 @@ def _find(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
         source=network,
         address=address,
         by=by,
+        **settings().of_callers,
     )
+    assert caller is not None
+    return caller
 
 
 def use_key(key: Key, stated: Operation | None) -> None:
