@@ -128,7 +128,7 @@ def _single(link: Row) -> Json:
 
 def _written(message: str | None, link: Row, verb: str = "changed") -> Response:
     short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
-    members = {"id": link["id"], "details": record(Link, link), "data": link["statistics"]}
+    members = {"id": link["id"], "data": link["statistics"], "details": record(Link, link)}  # in the order of a read
     return updated(message, link["version"], short, verb=verb, **members)
 
 
