@@ -16,10 +16,11 @@ BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
 _UNLIMITED = "1000000000 per minute"
 
-# A limit that is never reached, so that the service checks it on each create.
+# A rate and a limit that are never reached: the service counts each request and each create, as with those of any plan.
 _PLAN = """
-    INSERT INTO plans (name, free, limits)
-    SELECT 'Bench', false, (limits::jsonb || '{"links": 1000000000}')::json FROM plans WHERE name = 'Business'
+    INSERT INTO plans (name, free, rate, limits)
+    SELECT 'Bench', false, 1000000000, (limits::jsonb || '{"links": 1000000000}')::json
+      FROM plans WHERE name = 'Business'
     RETURNING id
 """
 _LINKS = """
