@@ -1,4 +1,4 @@
-"""How much of the program one request passes: what a newcomer reads to follow it."""
+"""The files and functions that one request passes, which a newcomer reads to follow it, are few."""
 
 import json
 import sys

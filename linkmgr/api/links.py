@@ -138,13 +138,13 @@ def _find(short: str) -> Json:
     link = link_records.find_by_short_url(user_id(), parsed) if parsed else None
     if link is None:
         raise AppError("short_url_unknown")
-    found = with_record(_single(link))
-    totals = {"clicks": found["data"]["clicks"], "uniqueclicks": found["data"]["uniqueClicks"]}
+    response = with_record(_single(link))
+    totals = {"clicks": response["data"]["clicks"], "uniqueclicks": response["data"]["uniqueClicks"]}
     after, number = page["after"], page["number"]
     on_page = link["id"] < after if after else number == 1
     rows = Page([link | totals] if on_page else [], 1, page["limit"], None if after else number, None)
     listed = listing("urls", rows, Link)
-    return ok(**found | {"data": (found["data"] if wants_statistics() else {}) | listed["data"]})
+    return ok(**response | {"data": (response["data"] if wants_statistics() else {}) | listed["data"]})
 
 
 def _list_links(sent: Row) -> Page:

@@ -106,7 +106,7 @@ class Settings:
 
     @cached_property
     def of_callers(self) -> dict[str, Any]:
-        """What the statements that identify callers need. The window, in seconds, is None if Redis counts."""
+        """The parameters of the statements that identify callers. The window, in seconds, is None if Redis counts."""
         window = None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
         return {"lifetime": self.key_lifetime_days, "window": window, "rate": self.rate_limit}
 

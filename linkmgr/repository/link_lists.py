@@ -27,7 +27,7 @@ def listed_rows(links: Page) -> Page:
 
 
 def to_health(columns: list[str]) -> Row:
-    """Return the member of the columns in `link_health`."""
+    """Return the member of a link that a check has seen, from the columns of its row in `link_health`."""
     state, reason, url, title, checked = columns
     return {"state": state, "reason": reason, "url": url, "title": title, "checked": from_json(checked)}
 

@@ -42,8 +42,9 @@ class RestrictedDatabase(Database):
 @contextmanager
 def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> Iterator[None]:
     schema = OWN if own_only else DOMAINS
-    [pool] = [each for each in database().pools if isinstance(each, RestrictedDatabase) and each.schema == schema]
-    executor.set(pool.of_key(key_id, domains))
+    pools = (pool for pool in database().pools if isinstance(pool, RestrictedDatabase))
+    restricted = {pool.schema: pool for pool in pools}
+    executor.set(restricted[schema].of_key(key_id, domains))
     try:
         yield
     finally:
