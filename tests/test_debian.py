@@ -26,7 +26,7 @@ from tests.support.targets import FIREFOX, wait_until
 
 pytestmark = pytest.mark.services
 
-# What depends on plans, and on functions that the newest server may have and the oldest not
+# Tests of statements whose plans matter, and of functions that the oldest server may not have
 FILES = ("jobs", "purge", "rollups", "visit_batches", "visits")
 VISITS = 1000
 
