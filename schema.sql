@@ -1027,13 +1027,17 @@ BEGIN
     END IF;
 END $$;
 
--- Return true if the alias of a link is in use on its domain. Those of deleted users are not.
-CREATE FUNCTION is_alias_used(link links) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+-- Return NULL if the alias of a link is free on its domain, as those of deleted users are, 'binned' if
+-- a link in the bin of its owner has it, or else ''.
+CREATE FUNCTION use_of_alias(link links) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN EXISTS (SELECT FROM aliases a
-                     JOIN users ON users.id = coalesce(owner_of_link(link_id),
-                                                       (SELECT user_id FROM bios b WHERE b.id = bio_id))
-                    WHERE a.alias = link.alias AND a.domain_id = coalesce(link.domain_id, 0));
+    RETURN (SELECT CASE WHEN EXISTS (SELECT FROM binned_links b
+                                      WHERE b.user_id = link.user_id AND b.id = link_id)
+                        THEN 'binned' ELSE '' END
+              FROM aliases a
+              JOIN users ON users.id = coalesce(owner_of_link(link_id),
+                                                (SELECT user_id FROM bios b WHERE b.id = bio_id))
+             WHERE a.alias = link.alias AND a.domain_id = coalesce(link.domain_id, 0));
 END $$;
 
 -- Return a link with the members that were sent, on a domain of the user, or on -1 if the user does not have it. A title
@@ -1155,7 +1159,9 @@ BEGIN
             link.alias := spares[spare];
         END IF;
         IF many AND refusal.code IS NULL AND members ? 'alias' THEN
-            refusal.code := CASE WHEN is_alias_used(link) OR place_of(link) = ANY (taken) THEN 'alias_taken' END;
+            refusal.detail := use_of_alias(link);
+            refusal.code := CASE WHEN refusal.detail IS NOT NULL OR place_of(link) = ANY (taken)
+                                 THEN 'alias_taken' END;
             taken := taken || place_of(link);
         END IF;
         IF room IS NOT NULL AND refusal.code IS NULL AND NOT (link.url_only AND EXISTS (
@@ -1176,7 +1182,7 @@ BEGIN
     IF NOT atomic OR cardinality(accepted) = cardinality(answers) THEN
         by_url := insert_links(accepted, channels);
     END IF;
-    IF NOT many THEN
+    IF jsonb_array_length(sent) = 1 THEN
         record := CASE WHEN members ? 'channel' OR num_nonnulls(link.domain_id, link.campaign, link.splash_id,
                                                                 link.overlay_id, link.pixels) > 0
                        THEN link_record(owner, link.id) ELSE to_json(accepted[1]) END;
@@ -1260,7 +1266,9 @@ BEGIN
         END IF;
         refusal := link_refusal(link, stored, sent, suspect, sent ->> 'domain', reserved, lacks);
         IF many AND refusal.code IS NULL AND place_of(link) <> place_of(stored) THEN
-            refusal.code := CASE WHEN is_alias_used(link) OR place_of(link) = ANY (taken) THEN 'alias_taken' END;
+            refusal.detail := use_of_alias(link);
+            refusal.code := CASE WHEN refusal.detail IS NOT NULL OR place_of(link) = ANY (taken)
+                                 THEN 'alias_taken' END;
             taken := taken || place_of(link);
         END IF;
         answers := answers || json_build_array(refusal.code, refusal.detail, link.id, link.alias,
@@ -1274,7 +1282,7 @@ BEGIN
     IF NOT atomic OR cardinality(accepted) = cardinality(ids) THEN
         PERFORM update_links(owner, accepted, moved, sent);
     END IF;
-    IF NOT many AND accepted <> '{}' THEN
+    IF cardinality(ids) = 1 AND accepted <> '{}' THEN
         record := link_record(owner, link.id);
     END IF;
 END $$;

@@ -15,6 +15,7 @@ URL = "https://example.com/page"
 
 
 STRICT = [call for call in KEYED if call.path in ("/api/stats", "/api/stats/live") or call.path.endswith("/visits")]
+STRICT += [call for call in KEYED if call.method == "DELETE" or call.path.endswith("/bulk/delete")]
 ANSWERS = [call for call in KEYED if not call.operation.file and call not in STRICT]
 
 

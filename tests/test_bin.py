@@ -92,6 +92,50 @@ def test_a_link_in_the_bin_is_like_a_deleted_one_and_comes_back_as_it_was(
     assert seen(alice, link, rows["channel"]) == gone
 
 
+def test_an_alias_that_a_link_in_the_own_bin_has_says_so(alice: Client, bob: Client, sql: Sql) -> None:
+    new = {"url": "https://example.com/", "custom": "summer"}
+    binned, other = alice.add("/api/url/add", new), factories.link(sql, alice.id)
+    to_bin(alice, binned)
+    page = {"name": "Me", "alias": "summer"}
+    bio = factories.bio(sql, alice.id)
+
+    def refusals(client: Client) -> set[tuple[str, str]]:
+        answers = [
+            client.post("/api/url/add", new).get_json(),
+            client.post("/api/urls/bulk", {"urls": [new]}).get_json()["results"][0],
+            client.post("/api/bio/add", page).get_json(),
+        ]
+        return {(answer["code"], answer["message"]) for answer in answers}
+
+    said = "A link in your bin has this alias. Restore it or delete it forever, or choose another alias."
+    assert refusals(alice) == {("alias_taken", said)}
+    assert refusals(bob) == {("alias_taken", "This alias is already in use. Choose another one.")}
+    changes = [
+        alice.put(f"/api/url/{other}/update", {"custom": "summer"}).get_json(),
+        alice.put("/api/urls/bulk", {"ids": [other], "data": {"custom": "summer"}}).get_json()["results"][0],
+        alice.put(f"/api/bio/{bio}/update", page).get_json(),
+    ]
+    assert {(answer["code"], answer["message"]) for answer in changes} == {("alias_taken", said)}
+    assert alice.delete(f"/api/url/{binned}/delete").status_code == 200
+    assert alice.put(f"/api/url/{other}/update", {"custom": "summer"}).status_code == 200
+
+
+def test_many_links_are_put_into_the_bin_at_once(alice: Client, bob: Client, sql: Sql) -> None:
+    ids, foreign = [factories.link(sql, alice.id) for _ in range(3)], factories.link(sql, bob.id)
+    path = "/api/urls/bulk/delete?bin=1"
+    refused = alice.post(path, {"ids": [*ids, foreign], "atomic": True})
+    assert (code(refused), in_bin(alice)) == ((400, "bulk_refused"), [])
+    assert code(alice.post("/api/urls/bulk/delete?bin=2", {"ids": ids})) == (400, "invalid")
+    answer = alice.post(path, {"ids": [*ids[:2], foreign, ids[0]]}).get_json()
+    assert (answer["deleted"], answer["failed"], answer.get("warnings")) == (3, 1, None)
+    assert [result.get("code") for result in answer["results"]] == [None, None, "missing", None]
+    assert sorted(in_bin(alice)) == ids[:2]
+    assert alice.get(f"/api/url/{foreign}").status_code == 404
+    assert bob.get(f"/api/url/{foreign}").status_code == 200
+    assert restore(alice, ids[0]) == (200, "")
+    assert alice.post("/api/urls/bulk/delete", {"ids": ids[1:]}).get_json()["deleted"] == 1  # one is in the bin
+
+
 def test_a_link_comes_back_without_what_was_deleted_meanwhile(alice: Client, sql: Sql, run_jobs: Jobs) -> None:
     link, rows = full(alice, sql)
     to_bin(alice, link["id"])

@@ -183,8 +183,8 @@ def test_a_request_whose_elements_all_fail_is_an_error_that_lists_them(alice: Cl
     assert body["message"] == "None of the 2 elements could be carried out. Correct those in results."
     assert codes(body) == ["invalid", "campaign_unknown"]
     assert len(body["warnings"]) == 1
-    for method, path in (("PUT", BULK), ("POST", f"{BULK}/delete")):
-        body = alice.call(method, path, {"ids": [2**40], "data": {"title": "x"}}).get_json()
+    for method, path, sent in (("PUT", BULK, {"data": {"title": "x"}}), ("POST", f"{BULK}/delete", {})):
+        body = alice.call(method, path, {"ids": [2**40]} | sent).get_json()
         assert (body["error"], body["code"], codes(body)) == (1, "bulk_failed", ["missing"])
 
 

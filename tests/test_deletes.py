@@ -13,8 +13,10 @@ from tests.support import factories
 from tests.support.batches import BATCH, MANY, STATISTICS, VISITS
 from tests.support.brands import fetch
 from tests.support.factories import Sql
+from tests.support.operations import KEYED
 from tests.support.races import during
 from tests.support.transactions import Costs
+from tests.support.worlds import World
 
 pytestmark = pytest.mark.slow
 
@@ -174,6 +176,35 @@ def test_no_channel_has_a_link_of_another_user_even_by_sql(alice: Client, bob: C
     with pytest.raises(psycopg2.IntegrityError) as refused:
         sql(PARENTS["channel"][0], id=factories.channel(sql, bob.id), owner=alice.id)
     assert refused.value.diag.constraint_name == "channel_unknown"
+
+
+# --- what a request that deletes does not know
+
+DELETES = [call for call in KEYED if call.method == "DELETE" or call.operation.deletes]
+
+
+def test_each_delete_with_an_unknown_parameter_or_member_deletes_nothing(world: World) -> None:
+    assert {call.path for call in KEYED if "delete" in call.path.lower()} < {call.path for call in DELETES}
+    for call in sorted(DELETES, key=lambda call: call.operation.id == "users.delete"):  # the owner
+        world.made.clear()
+        ids = world.ready_ids(call, "owner")
+        actor = world.clients["administrator" if call.operation.is_for_administrators else "owner"]
+        path, body = call.path_of(ids), ({"ids": [world.id("link", "owner")]} if call.operation.body else {})
+        for query, sent in (("?forever=0", body), ("", body | {"forever": False}), ("", body | {"bin": None})):
+            answer = actor.call(call.method, path + query, sent)
+            [problem] = answer.get_json()["errors"]
+            member = next(iter(sent.keys() - body.keys()), "forever")
+            assert (answer.status_code, problem["field"], problem["code"]) == (400, member, "invalid"), call
+            assert " of this operation; " in answer.get_json()["message"], call
+        answer = actor.call(call.method, path, body)
+        assert (answer.status_code, answer.get_json().get("failed", 0)) == (200, 0), (call, answer.text)
+
+
+@pytest.mark.parametrize("data", [b"{}", b"[]", b"null", b"{", b"5", b"x" * (64 * 1024 + 1)])
+def test_a_delete_ignores_a_body_without_members(alice: Client, sql: Sql, data: bytes) -> None:
+    link = factories.link(sql, alice.id)
+    headers = {"Content-Type": "application/json"}
+    assert alice.delete(f"/api/url/{link}/delete", data=data, headers=headers).status_code == 200
 
 
 # --- visits

@@ -83,9 +83,9 @@ QUERY = {
     **STATISTICS,
 }
 
-_TO_BIN = {
+TO_BIN = {
     "bin": Parameter(
-        f"`1` moves the link to the bin: for {binned.DAYS} days `POST /api/url/{{link_id}}/restore` "
+        f"`1` moves a link to the bin: for {binned.DAYS} days `POST /api/url/{{link_id}}/restore` "
         "brings it back, and its alias stays reserved.",
         enum=["0", "1"],
         default="0",
@@ -250,7 +250,7 @@ def update(changes: Row, link_id: int) -> Response:
     "links:write",
     "links.delete",
     shapes.done("Link has been deleted successfully."),
-    query=_TO_BIN,
+    query=TO_BIN,
     row="links",
     restricted=("own_only", "domains"),
 )
@@ -259,7 +259,7 @@ def delete(link_id: int) -> Json:
 
     This is final, also for a link in the bin, unless `bin` is `1`.
     """
-    delete_link = binned.put if values_of(_TO_BIN)["bin"] == "1" else links.delete
+    delete_link = binned.put if values_of(TO_BIN)["bin"] == "1" else links.delete
     delete_link(user_id(), link_id)
     return ok("Link has been deleted successfully.")
 

@@ -57,7 +57,7 @@ def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
 
 # By value of the button.
 CHANGES = {
-    "delete": Change("Delete", "deleted", lambda user_id, ids, _: binned.put_all(user_id, ids)),
+    "delete": Change("Delete", "deleted", lambda user_id, ids, _: len(binned.put_all(user_id, ids)["deleted"])),
     "campaign": Change("Move", "moved", _set("campaign"), "campaign", " to the campaign {}"),
     "channel": Change("Add", "added to the channel", _set("channel"), "channel", " to the channel {}"),
     "unassign": Change("Remove", "removed from the channel", _leave, "channel", " from the channel {}"),

@@ -213,6 +213,11 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "bug": "500 Something went wrong on our side. Please try again; if it persists, report request id {id}.",
 }
 # fmt: on
+# Sentences of codes for some of their details
+_DETAILED = {
+    ("alias_taken", "binned"): "A link in your bin has this alias. Restore it or delete it forever, or choose another "
+    "alias.",
+}
 CATALOGUE = {
     code: (int(line[:3]), line[4:]) if isinstance(line, str) else (line[0], line[2]) for code, line in _LINES.items()
 }
@@ -237,7 +242,7 @@ class AppError(Exception):
     def __init__(self, code: str, **values: object) -> None:
         self.code = code
         self.status, sentence = CATALOGUE[code]
-        self.message = sentence.format(**values)
+        self.message = _DETAILED.get((code, str(values.get("detail"))), sentence).format(**values)
         self.seconds = values.get("seconds")
         self.scope = values.get("scope")
         self.errors: Any = values.get("errors")  # of members: field, code and message

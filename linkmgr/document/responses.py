@@ -98,7 +98,7 @@ _SHARED = {
     "Read": by_status([*_COMMON, "invalid"]),
     "List": by_status([*_COMMON, "invalid", "page_too_long"]),
     "Update": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES, *_OF_CHANGES]),
-    "Delete": by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
+    "Delete": by_status([*_COMMON, "invalid", *_OF_WRITES, *_OF_CHANGES]),
 }
 SHARED = {code for shared in _SHARED.values() for codes in shared.values() for code in codes}
 # Names by status and codes. Groups with the same codes of a status share a name.
@@ -160,7 +160,8 @@ def codes_of(route: Route) -> list[str]:
     codes += _KEYED if stated.scope != PUBLIC else ()
     codes += ("administrators_only",) if stated.is_for_administrators else ()
     codes += _IN_PATH if route.arguments else ()
-    codes += _IN_BODY if stated.body or stated.media else ("invalid",) if stated.query or stated.path else ()
+    is_checked = stated.query or stated.path or route.method == "DELETE"
+    codes += _IN_BODY if stated.body or stated.media else ("invalid",) if is_checked else ()
     codes += ("page_too_long",) if "page" in stated.query else ()
     codes += _OF_WRITES if route.method in writes.METHODS else ()
     codes += _OF_CHANGES if is_conditional(route) else ()

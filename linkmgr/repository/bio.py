@@ -1,6 +1,7 @@
 from typing import Unpack
 
 import orjson
+from psycopg2 import IntegrityError
 
 from linkmgr.core.database.paging import NamedPaging, Page, named_page
 from linkmgr.core.database.statements import Row, row, rows, run, run_repaired
@@ -83,12 +84,30 @@ def _add(user_id: int, members: Row) -> Row:
          WHERE (NOT %(named)s OR require_feature(user_id, 'custom aliases'))
            AND require_unblocked(user_id, to_jsonb(added))
         """,
-        release_name,
+        _release,
         **_encoded(members),
         user_id=user_id,
     )
     assert added
     return _to_record(added)
+
+
+def _release(violation: IntegrityError, params: Row) -> bool:
+    """Release the alias of a deleted user, or refuse one that a link in the user's own bin has."""
+    if release_name(violation, params):
+        return True
+    if violation.diag.constraint_name == "alias_taken":
+        run(
+            """
+            SELECT refuse('alias_taken', 'binned')
+              FROM aliases
+              JOIN binned_links b ON b.id = link_id
+             WHERE aliases.alias = %(alias)s AND aliases.domain_id = 0 AND b.user_id = %(user_id)s
+            """,
+            alias=params["alias"],
+            user_id=params["user_id"],
+        )
+    return False
 
 
 def _encoded(members: Row) -> Row:
@@ -115,7 +134,7 @@ def update(user_id: int, bio_id: int, members: Row) -> Row:
          WHERE (u.alias = before.alias OR require_feature(u.user_id, 'custom aliases'))
            AND require_unblocked(u.user_id, to_jsonb(u), to_jsonb(before))
         """,
-        release_name,
+        _release,
         **_encoded(members),
         user_id=user_id,
         bio_id=bio_id,

@@ -6,7 +6,7 @@ Links move between two tables. The triggers of both leave the alias and the visi
 from typing import Unpack
 
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import rows, run, run_one
+from linkmgr.core.database.statements import Row, rows, run, run_one
 from linkmgr.core.errors import not_found
 from linkmgr.repository.link_lists import listed_rows
 
@@ -50,20 +50,24 @@ def newest(user_id: int, limit: int) -> list[int]:
 
 
 def put(user_id: int, link_id: int) -> None:
-    if not put_all(user_id, [link_id]):
+    if not put_all(user_id, [link_id])["deleted"]:
         raise not_found("link")
 
 
-def put_all(user_id: int, ids: list[int]) -> int:
-    """Delete links, keep them in the bin, and return their number."""
-    number = _number(
+def put_all(user_id: int, ids: list[int], *, atomic: bool = False) -> Row:
+    """Delete links and keep them in the bin. Return the ids of those that were `existing`, and of those that were
+    `deleted`. With `atomic`, delete all or none."""
+    links = run_one(
         """
-        WITH deleted AS (
+        WITH locked AS MATERIALIZED (
+            SELECT id FROM links
+             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+             ORDER BY id
+               FOR UPDATE),
+        deleted AS (
             DELETE FROM links
-             WHERE user_id = %(user_id)s
-               AND id = ANY (ARRAY(SELECT id FROM links
-                                    WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-                                    ORDER BY id FOR UPDATE))
+             WHERE user_id = %(user_id)s AND id = ANY (ARRAY(SELECT id FROM locked))
+               AND NOT (%(atomic)s::boolean AND (SELECT count(*) FROM locked) < cardinality(%(ids)s::bigint[]))
             RETURNING *),
         binned AS (
             INSERT INTO binned_links
@@ -74,13 +78,14 @@ def put_all(user_id: int, ids: list[int]) -> int:
                        'channel_ids', ARRAY(SELECT channel_id FROM channel_items i
                                              WHERE i.user_id = d.user_id AND i.link_id = d.id))) b
             RETURNING id)
-        SELECT count(*) AS number FROM binned
+        SELECT ARRAY(SELECT id FROM locked) AS existing, ARRAY(SELECT id FROM binned) AS deleted
         """,
-        user_id,
-        ids,
+        user_id=user_id,
+        ids=ids,
+        atomic=atomic,
     )
     _delete_oldest(user_id)
-    return number
+    return links
 
 
 def _delete_oldest(user_id: int) -> None:

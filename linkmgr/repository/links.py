@@ -51,12 +51,22 @@ def add(user_id: int, link: Row) -> Row:
 
 
 def _add(user_id: int, link: Row, alias: str) -> Row:
-    added = repaired(
-        lambda: _insert(user_id, [link], [alias], many=False, atomic=False),
+    added = _explained(
+        lambda many: _insert(user_id, [link], [alias], many=many, atomic=False),
         lambda violation: _release([link.get("alias", alias)], violation),
     )
     _raise_refusal(added)
     return {"is_new": True} | to_record(_NEW | as_columns(added["record"]))
+
+
+def _explained(write: Callable[[bool], Row], repair: Callable[[IntegrityError], bool]) -> Row:
+    """Write one link as one of `many` only if its alias is in use, to learn who has it."""
+    try:
+        return repaired(lambda: write(False), repair)
+    except UniqueViolation as violation:
+        if violation.diag.constraint_name != "alias_taken":
+            raise
+        return write(True)
 
 
 def _raise_refusal(stored: Row) -> None:
@@ -181,8 +191,8 @@ def _insert(user_id: int, links: list[Row], spares: list[str], *, many: bool, at
 
 def update(user_id: int, link_id: int, members: Row) -> Row:
     """Write the members that were sent, and return the record as `read` does."""
-    updated = repaired(
-        lambda: _update(user_id, [link_id], members, many=False, atomic=False),
+    updated = _explained(
+        lambda many: _update(user_id, [link_id], members, many=many, atomic=False),
         lambda violation: _release([members.get("alias")], violation, link_id),
     )
     _raise_refusal(updated)

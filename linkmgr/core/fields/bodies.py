@@ -6,6 +6,7 @@ from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema, ValidationError, missing, post_load, pre_load
+from werkzeug.exceptions import BadRequest
 
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import strict_json
@@ -28,6 +29,13 @@ def parse() -> dict[str, Any]:
         if is_form:
             raise AppError("not_json") from None
         raise AppError("invalid", problems=str(error)) from None
+
+
+def parse_if_any() -> dict[str, Any]:
+    """Return the JSON object in the body of an operation that takes none, to which clients send anything."""
+    with suppress(AppError, BadRequest):
+        return parse()
+    return {}
 
 
 def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Request validation: pagination and other parameters of the query."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from werkzeug.exceptions import NotFound
@@ -174,11 +174,17 @@ def chosen(name: str, text: str, choices: Collection[str]) -> str:
 
 def parameters(declared: dict[str, Parameter]) -> dict[str, Any]:
     """Return the values of the parameters. Any other in the query is an error that lists them."""
-    for name in current().args:
-        if name not in declared:
-            unknown, names = name[:50] if strict_json.is_storable(name) else "a parameter", ", ".join(declared)
-            raise invalid(f"{unknown} is not a parameter of this operation; these are: {names}", field=unknown)
+    refuse_others("parameter", current().args, declared)
     return values_of(declared)
+
+
+def refuse_others(noun: str, sent: Iterable[str], declared: Iterable[str]) -> None:
+    names = ", ".join(declared)
+    for name in sent:
+        if name not in declared:
+            unknown = name[:50] if strict_json.is_storable(name) else f"a {noun}"
+            choices = f"these are: {names}" if names else "it has none"
+            raise invalid(f"{unknown} is not a {noun} of this operation; {choices}", field=unknown)
 
 
 def values_of(declared: dict[str, Parameter]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row, act_as, run_repeatable
 from linkmgr.core.errors import AppError
+from linkmgr.core.fields.query import refuse_others
 from linkmgr.core.fields.unknown import warn_unknown_parameters
 from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import settings
@@ -114,6 +115,8 @@ def authorize() -> None:
         hooks().use_key(caller.key, stated)
     if stated and stated.scope == scopes.ADMIN and not caller.admin:
         raise AppError("administrators_only")
+    if stated and request.query_string and (request.method == "DELETE" or stated.deletes):
+        refuse_others("parameter", request.args, stated.query)  # an ignored one would delete what it protects
     scope = stated.scope if stated else ""
     # Otherwise the owner is the actor of events. Those of keys and accounts are for administrators.
     is_named = caller.key or caller.admin or scope.startswith(("keys:", "account:"))

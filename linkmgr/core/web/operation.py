@@ -21,7 +21,7 @@ from werkzeug.routing import Rule
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import bodies
 from linkmgr.core.fields.member import JsonSchema, first_examples
-from linkmgr.core.fields.query import Parameter
+from linkmgr.core.fields.query import Parameter, refuse_others
 from linkmgr.core.web import csv, scopes, writes
 from linkmgr.core.web import request as web_request
 
@@ -38,6 +38,7 @@ class Operation:
     errors: tuple[str, ...] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
     row: str = ""  # the table whose row `If-Match` compares
     has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+    deletes: bool = False  # True for a POST that refuses unknown parameters and members, as each DELETE does
     restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
     selections: tuple[str, ...] = ()  # parameters of the query of which a restricted key must send one
     limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones
@@ -73,7 +74,11 @@ class Operation:
 
     def run(self, view: View, ids: Row) -> Any:
         if self.body is None:
+            if web_request.current().method == "DELETE":
+                refuse_others("member", bodies.parse_if_any(), ())
             return view(**ids)
+        if self.deletes:
+            refuse_others("member", bodies.parse(), bodies.members_of(self.body))
         if self.stored is None:
             return view(bodies.load(self.body, bodies.parse()), **ids)
         read = partial(self.stored, web_request.current().user_id, *ids.values())

@@ -9,7 +9,7 @@ from linkmgr.core.database.statements import Row, run_one
 from linkmgr.core.errors import AppError, not_found
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.urls import MAX_URL
-from linkmgr.repository import links
+from linkmgr.repository import link_bin, links
 
 
 def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
@@ -31,6 +31,14 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
         ids=list(dict.fromkeys(ids)),
         atomic=atomic,
     )
+    return _results(ids, deleted)
+
+
+def put_into_bin(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
+    return _results(ids, link_bin.put_all(user_id, list(dict.fromkeys(ids)), atomic=atomic))
+
+
+def _results(ids: list[int], deleted: Row) -> list[Row]:
     missing = failure(not_found("link"))
     results = {link_id: {"id": link_id} for link_id in deleted["deleted"]}
     return [results.get(link_id, {} if link_id in deleted["existing"] else missing) for link_id in ids]

@@ -8,6 +8,7 @@ from flask import Blueprint
 from flask import request as current_request
 from marshmallow import ValidationError
 
+from linkmgr.api.links import TO_BIN
 from linkmgr.core.database.halves import failure
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError, problems_of_code
@@ -16,6 +17,7 @@ from linkmgr.core.fields.base import MAX_ID, Boolean, Integer, Target
 from linkmgr.core.fields.bodies import New
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.problems import invalid, problems_of
+from linkmgr.core.fields.query import values_of
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
 from linkmgr.core.web import request as web_request
@@ -167,14 +169,20 @@ def update_links(sent: Row) -> Answer:
     "bulk.deleteLinks",
     _results("deleted"),
     body=LinkIds,
+    query=TO_BIN,
+    deletes=True,
     errors=_ERRORS,
     limit=LIMIT,
     restricted=("own_only", "domains"),
 )
 def delete_links(sent: Row) -> Answer:
-    """Delete many links."""
+    """Delete many links.
+
+    This is final unless `bin` is `1`. An unknown parameter or member is an error, and nothing is deleted.
+    """
     row_budget.spend(len(sent["ids"]))
-    return _respond("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"], LinkIds)
+    delete = bulk_changes.put_into_bin if values_of(TO_BIN)["bin"] == "1" else bulk_changes.delete_links
+    return _respond("deleted", delete(user_id(), **sent), sent["atomic"], LinkIds)
 
 
 @bp.post("/qr/bulk")
