@@ -18,8 +18,12 @@ def _allow_null(schema: JsonSchema) -> JsonSchema:
     return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
 
 
+def _is_changed(field: fields.Field[Any]) -> bool:
+    return isinstance(field.parent, Body) and field.parent.is_update
+
+
 def _default(field: fields.Field[Any]) -> Any:
-    if not isinstance(field.parent, New) or (isinstance(field.parent, Body) and field.parent.is_update):
+    if not isinstance(field.parent, New) or _is_changed(field):
         return None
     default = field.metadata["default"]
     default = field.load_default if default is None else default
@@ -28,7 +32,8 @@ def _default(field: fields.Field[Any]) -> Any:
 
 def _member(field: fields.Field[Any]) -> JsonSchema:
     schema = json_of(field) if field.required else _allow_null(json_of(field))
-    description = " ".join(filter(None, (field.metadata["description"], schema.get("description"))))
+    null = "`null` removes it." if _is_changed(field) and field.metadata["removed"] is not None else ""
+    description = " ".join(filter(None, (field.metadata["description"], schema.get("description"), null)))
     default = _default(field)
     return (
         schema

@@ -53,4 +53,5 @@ class Account(Person):
         'The domain of new links in forms of the console, or `null` for this service. `""` in an update sets this '
         "service. An operation of the API that creates a link uses it only if it is sent as `domain`.",
         "https://go.example.com",
+        removed="",
     )

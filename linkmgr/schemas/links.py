@@ -96,6 +96,7 @@ class Link(Resource):
         "Visitors must enter this password on every visit.",
         "correct horse",
         label="Password",
+        removed="",
     )
     haspassword = member(Shown({"type": "boolean"}), "", False, shown=DETAIL)
     starts = member(
@@ -103,6 +104,7 @@ class Link(Resource):
         "The link begins to work at this time. Until then, visitors see a page that says when, with status 404.",
         "2026-12-01 08:00:00",
         label="Start",
+        removed="",
         shown=DETAIL,
     )
     expiry = member(
@@ -110,6 +112,7 @@ class Link(Resource):
         "The link stops working at this time. Later visitors see a page that says so, with status 410.",
         "2030-12-31 23:59:59",
         label="Expiry",
+        removed="",
         shown=DETAIL,
     )
     maxclicks = member(
@@ -120,6 +123,7 @@ class Link(Resource):
         100,
         label="Maximum clicks",
         default=0,
+        removed=0,
         shown=DETAIL,
     )
     expiredurl = member(
@@ -248,6 +252,7 @@ class Link(Resource):
         "The id of the campaign that the link is in. `0` removes the link from its campaign.",
         17,
         label="Campaign",
+        removed=0,
     )
     channel = member(
         IdOrIds(),

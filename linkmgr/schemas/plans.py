@@ -192,7 +192,10 @@ class Members(fields.Field[Row]):
 
 class _PlanBody(Body):
     prices = member(
-        Members(PlanPrices), "Those that are missing keep their values, which are 0 at first.", {"monthly": 9}
+        Members(PlanPrices),
+        "Those that are missing keep their values, which are 0 at first.",
+        {"monthly": 9},
+        removed=dict.fromkeys(PRICES, 0),
     )
     rate = member(
         Integer(0, 1_000_000), "API requests per minute. `0` means those of the setting `LINKMGR_RATE_LIMIT`.", 60
@@ -217,7 +220,6 @@ class PlanCreate(_PlanBody):
 
 class PlanUpdate(_PlanBody):
     is_update = True
-    unsent = (None,)
     readable: ClassVar = {"id": True, "free": True}
 
     name = member(Text(50), "Unique.", "Crew")

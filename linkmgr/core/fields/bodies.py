@@ -101,26 +101,36 @@ def problems(schema: type[Schema], members: dict[str, Any]) -> dict[str, str]:
 
 
 class New(Schema):
-    """Body of a create. null and "" mean not sent; on update, "" clears an optional text."""
-
-    unsent: ClassVar[tuple[str | None, ...]] = (None, "")
+    """Body of a create. null and "" mean not sent."""
 
     class Meta:
         unknown = EXCLUDE
 
     @pre_load
     def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value not in self.unsent}
+        return {name: value for name, value in data.items() if value not in (None, "")}
 
 
 class Body(New):
     """Body of a create or an update. When loaded, it has all its members: those that were not sent are None, or the ""
-    of a text that a create may leave empty."""
+    of a text that a create may leave empty. In an update, "" clears an optional text, and null removes a member that
+    has `removed`."""
 
     is_update: ClassVar[bool] = False
     absent: ClassVar[dict[str, Any]] = {}  # the members of a body that sends none
     # Members that reads show, so that a client may send them back. True if they cannot be changed.
     readable: ClassVar[dict[str, bool]] = {}
+
+    @pre_load
+    def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        if not self.is_update:
+            sent: dict[str, Any] = super().drop_unsent(data)
+            return sent
+        nulls = [name for name, value in data.items() if value is None and name in self.fields]
+        removed = {name: self.fields[name].metadata.get("removed") for name in nulls}
+        for name in [name for name, value in removed.items() if value is None]:
+            web_request.warn(f"The member '{name}' is null, which means not sent, so it was not changed.")
+        return {name: value for name, value in (data | removed).items() if value is not None}
 
     @post_load
     def complete(self, loaded: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -26,12 +26,19 @@ def member(
     options: dict[str, str] | None = None,
     synonyms: str = "",
     default: Any = None,
+    removed: Any = None,
 ) -> F:
     """Declare a member. `label` puts it into forms. One that is `fixed` is not changed, and one that is `needed` is
     required on update too. `shown` says where it is shown. `options` are the labels of choices in forms. `synonyms`
-    are the names that other services use. `default` is what the database stores if the member is not sent."""
+    are the names that other services use. `default` is what the database stores if the member is not sent, and
+    `removed` is what a null in an update means; without it, null means not sent."""
     marks: dict[str, Any] = {"label": label, "fixed": fixed, "needed": needed, "options": options}
-    marks |= {"default": default, "synonyms": synonyms.split(), "shown": () if field.load_only else shown.split()}
+    marks |= {
+        "default": default,
+        "removed": removed,
+        "synonyms": synonyms.split(),
+        "shown": () if field.load_only else shown.split(),
+    }
     field.metadata = {"description": about, "examples": [example], **marks}
     return field
 

@@ -59,7 +59,7 @@ class Resource(Schema):
         }
         for field in sent.values():
             field.required, field.load_default = field.metadata["needed"], missing
-        return cls._body_of("Update", sent, absent=dict.fromkeys(sent), is_update=True, unsent=(None,))
+        return cls._body_of("Update", sent, absent=dict.fromkeys(sent), is_update=True)
 
     @classmethod
     def _body_of(cls, suffix: str, sent: dict[str, Any], **attributes: Any) -> type[Body]:

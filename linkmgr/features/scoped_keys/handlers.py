@@ -5,7 +5,7 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.base import Boolean
-from linkmgr.core.fields.bodies import New
+from linkmgr.core.fields.bodies import Body
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.query import NAMED_PAGING, named_paging
 from linkmgr.core.web import scopes
@@ -34,8 +34,8 @@ def _records() -> dict[str, JsonSchema]:
 SECTION = Section("keys", "Keys", prose(__file__, pattern=keys.SCOPED_PATTERN), _records)
 
 
-class DefaultKeyUpdate(New):
-    unsent = (None,)
+class DefaultKeyUpdate(Body):
+    is_update = True
     active = member(Boolean(required=True), "`false` turns the default key off.", True)
 
 

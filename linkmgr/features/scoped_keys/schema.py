@@ -135,6 +135,7 @@ class Key(Resource):
         "key at once.",
         "2030-12-31 23:59:59",
         label="Expiry",
+        removed="",
     )
     allowed_ips = member(
         Networks(load_default=list),

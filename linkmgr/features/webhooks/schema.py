@@ -103,9 +103,15 @@ class Webhook(Resource):
         ["link.created", "visit"],
         label="Events",
     )
-    campaign = member(Filter(), "Only events of this campaign and its links. 0 means all.", 17, label="Campaign")
-    channel = member(Filter(), "Only events of this channel and its items. 0 means all.", 17, label="Channel")
-    domain = member(Filter(), "Only events of this branded domain and its links. 0 means all.", 17, label="Domain")
+    campaign = member(
+        Filter(), "Only events of this campaign and its links. 0 means all.", 17, label="Campaign", removed=0
+    )
+    channel = member(
+        Filter(), "Only events of this channel and its items. 0 means all.", 17, label="Channel", removed=0
+    )
+    domain = member(
+        Filter(), "Only events of this branded domain and its links. 0 means all.", 17, label="Domain", removed=0
+    )
     active = member(
         Boolean(load_default=True),
         "`false` turns the webhook off; `true` turns it on without failures.",
