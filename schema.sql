@@ -67,14 +67,16 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Events, noted in the transaction of the change and moved to `events`, when a row without `data` is read. `data` of an
--- update has the previous values. `actor` is null for the owner's default key.
+-- Events, noted in the transaction of the change and moved to `events`, when their record is read. `data` of an
+-- update has the previous values. `stored` is the row as it was written, without images and the hash of a
+-- password, or NULL if it is large. `actor` is null for the owner's default key.
 CREATE TABLE outbox (
     id        bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id   bigint      NOT NULL,
     type      text        NOT NULL,
     object_id bigint,
     data      jsonb,
+    stored    jsonb,
     actor     jsonb       DEFAULT nullif(current_setting('linkmgr.actor', true), '')::jsonb,
     created   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -109,10 +111,13 @@ BEGIN
               WHERE CASE TG_OP WHEN 'UPDATE' THEN value <> after -> key AND octet_length(value::text) < 4000
                     ELSE key = ANY (named) END);
     IF TG_OP <> 'UPDATE' OR NOT data ?| '{imported_clicks,source_clicks,created,checked}' THEN
-        INSERT INTO outbox (user_id, type, object_id, data)
+        after := after - 'logo' || CASE WHEN after ->> 'password_hash' <> '' THEN '{"password_hash": ""}'
+                                        ELSE '{}' END::jsonb;
+        INSERT INTO outbox (user_id, type, object_id, stored, data)
         SELECT owner, TG_ARGV[0] || CASE TG_OP WHEN 'INSERT' THEN '.created' WHEN 'UPDATE' THEN '.updated'
                                     ELSE '.deleted' END,
                coalesce(NEW.id, OLD.id),
+               CASE WHEN octet_length(after::text) < 20000 THEN after END,
                data - '{version,updated,password_hash}'::text[]
                || CASE WHEN before ? 'domain_id'
                        THEN jsonb_build_object('domain', (SELECT domain FROM domains
@@ -1193,7 +1198,8 @@ END $$;
 CREATE FUNCTION update_links(owner bigint, accepted links[], moved bigint[], sent jsonb) RETURNS void
     LANGUAGE plpgsql AS $$
 DECLARE
-    ids bigint[] := ARRAY(SELECT id FROM unnest(accepted));
+    ids     bigint[] := ARRAY(SELECT id FROM unnest(accepted));
+    changed bigint[];  -- whose own events tell of their new channels too
 BEGIN
     -- Check new targets. A new URL begins without results, others keep them until they have been checked.
     IF moved <> '{}' THEN
@@ -1202,6 +1208,10 @@ BEGIN
            SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
          WHERE link_id IN (SELECT l.id FROM unnest(accepted) AS new
                              JOIN links l ON l.user_id = owner AND l.id = new.id AND l.url <> new.url);
+    END IF;
+    IF sent ?| '{channel,unassign_channel}' THEN
+        changed := ARRAY(SELECT l.id FROM unnest(accepted) AS new
+                           JOIN links l ON l.user_id = owner AND l.id = new.id AND l <> new);
     END IF;
     IF sent ? 'expiry' THEN
         PERFORM note_past_expiry(owner, new.id, new.expiry, l.expiry)
@@ -1231,8 +1241,8 @@ BEGIN
             RETURNING link_id)
         INSERT INTO outbox (user_id, type, object_id)
         SELECT owner, 'link.updated', link_id
-          FROM (SELECT link_id FROM added UNION SELECT link_id FROM removed) changed
-         WHERE has_webhooks(owner);
+          FROM (SELECT link_id FROM added UNION SELECT link_id FROM removed) moved
+         WHERE has_webhooks(owner) AND link_id <> ALL (changed);
     END IF;
 END $$;
 
@@ -2138,7 +2148,8 @@ CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 -- search, and has no name for a whole table.
 --
 -- Each upgrade calls this after its migrations, because views do not get the columns that are added to their tables. A
--- migration that drops a column or changes its type drops both schemas first, and calls this at its end.
+-- migration that drops a column or changes its type drops these schemas and `noted` first, and calls this and
+-- create_noted_views at its end.
 CREATE FUNCTION create_restricted_views() RETURNS void LANGUAGE plpgsql
     SET client_min_messages = warning SET search_path = public AS $$
 DECLARE
@@ -2176,3 +2187,28 @@ BEGIN
     END LOOP;
 END $$;
 SELECT create_restricted_views();
+
+-- The row of an event as it was written (linkmgr/features/webhooks/noted.py): connections whose search path
+-- begins with the schema `noted` see the row of the setting linkmgr.noted_row as the only one of the table
+-- linkmgr.noted_table, so that the statements that read a record read that of the event. Upgrades call this
+-- too, and migrations drop the schema like those of restricted keys.
+CREATE FUNCTION create_noted_views() RETURNS void LANGUAGE plpgsql
+    SET client_min_messages = warning SET search_path = public AS $$
+DECLARE
+    views CONSTANT text := (SELECT string_agg(format('CREATE VIEW %s AS %s', view, pg_get_viewdef(view)), '; ')
+                              FROM unnest('{link_records,link_details}'::regclass[]) AS view);
+    tables CONSTANT text := (SELECT string_agg(format(
+        'CREATE VIEW %1$I AS
+         SELECT * FROM public.%1$I WHERE current_setting(''linkmgr.noted_table'') <> %1$L
+          UNION ALL
+         SELECT * FROM jsonb_populate_record(NULL::public.%1$I, current_setting(''linkmgr.noted_row'')::jsonb)
+          WHERE current_setting(''linkmgr.noted_table'') = %1$L', tgrelid::regclass), '; ')
+                               FROM pg_trigger WHERE tgname = 'note_events');
+BEGIN
+    DROP SCHEMA IF EXISTS noted CASCADE;
+    CREATE SCHEMA noted;
+    PERFORM set_config('search_path', 'noted, public', true);
+    EXECUTE tables;
+    EXECUTE views;
+END $$;
+SELECT create_noted_views();

@@ -235,12 +235,15 @@ def test_a_changed_table_is_503_once(app: Flask, alice: Client, sql: Sql, raw: C
     assert alice.post("/api/channel/add", channel, **under("key-1")).status_code == 200
     with raw.cursor() as cursor:
         cursor.execute(
-            "DROP SCHEMA restricted_own, restricted_domains CASCADE; ALTER TABLE channels ALTER name TYPE varchar"
+            "DROP SCHEMA restricted_own, restricted_domains, noted CASCADE; "
+            "ALTER TABLE channels ALTER name TYPE varchar"
         )
         try:
             statuses = [alice.post("/api/channel/add", {"name": "m"}, **under("key-2")).status_code for _ in range(3)]
         finally:
-            cursor.execute("ALTER TABLE channels ALTER name TYPE text; SELECT create_restricted_views()")
+            cursor.execute(
+                "ALTER TABLE channels ALTER name TYPE text; SELECT create_restricted_views(), create_noted_views()"
+            )
     assert statuses == [503, 200, 200]
     assert len(sql("SELECT FROM channels")) == 2
     with app.app_context():

@@ -39,13 +39,13 @@ def test_an_upgraded_database_equals_a_new_one(
         CREATE TABLE shelves (id bigint PRIMARY KEY);
         CREATE TRIGGER kept AFTER DELETE ON shelves EXECUTE FUNCTION enqueue_cleanup();
         ALTER TABLE pixels ADD shelf bigint, ADD CHECK (shelf > 0);
-        SELECT create_restricted_views();
+        SELECT create_restricted_views(), create_noted_views();
     """
     flask("database", "create")
     migrate(shelves=change)
     assert flask("database", "upgrade").output == f"The database has schema {VERSION + 1}, which is up to date.\n"
     upgraded = execute(empty, DEFINITIONS)
-    execute(empty, "DROP SCHEMA public, restricted_own, restricted_domains CASCADE; CREATE SCHEMA public")
+    execute(empty, "DROP SCHEMA public, restricted_own, restricted_domains, noted CASCADE; CREATE SCHEMA public")
     execute(empty, f"{(ROOT / 'schema.sql').read_text()}; {change}; UPDATE service SET version = version + 1")
     assert execute(empty, DEFINITIONS) == upgraded
 

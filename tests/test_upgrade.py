@@ -27,13 +27,13 @@ pytestmark = pytest.mark.services
 
 # Columns, types, rows and an index of the tables that requests read and write.
 MIGRATION = """
-    DROP SCHEMA restricted_own, restricted_domains CASCADE;
+    DROP SCHEMA restricted_own, restricted_domains, noted CASCADE;
     ALTER TABLE pixels ADD note text NOT NULL DEFAULT '', ALTER name TYPE varchar(1000);
     ALTER TABLE channels ALTER description TYPE varchar(1000);
     ALTER TABLE users ADD note text;
     UPDATE pixels SET note = name;
     CREATE INDEX ON pixels (note);
-    SELECT create_restricted_views();
+    SELECT create_restricted_views(), create_noted_views();
 """
 
 

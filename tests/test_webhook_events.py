@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.core.database.statements import Row
 from linkmgr.features.imports import job, links
 from linkmgr.features.webhooks.schema import SUBJECTS
 from linkmgr.repository import overlay
@@ -53,6 +54,55 @@ def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Del
     assert not {"user_id", "password_hash"} & deleted["data"].keys()
 
 
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_each_event_carries_the_row_of_its_own_write(alice: Client, deliver: Deliver, kind: str) -> None:
+    word = "url" if kind == "link" else kind
+    subscribe(alice, "", f"{kind}.*")
+    changes = CHANGES.get(kind, {"name": "New"})
+    path = f"/api/{word}/{alice.add(f'/api/{word}/add', LEAST[word])}"
+    written = [alice.get(path).get_json()["record"]]
+    for value in ("New", "Newer"):
+        body = {name: f"{URL}/{value}" if name == "redirectroot" else value for name in changes}
+        assert alice.put(f"{path}/update", body).status_code == 200
+        written.append(alice.get(path).get_json()["record"])
+    assert alice.delete(f"{path}/delete").status_code == 200
+    deliver()
+    *carried, deleted = events(alice)
+    assert [event["type"].partition(".")[2] for event in carried] == ["created", "updated", "updated"]
+    assert [event["data"] for event in carried] == written
+    for event, before in zip(carried[1:], written, strict=False):
+        [name] = changes
+        assert event["changes"][name] == [before[name], event["data"][name]]
+    assert deleted["type"] == f"{kind}.deleted"
+
+
+def test_the_event_of_a_row_that_has_gone_has_its_references_and_passes_filters(
+    alice: Client, sql: Sql, deliver: Deliver
+) -> None:
+    ids = {kind: factories.ALL[kind](sql, alice.id) for kind in ("campaign", "splash", "pixel")}
+    [domain] = sql("SELECT domain FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id))
+    subscribe(alice, "", "link.created", campaign=ids["campaign"])
+    members = {"campaign": ids["campaign"], "type": str(ids["splash"]), "pixels": [ids["pixel"]], "password": "walnut"}
+    own: Row
+    for own in ({}, domain):
+        link = alice.add("/api/url/add", {"url": URL} | members | own)
+        record = alice.get(f"/api/url/{link}").get_json()["record"]
+        assert alice.delete(f"/api/url/{link}/delete").status_code == 200
+        deliver()
+        assert events(alice)[-1]["data"] == record
+        assert record["haspassword"] is True
+
+
+def test_one_update_of_a_link_and_its_channels_is_one_event(alice: Client, sql: Sql, deliver: Deliver) -> None:
+    link, channels = factories.link(sql, alice.id), [factories.channel(sql, alice.id) for _ in range(2)]
+    subscribe(alice, "", "link.updated")
+    bodies: list[Row] = [{"channel": [channels[0]], "metatitle": "New"}, {"channel": [channels[1]]}, {"channel": []}]
+    for body in bodies:
+        assert alice.put(f"/api/url/{link}/update", body).status_code == 200
+    deliver()
+    assert [event.get("changes", {}).get("metatitle") for event in events(alice)] == [["", "New"], None, None]
+
+
 def test_an_update_names_its_key_and_the_members_that_changed(
     app: Flask, alice: Client, make_key: Callable[..., Client], sql: Sql, deliver: Deliver
 ) -> None:
@@ -74,9 +124,10 @@ def test_an_update_names_its_key_and_the_members_that_changed(
         deliver()
         before = alice.get(path).get_json()["record"]
         assert key.put(f"{path}/update", body).status_code == 200
-        assert alice.put(f"{path}/update", {"title": "Other"}).status_code == 200  # within the same second
+        record = alice.get(path).get_json()["record"]
+        assert alice.put(f"{path}/update", {"title": f"Other {len(body)}"}).status_code == 200  # within the same second
         deliver()
-        record, event = alice.get(path).get_json()["record"], events(alice)[-1]
+        event = events(alice)[-2]
         expected = {name: [before[name], record[name]] for name in record if before[name] != record[name]}
         assert event["changes"] == {name: values for name, values in expected.items() if name not in derived}
         [scoped] = sql("SELECT id FROM api_keys")

@@ -83,6 +83,7 @@ def upgrade(*, create: bool) -> None:
                 _apply(connection, path.name, path.read_text(), f"{_SET_VERSION} {number}")
             _apply(connection, "create_link_defaults()", "SELECT create_link_defaults()")
             _apply(connection, "create_restricted_views()", "SELECT create_restricted_views()")
+            _apply(connection, "create_noted_views()", "SELECT create_noted_views()")
             _apply(connection, "create_search_index()", "SELECT create_search_index()")
         elif create:
             with connection.cursor() as cursor:

@@ -6,28 +6,13 @@ from contextlib import contextmanager
 
 from flask import Flask
 
-from linkmgr.core.database import session
-from linkmgr.core.database.statements import Database, database, executor
+from linkmgr.core.database.schemas import SchemaDatabase
+from linkmgr.core.database.statements import database, executor
 
 OWN, DOMAINS = "restricted_own", "restricted_domains"  # the schemas
 
 
-class RestrictedDatabase(Database):
-    """A pool of its own, because the prepared statements and the plans of functions depend on the search path."""
-
-    may_lag = False  # a replica has no settings of the key
-
-    def __init__(self, primary: Database, schema: str) -> None:
-        super().__init__(primary.dsn, primary.prepare)
-        primary.pools.append(self)
-        self.pools, self.server = primary.pools, primary.server
-        self.schema = schema
-        if self.prepare:
-            path = f" -c search_path={schema},public"
-            self.options = self.options | {"options": session.STARTUP_OPTIONS + path}
-        else:
-            self.prelude += f"SET LOCAL search_path = {schema}, public; "
-
+class RestrictedDatabase(SchemaDatabase):
     def of_key(self, key_id: int, domains: list[int] | None) -> "RestrictedDatabase":
         restricted = copy.copy(self)
         ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"

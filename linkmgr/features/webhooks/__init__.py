@@ -2,7 +2,7 @@
 
 from linkmgr.core.database.jobs import Jobs
 from linkmgr.core.feature import Feature
-from linkmgr.features.webhooks import commands, handlers, outbox
+from linkmgr.features.webhooks import commands, handlers, noted, outbox
 from linkmgr.features.webhooks.worker import Worker
 
 FEATURE = Feature(
@@ -11,4 +11,5 @@ FEATURE = Feature(
     sections=(handlers.SECTION,),
     jobs=Jobs(expiring=outbox.EXPIRING, threads=(Worker,)),
     commands=(commands.group,),
+    init_app=noted.init_app,
 )

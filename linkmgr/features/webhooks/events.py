@@ -1,10 +1,12 @@
 """Move events from the outbox to the webhooks that subscribe to them.
 
-The outbox has that a row has changed. Its record is read here, as its GET returns it, within about a second of the
-change. The record of a row that no longer exists has the members that were stored when it was deleted, or only its id.
+The outbox has the row as a change has written it. Its record is made here by the statement of its GET. What belongs
+to other rows, such as channels, is as it is then, within about a second of the change. The record of a deleted row has
+the members that were stored when it was deleted.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -22,6 +24,7 @@ from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.webhooks import outbox
+from linkmgr.features.webhooks.noted import as_written
 from linkmgr.features.webhooks.schema import CARRIED, TEST, matches
 from linkmgr.repository import link_records
 from linkmgr.schemas.links import LINKS
@@ -41,6 +44,7 @@ _READ: dict[str, Callable[[int, int], Row]] = {
     "import": _read_import,
     **{stored.words.path: stored.record for stored in CARRIED},
 }
+_TABLES = {"link": "links", "qr": "qrs"} | {stored.words.path: stored.words.table for stored in CARRIED}
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
 
@@ -72,31 +76,8 @@ def move() -> bool:
     subscriptions = outbox.subscriptions(list({event["user_id"] for event in pending}))
     owner = itemgetter("user_id")
     by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=owner), key=owner)}
-    repeated = _repeated(pending)
-    outbox.move(
-        [
-            part
-            for event in pending
-            for part in _parts(event, [] if event["id"] in repeated else by_user.get(event["user_id"], []))
-        ]
-    )
+    outbox.move([part for event in pending for part in _parts(event, by_user.get(event["user_id"], []))])
     return len(pending) == MAX_BATCH
-
-
-def _repeated(pending: list[Row]) -> set[int]:
-    """Return the ids of updates that follow another change of the same row. Records are read now, so they are equal.
-    The first update gets the previous values of all."""
-    repeated = set[int]()
-    changed: dict[tuple[int, str, int], Row] = {}
-    for event in sorted(pending, key=itemgetter("id")):
-        path, _, change = event["type"].partition(".")
-        row = (event["user_id"], path, event["object_id"])
-        if change == "updated" and row in changed:
-            repeated.add(event["id"])
-            changed[row]["data"] = (event["data"] or {}) | (changed[row]["data"] or {})
-        elif change in ("created", "updated"):
-            changed[row] = event
-    return repeated
 
 
 def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
@@ -171,12 +152,14 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         stored = event["data"]
         ids = {"campaign": stored.get("campaign"), "domain": stored.get("domain_id"), path: event["object_id"]}
         return _deleted(path, stored), [ids]
-    try:
-        record = _READ[path](event["user_id"], event["object_id"])
-    except AppError:  # deleted since
-        return {"id": event["object_id"]}, [{path: event["object_id"]}]
-    tracked = outbox.tracked_rows(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
-    return record, tracked or [{path: event["object_id"]}]
+    stored = event["stored"]
+    with as_written(_TABLES[path], stored) if stored else nullcontext():
+        try:
+            record = _READ[path](event["user_id"], event["object_id"])
+        except AppError:  # deleted since
+            return {"id": event["object_id"]}, [{path: event["object_id"]}]
+        tracked = outbox.tracked_rows(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
+        return record, tracked or [{path: event["object_id"]}]
 
 
 def _answer(stored: Row) -> Row:

@@ -48,7 +48,7 @@ def pending(limit: int) -> list[Row]:
                             WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
                               FOR NO KEY UPDATE SKIP LOCKED)
             RETURNING 1)
-        SELECT id, o.user_id, type, object_id, data, actor, created
+        SELECT id, o.user_id, type, object_id, data, stored, actor, created
           FROM outbox_owners owners,
                LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
                          WHERE outbox.user_id = owners.user_id
