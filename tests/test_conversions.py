@@ -1,5 +1,8 @@
 """Conversions: once for each visitor of a link, and nothing of others."""
 
+import io
+import json
+import zipfile
 from typing import Any
 
 import pytest
@@ -9,8 +12,9 @@ from flask.testing import FlaskClient
 from linkmgr.features.conversions.results import interval
 from linkmgr.repository import purge
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import words
+from tests.support.pages import signed_in, words
 from tests.support.races import at_once
 from tests.support.shortlinks import ANDROID, Make, Short
 from tests.support.targets import FIREFOX
@@ -229,3 +233,43 @@ def test_statistics_have_conversions_and_their_value_by_time_variant_and_link(al
         "metrics cannot have conversions and value with country: they are counted by time, variant, target, campaign, "
         "channel, domain.",
     )
+
+
+def converted(sql: Sql, user_id: int, link_id: int, value: str) -> None:
+    sql(
+        """
+        INSERT INTO conversions (tracked_id, visitor, user_id, at, variant, name, value)
+        VALUES (%(link_id)s, %(visitor)s::text::bytea, %(user_id)s, now(), '', '', %(value)s::text::numeric)
+        RETURNING 1
+        """,
+        link_id=link_id,
+        visitor=f"visitor {value}",
+        user_id=user_id,
+        value=value,
+    )
+
+
+def test_sums_of_values_are_decimal_everywhere(app: Flask, alice: Client, sql: Sql) -> None:
+    values = ("0.10", "0.20", "133.2", "266.10", "99999999.99")
+    for value in values:
+        converted(sql, alice.id, factories.link(sql, alice.id), value)
+    total, query = "100000399.59", "metrics=value&period=7d"
+    for by in ("campaign", "variant", "channel", "time:month"):
+        answer = alice.get(f"/api/stats?{query}&by={by}").text
+        assert answer.count(f'"value":{total}') == 2, answer  # a row, and the totals
+        assert f",{total}\n" in alice.get(f"/api/stats.csv?{query}&by={by}").text.replace("\r", "")
+    page = signed_in(app).get("/console/statistics?period=7d").text
+    assert "399.590" not in page
+    assert "399.589" not in page
+
+
+def test_an_account_export_has_no_conversions_of_links_in_the_bin(alice: Client, sql: Sql) -> None:
+    kept, binned = (factories.link(sql, alice.id) for _ in range(2))
+    for link_id in (kept, binned):
+        converted(sql, alice.id, link_id, "29.9")
+    assert alice.delete(f"/api/url/{binned}/delete?bin=1").status_code == 200
+    with zipfile.ZipFile(io.BytesIO(alice.get("/api/account/export").data)) as archive:
+        lines = {name: archive.read(name).splitlines() for name in ("links.jsonl", "conversions.jsonl")}
+    assert [json.loads(line)["target"] for line in lines["conversions.jsonl"]] == [kept]
+    assert [json.loads(line)["id"] for line in lines["links.jsonl"]] == [kept]
+    assert b'"value":29.9}' in lines["conversions.jsonl"][0]

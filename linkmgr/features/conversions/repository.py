@@ -69,6 +69,7 @@ def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
 
 
 def exported(user_id: int) -> Iterator[list[Row]]:
+    """Read the conversions of links that are exported too: not of those in the bin."""
     place: Row = {"time": "-infinity", "target": 0, "visitor": ""}
     while stored := rows(
         """
@@ -76,6 +77,7 @@ def exported(user_id: int) -> Iterator[list[Row]]:
                variant, name, value::float8
           FROM conversions
          WHERE user_id = %(user_id)s AND at >= %(time)s::timestamptz
+           AND EXISTS (SELECT FROM links WHERE links.user_id = %(user_id)s AND links.id = tracked_id)
            AND (at, tracked_id, visitor)
                > (%(time)s::timestamptz, %(target)s::bigint, decode(%(visitor)s::text, 'hex'))
          ORDER BY at, tracked_id, visitor

@@ -24,7 +24,7 @@ in an order in which a line refers to earlier lines only. Times are UTC.
                      target (the id of a link), time, visitor (a digest), variant, name, value
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and `counts`: lines by file
 
-API keys, webhooks, sessions and the user's password are not exported.
+Links in the bin, their visits and conversions, API keys, webhooks, sessions and the user's password are not exported.
 """
 
 from collections.abc import Iterable, Iterator

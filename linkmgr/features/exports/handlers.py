@@ -180,8 +180,9 @@ def account() -> Response:
     and the number of lines in each file.
 
     Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links have the argon2id hash
-    of their password, so that an import restores it. API keys, webhooks, sessions and the password of the account are
-    not exported. Create new keys and webhooks after an import: only digests of keys are stored.
+    of their password, so that an import restores it. Links in the bin, their visits and conversions, API keys,
+    webhooks, sessions and the password of the account are not exported. Create new keys and webhooks after an
+    import: only digests of keys are stored.
     """
     plans.require_exports(user_id())
     chunks = web_export.zipped(account_export.files(user_id()))

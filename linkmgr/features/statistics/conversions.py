@@ -29,7 +29,7 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
         """
         WITH counted AS MATERIALIZED (
             SELECT tracked_id, variant, width_bucket(at, %(edges)s::timestamptz[]) AS bucket, count(*) AS conversions,
-                   sum(value)::float8 AS value
+                   sum(value) AS value
               FROM (SELECT stored.*
                       FROM owners(%(user_id)s, %(everyone)s) AS owner,
                            LATERAL (SELECT * FROM conversions
@@ -53,14 +53,15 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
                           ELSE coalesce(of_a.label, '-') END AS a,
                CASE %(b)s WHEN '' THEN '' WHEN 'variant' THEN variant WHEN 'target' THEN counted.tracked_id::text
                           ELSE coalesce(of_b.label, '-') END AS b,
-               sum(conversions)::bigint AS conversions, sum(value) AS value
+               sum(conversions)::bigint AS conversions, sum(value)::float8 AS value
           FROM tracked
          CROSS JOIN counted
           LEFT JOIN LATERAL tracked_labels(owner, ids, %(a)s) of_a ON of_a.tracked_id = counted.tracked_id
           LEFT JOIN LATERAL tracked_labels(owner, ids, %(b)s) of_b ON of_b.tracked_id = counted.tracked_id
          GROUP BY 1, 2, 3
          UNION ALL
-        SELECT NULL, NULL, NULL, coalesce(sum(conversions), 0)::bigint, coalesce(sum(value), 0) FROM counted
+        SELECT NULL, NULL, NULL, coalesce(sum(conversions), 0)::bigint, coalesce(sum(value), 0)::float8
+          FROM counted
         """,
         **owner._asdict(),
         **query,
