@@ -100,6 +100,9 @@ def problems(schema: type[Schema], members: dict[str, Any]) -> dict[str, str]:
     return {name: join_problems({"_schema": texts}) for name, texts in messages.items()}
 
 
+_UNSENT = (None, "")  # in a create
+
+
 class New(Schema):
     """Body of a create. null and "" mean not sent."""
 
@@ -108,7 +111,7 @@ class New(Schema):
 
     @pre_load
     def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value not in (None, "")}
+        return {name: value for name, value in data.items() if value not in _UNSENT}
 
 
 class Body(New):
@@ -124,8 +127,7 @@ class Body(New):
     @pre_load
     def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if not self.is_update:
-            sent: dict[str, Any] = super().drop_unsent(data)
-            return sent
+            return {name: value for name, value in data.items() if value not in _UNSENT}
         nulls = [name for name, value in data.items() if value is None and name in self.fields]
         removed = {name: self.fields[name].metadata.get("removed") for name in nulls}
         for name in [name for name, value in removed.items() if value is None]:
