@@ -1,12 +1,15 @@
 """Rules of links: what they take, and the visitors that they match."""
 
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from flask import Flask
 from marshmallow import ValidationError
 
-from linkmgr.visits.rules import CONDITIONS, Rules
+from linkmgr.visits.rules import CONDITIONS, Rules, first_match
+from linkmgr.visits.visitor import Visitor
 from tests.conftest import Client
 from tests.support.geoip import CHILE, LIMA, PERU
 from tests.support.pages import details
@@ -154,3 +157,32 @@ def test_a_try_refuses_times_that_some_time_zones_do_not_have(alice: Client, tim
     answer = alice.post(f"/api/url/{link_id}/try", {"time": time})
     assert (answer.status_code, answer.get_json()["errors"][0]["field"]) == (400, "time")
     assert alice.post(f"/api/url/{link_id}/try", {"time": "9998-12-31 23:59:59"}).status_code == 200
+
+
+NIGHT = {"from": "22:00", "until": "02:00"}
+
+
+@pytest.mark.parametrize(
+    ("days", "hours", "matching", "others"),
+    [
+        (["friday"], NIGHT, ["03-27 22:00", "03-27 23:59", "03-28 00:00", "03-28 01:59"],
+         ["03-27 00:30", "03-27 21:59", "03-28 02:00", "03-28 22:00"]),
+        (["sunday"], NIGHT, ["03-30 00:30"], ["03-29 00:30"]),  # the clocks change on 29 March
+        (["saturday"], NIGHT, ["03-29 01:30"], ["03-30 00:30"]),
+        (["sunday"], NIGHT, ["10-26 00:30"], ["10-25 00:30"]),  # and on 25 October
+        (["friday", "saturday"], NIGHT, ["03-28 01:00", "03-28 22:00", "03-29 01:00"], ["03-27 01:00"]),
+        (["friday"], {"from": "09:00", "until": "09:00"}, ["03-27 09:00", "03-28 08:59"],
+         ["03-27 08:59", "03-28 09:00"]),
+        (["friday"], {"from": "00:00", "until": "02:00"}, ["03-27 00:30"], ["03-28 00:30"]),
+        (["friday"], {"until": "02:00"}, ["03-27 00:30"], ["03-28 00:30"]),
+        (["friday"], {"from": "22:00"}, ["03-27 23:00"], ["03-27 00:30", "03-28 00:00"]),
+        (["friday"], {"from": "22:00", "until": "00:00"}, ["03-27 23:59"], ["03-28 00:00"]),
+    ],
+)  # fmt: skip
+def test_hours_after_midnight_belong_to_the_day_on_which_they_began(
+    days: list[str], hours: dict[str, str], matching: list[str], others: list[str]
+) -> None:
+    wanted = rules(weekdays=days, hours=hours, timezone="Europe/Berlin")
+    for time in (*matching, *others):
+        local = datetime.fromisoformat(f"2026-{time}").replace(tzinfo=ZoneInfo("Europe/Berlin"))
+        assert first_match(wanted, Visitor(time=local)) == (0 if time in matching else None), time

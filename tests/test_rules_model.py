@@ -5,7 +5,7 @@ another stage is a line in STAGES, and its members one in `any_links`.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address, ip_network
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -104,13 +104,20 @@ def names_of(visitor: Visitor, day: str) -> dict[str, set[str]]:
     }
 
 
-def holds(name: str, wanted: Any, visitor: Visitor, zone: str) -> bool:
-    local = visitor["time"].astimezone(ZoneInfo(zone))
+def day_of(local: datetime, night: dict[str, str]) -> str:
+    """Return the day on which a night began, or that of a time before or after it."""
+    began = night.get("from", "00:00")
+    is_morning = f"{local:%H:%M}" < night.get("until", "") <= began
+    return DAYS[(local - timedelta(days=is_morning)).weekday()]
+
+
+def holds(name: str, when: dict[str, Any], visitor: Visitor, zone: str) -> bool:
+    wanted, local = when[name], visitor["time"].astimezone(ZoneInfo(zone))
     if name == "ip":
         return any(ip_address(visitor["ip"]) in ip_network(value) for value in wanted)
     if isinstance(wanted, list):
         values = {CODES.get(text.lower(), text.lower()) for text in wanted}
-        return bool(names_of(visitor, DAYS[local.weekday()])[name] & values)
+        return bool(names_of(visitor, day_of(local, when.get("hours", {})))[name] & values)
     actual = {"hours": f"{local:%H:%M}", "dates": f"{local:%Y-%m-%d %H:%M:%S}", "clicks": visitor["clicks"]}[name]
     last = wanted["to" if name == "clicks" else "until"]
     if name == "hours":
@@ -123,7 +130,7 @@ def of_rule(link: Link, visitor: Visitor) -> str | None:
     for rule in link["rules"]:
         wanted = {**rule["when"]}
         zone = wanted.pop("timezone")
-        if all(holds(name, values, visitor, zone) for name, values in wanted.items()):
+        if all(holds(name, wanted, visitor, zone) for name in wanted):
             return str(rule["url"])
     return None
 

@@ -8,7 +8,8 @@ import csv
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from ipaddress import ip_address, ip_network
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -168,6 +169,13 @@ class Hours(Between):
     def holds(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> bool:
         value, first, last = self.value(visitor, zone), ends.get("from", "00:00"), ends.get(self.last, "24:00")
         return bool(first <= value < last) if first < last else bool(value >= first or value < last)
+
+    def evening(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> Visitor:
+        """Return a visitor after midnight on the day before, on which these hours began."""
+        first, last = ends.get("from", "00:00"), ends.get(self.last, "24:00")
+        if not self.value(visitor, zone) < last <= first:
+            return visitor
+        return replace(visitor, time=local_time(visitor, zone) - timedelta(days=1), names={})
 
 
 def hour(end: Any, _is_last: bool) -> str:

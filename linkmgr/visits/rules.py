@@ -106,8 +106,9 @@ class Conditions(New):
             "times of day such as 09:00",
             _HOUR,
         ),
-        "The time of day in the time zone of the rule, up to but without the second one. Unless the first is earlier, "
-        "the hours continue after midnight.",
+        "The time of day in the time zone of the rule, up to but without the second one. Unless "
+        "the first is earlier, the hours continue after midnight, and those after it belong to the "
+        "day of `weekdays` before: `friday` from 22:00 to 02:00 ends on Saturday.",
         {"from": "09:00", "until": "17:00"},
         label="time of day",
     )
@@ -149,8 +150,10 @@ def unmet(rule: Row, visitor: Visitor) -> Iterator[tuple[str, str]]:
     when = rule["when"]
     zone = _zone(when)
     for name, condition in CONDITIONS.items():
-        if name in when and not condition.holds(when[name], visitor, zone):
-            noun, actual = condition.metadata["label"], condition.actual(visitor, zone)
+        is_night = name == "weekdays" and "hours" in when
+        seen = CONDITIONS["hours"].evening(when["hours"], visitor, zone) if is_night else visitor
+        if name in when and not condition.holds(when[name], seen, zone):
+            noun, actual = condition.metadata["label"], condition.actual(seen, zone)
             yield name, f"The {noun} is {actual}, not {condition.as_text(when[name])}."
 
 
