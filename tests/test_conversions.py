@@ -206,6 +206,11 @@ def test_the_interval_is_that_of_wilson(conversions: int, visitors: int, low: fl
     assert interval(conversions, visitors) == pytest.approx((low, high), abs=5e-5)
 
 
+def test_the_interval_of_no_and_of_all_visitors_ends_exactly_there() -> None:
+    ends = {(interval(0, visitors)[0], interval(visitors, visitors)[1]) for visitors in range(300)}
+    assert ends == {(0, 1)}
+
+
 def test_statistics_have_conversions_and_their_value_by_time_variant_and_link(alice: Client, link: Short) -> None:
     link.redirect_target(address="192.0.2.8")
     link.wait_for_clicks(2)

@@ -1,11 +1,13 @@
 """The variants of a link: shares, stability, and what is stored of them."""
 
 from collections import Counter
+from hashlib import blake2b
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from linkmgr.core.database.statements import Row
 from linkmgr.visits import choice, counting
 from tests.conftest import Client
 from tests.support.factories import Sql
@@ -25,6 +27,30 @@ def test_of_100_000_visitors_each_variant_gets_its_share_within_one_percent(app:
         digests = (counting.visitor_of(17, address, FIREFOX, 0) for address in visitors)
         counts = Counter(choice.chosen_variant(of(**WEIGHTS), digest)["name"] for digest in digests)
     assert all(abs(counts[name] / 1000 - weight) < 1 for name, weight in WEIGHTS.items()), counts
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moves", "into"),
+    [
+        (of(A=50, B=30, C=20), of(C=20, A=50, B=30), 0, ""),
+        (of(A=1, B=1), of(A=50, B=50), 0, ""),
+        (of(A=50, B=50), of(A=60, B=40), 10, "A"),
+        (of(A=50, B=50), of(B=40, A=60), 10, "A"),
+        (of(A=1, B=1), of(A=1, C=1, B=1), 33.3, "C"),
+        (of(A=1, B=1, C=1), of(C=1, B=1), 33.3, "BC"),
+        (of(A=50, B=30, C=20), of(A=50, B=30, C=40), 13.3, "C"),
+        (of(A=50, B=30, C=20), of(A=50, B=30, C=20)[::-1] + of(D=1), 1, "D"),
+    ],
+)
+def test_another_order_moves_nobody_and_other_weights_move_as_few_as_they_can(
+    before: list[Row], after: list[Row], moves: float, into: str
+) -> None:
+    digests = [blake2b(b"%d" % n, digest_size=16).hexdigest() for n in range(20_000)]
+    pairs = [[choice.chosen_variant(rows, digest)["name"] for rows in (before, after)]
+             for digest in digests]  # fmt: skip
+    moved = [new for old, new in pairs if old != new]
+    assert set(moved) == set(into)
+    assert len(moved) / 200 == pytest.approx(moves, abs=1)
 
 
 def test_a_visitor_keeps_a_variant_which_is_a_dimension_and_comes_after_other_targets(short: Make, sql: Sql) -> None:

@@ -1,6 +1,7 @@
 """The target of a link for a visitor."""
 
-from itertools import accumulate
+from hashlib import blake2b
+from math import log
 from typing import NamedTuple
 
 from linkmgr.core.database.statements import Row
@@ -48,7 +49,11 @@ def app_store(link: Row, agent: str) -> str | None:
 
 
 def chosen_variant(variants: list[Row], visitor: str) -> Row:
-    """Return the variant of a visitor, by the first half of the digest, which is a random number of 64 bits."""
-    sums = list(accumulate(variant["weight"] for variant in variants))
-    position = int(visitor[:16], 16) * sums[-1] >> 64
-    return next(variant for variant, upper in zip(variants, sums, strict=True) if position < upper)
+    """Return the variant of a visitor by weighted rendezvous hashing: of random times, whose rates
+    are the weights, the earliest. That of a variant depends on its own name and weight only."""
+
+    def time(variant: Row) -> float:
+        digest = blake2b(variant["name"].encode(), key=visitor.encode(), digest_size=8).digest()
+        return float(-log((int.from_bytes(digest) + 1) / 2**64) / variant["weight"])
+
+    return min(variants, key=time)

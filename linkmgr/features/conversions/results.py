@@ -45,7 +45,11 @@ def interval(conversions: int, visitors: int) -> tuple[float, float]:
     center = rate + _Z**2 / (2 * visitors)
     margin = _Z * sqrt(rate * (1 - rate) / visitors + _Z**2 / (4 * visitors**2))
     scale = 1 + _Z**2 / visitors
-    return max(0.0, (center - margin) / scale), min(1.0, (center + margin) / scale)
+    # Floats come close to these two ends only.
+    return (
+        (center - margin) / scale if conversions else 0.0,
+        (center + margin) / scale if rate < 1 else 1.0,
+    )
 
 
 def results(link: Row) -> Row:
