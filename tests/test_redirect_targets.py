@@ -209,11 +209,19 @@ def test_the_order_is_device_country_language_default(short: Make) -> None:
         ("https://example.com/?x&", "https://example.com/?x&a=1&b=2"),
         ("https://example.com/p#top", "https://example.com/p?a=1&b=2#top"),
         ("https://example.com/p?x=1#a?b#c", "https://example.com/p?x=1&a=1&b=2#a?b#c"),
-        ("https://example.com/?a=0", "https://example.com/?a=0&a=1&b=2"),
+        ("https://example.com/?a=0", "https://example.com/?a=1&b=2"),
+        ("https://example.com/?b&x=%20y&a=0&%61=9&A=3#a=4", "https://example.com/?x=%20y&A=3&a=1&b=2#a=4"),
+        ("https://example.com/?x=1&x=2&&ab=3", "https://example.com/?x=1&x=2&ab=3&a=1&b=2"),
     ],
 )
-def test_parameters_are_added_after_the_query_and_before_the_fragment(url: str, expected: str) -> None:
+def test_parameters_replace_equal_names_of_the_query_and_stand_before_the_fragment(url: str, expected: str) -> None:
     assert targets.with_parameters(url, [["a", "1"], ["b", "2"]]) == expected
+
+
+def test_parameters_of_one_name_are_all_added(short: Make) -> None:
+    link = short(url=f"{TARGET}?a=0&x", parameters=[["a", "1"], ["a", "2"]], forwardquery=True)
+    assert link.redirect_target() == f"{TARGET}?x&a=1&a=2"
+    assert link.redirect_target(path="?a=3") == f"{TARGET}?x&a=3"
 
 
 def test_parameters_are_encoded_and_added_to_every_target(short: Make) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 from flask import Flask
@@ -12,6 +12,7 @@ from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.reports import TODAY, date, report, rows
+from tests.support.shortlinks import PAGE, Make
 from tests.support.targets import FIREFOX
 from tests.support.visited import Store, Visited
 from tests.support.worlds import without_request_id
@@ -74,6 +75,46 @@ def test_utm_labels_are_those_of_the_short_url_or_else_of_the_link(app: Flask, a
     assert counts["utm_campaign"] == {"Unknown": 5, "\ufffd" * 4: 1}
     assert rows(alice, "by=utm_medium&utm_source=letter,ads") == [{"utm_medium": "email", "clicks": 2},
                                                                   {"utm_medium": "print", "clicks": 1}]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("members", "path", "expected"),
+    [
+        ({}, "", ("Unknown", "Unknown", "Unknown")),
+        ({"url": f"{PAGE}?utm_source=own&UTM_medium=x#utm_campaign=y"}, "", ("own", "Unknown", "Unknown")),
+        ({"url": f"{PAGE}?utm_source=own"}, "?utm_source=sent", ("sent", "Unknown", "Unknown")),
+        ({"url": f"{PAGE}?utm_source=own&utm_medium=own", "parameters": [["utm_source", "added"]]},
+         "?utm_campaign=sent", ("added", "own", "sent")),
+        ({"url": PAGE, "devicetarget": {"windows": f"{PAGE}?utm_source=windows"}}, "",
+         ("windows", "Unknown", "Unknown")),
+        ({"url": f"{PAGE}?utm_source=own", "expiredurl": f"{PAGE}?utm_source=over"}, "",
+         ("own", "Unknown", "Unknown")),
+        ({}, "?utm_source=a&amp;utm_medium=b&amp;utm_campaign=c%26amp;", ("a", "b", "c&amp;")),
+        ({"url": f"{PAGE}?x&amp;utm_medium=b"}, "", ("Unknown", "b", "Unknown")),
+        ({"url": f"{PAGE}?utm_source=own", "forwardquery": True}, "?utm_source=sent", ("sent", "Unknown", "Unknown")),
+        ({"url": f"{PAGE}?utm_source=own"}, "?utm_source=", ("own", "Unknown", "Unknown")),
+    ],
+)  # fmt: skip
+def test_utm_labels_are_those_of_the_short_url_then_of_the_target_that_is_visited(
+    short: Make, sql: Sql, members: dict[str, Any], path: str, expected: tuple[str, str, str]
+) -> None:
+    link = short(**members)
+    link.redirect_target(path=path)
+    link.wait_for_clicks(1)
+    [stored] = sql(
+        "SELECT utm_source, utm_medium, utm_campaign FROM visits WHERE tracked_id = %(id)s",
+        id=link.id,
+    )
+    assert tuple(stored.values()) == expected
+
+
+def test_utm_labels_of_a_qr_code_are_those_of_its_url(app: Flask, alice: Client, sql: Sql) -> None:
+    data = "https://example.com/?utm_source=poster"
+    code = alice.post("/api/qr/add", {"type": "link", "data": data}).get_json()
+    path = urlsplit(code["link"]).path.replace("/qr/", "/q/")
+    assert app.test_client().get(path, headers={"User-Agent": FIREFOX}).status_code == 302
+    assert app.extensions["linkmgr_visit_queue"].flush()
+    assert rows(alice, "by=utm_source") == [{"utm_source": "poster", "clicks": 1}]
 
 
 # --- selections

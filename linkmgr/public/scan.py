@@ -29,11 +29,12 @@ def _target(host: str | None, code: str) -> str | None:
 @loops.hop(_target)
 def scan(code: str) -> ResponseReturnValue:
     row = public.qr_code(branded.host(), code)
-    if row["type"] == "link":
-        if blocked().has_host(row["data"]):
+    target = row["data"] if row["type"] == "link" else ""
+    if target:
+        if blocked().has_host(target):
             raise AppError("blocked")
-        loops.refuse(row["data"], branded=row["target_branded"])
-    counting.count(request.environ, row["id"], row["user_id"], is_scan=True)
+        loops.refuse(target, branded=row["target_branded"])
+    counting.count(request.environ, row["id"], row["user_id"], is_scan=True, target=target)
     if row["is_own_link"] and loops.is_on_our_hosts(row["data"], branded=row["target_branded"]):
         return redirect(scans.as_counted(row["data"], row["user_id"]), code=302)
     return _respond(row["type"], row["data"])

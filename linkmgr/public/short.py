@@ -91,7 +91,7 @@ class FastRedirects:
         except AppError:
             self.recent.forget(key)
             raise
-        counting.count(environ, recent.id, recent.user_id)
+        counting.count(environ, recent.id, recent.user_id, target=recent.url)
         return recent.url
 
 
@@ -176,8 +176,8 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     if is_limited and not public.take_click(link["id"], link["maxclicks"]):
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
-    counting.count(request.environ, link["id"], link["user_id"], parameters=link["parameters"] or (), variant=variant)
     target = completed(link, choice.url, request.environ["QUERY_STRING"])
+    counting.count(request.environ, link["id"], link["user_id"], target=target, variant=variant)
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:

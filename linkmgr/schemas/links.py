@@ -198,7 +198,8 @@ class Link(Resource):
     )
     parameters = member(
         Parameters(),
-        f"Added to the query of the target. Together they must make at most {MAX_URL} characters.",
+        "Added to the query of the target, where they replace those of equal names. Together they "
+        f"must make at most {MAX_URL} characters.",
         [{"name": "utm_source", "value": "newsletter"}],
         label="Parameters",
         shown=DETAIL,

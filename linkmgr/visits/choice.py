@@ -37,7 +37,7 @@ def choose(link: Row, visitor: Visitor) -> Choice:
 
 def completed(link: Row, url: str, query: str) -> str:
     """Return a target with what the link adds to it: its parameters, and the query of the short URL."""
-    target = targets.with_parameters(url, link["parameters"])
+    target = targets.with_parameters(url, link["parameters"] or ())
     return targets.with_query(target, scans.without_marks(query)) if link["forwardquery"] else target
 
 

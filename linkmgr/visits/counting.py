@@ -3,12 +3,11 @@ visitor."""
 
 import re
 import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import ua_parser
 from cryptography.hazmat.primitives import hashes
@@ -23,13 +22,12 @@ from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web import request as web_request
 from linkmgr.visits import bots, geoip, queue, scans
 from linkmgr.visits.dimensions import CLICK, MAX_LABEL, SCAN, UNKNOWN
-from linkmgr.visits.targets import device_type, preferred_languages
+from linkmgr.visits.targets import device_type, pairs_of, preferred_languages
 
 DIRECT = "Direct, email and other"
 MAX_HEADER = 8190  # characters of a header that a request may have
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
 Environ = dict[str, Any]  # of WSGI
-Parameters = Iterable[tuple[str, str]]
 
 _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
 # Headers that browsers send with a prefetch, as WSGI names them.
@@ -82,16 +80,16 @@ def count(
     user_id: int,
     *,
     is_scan: bool = False,
-    parameters: Parameters = (),
+    target: str = "",
     variant: str = UNKNOWN,
 ) -> None:
-    """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan that was counted.
-    `parameters` are those that a link adds to its target, and `variant` is the name of the one that it led to."""
+    """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan
+    that was counted. `target` is the URL that it leads to, and `variant` the name of its variant."""
     if not _is_visit(environ) or scans.is_counted(environ, user_id):
         return
     try:
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
-        visit = _visit(environ, tracked_id, user_id, kind=kind, parameters=parameters, variant=variant)
+        visit = _visit(environ, tracked_id, user_id, kind=kind, target=target, variant=variant)
         queue.queue_of(this_app()).add(visit)
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
@@ -106,9 +104,7 @@ def is_by_person(environ: Environ) -> bool:
     return _is_visit(environ) and not bots.is_bot(environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT])
 
 
-def _visit(
-    environ: Environ, tracked_id: int, user_id: int, *, kind: str, parameters: Parameters, variant: str
-) -> Visit:
+def _visit(environ: Environ, tracked_id: int, user_id: int, *, kind: str, target: str, variant: str) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     private = wants_privacy(environ)
     referrer = None if private else _referrer(environ)
@@ -127,7 +123,7 @@ def _visit(
         variant=variant,
         kind=kind,
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
-        **_utm(environ["QUERY_STRING"], parameters),
+        **_utm(environ["QUERY_STRING"], target),
         **client(agent),
     )
 
@@ -163,11 +159,13 @@ def client(agent: str) -> dict[str, Any]:
     return {"browser": browser, "os": _label(system), "device": _label(device_type(agent, system))}
 
 
-def _utm(query: str, parameters: Parameters) -> dict[str, Any]:
-    """Return the labels of the query of the short URL, which anybody may write, or else those of the link."""
-    if not parameters and "utm_" not in query:
+def _utm(query: str, target: str) -> dict[str, Any]:
+    """Return the labels of the query of the short URL, which anybody may write, or else those of
+    the target."""
+    if "utm_" not in query and "utm_" not in target:
         return {}
-    sent = dict(parameters) | dict(parse_qsl(query))
+    own = target.partition("#")[0].partition("?")[2]
+    sent = {name: value for name, value in (*pairs_of(own), *pairs_of(query)) if value}
     return {name: _label("".join(filter(str.isprintable, sent.get(name, ""))).strip()) for name in _UTM}
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote, unquote_plus, urlencode
+from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 import ua_parser
 from werkzeug.datastructures import LanguageAccept
@@ -104,30 +104,32 @@ def language_names(accepted: str) -> Iterator[str]:
 
 
 def with_parameters(url: str, parameters: Sequence[Sequence[str]]) -> str:
-    if not parameters:
-        return url
-    base, mark, fragment = url.partition("#")
-    separator = "?" if "?" not in base else "" if base[-1] in "?&" else "&"
-    query = urlencode([(name, value) for name, value in parameters], quote_via=quote)
-    return base + separator + query + mark + fragment
+    return _merged(url, urlencode([(name, value) for name, value in parameters], quote_via=quote))
 
 
 def with_query(url: str, query: str) -> str:
-    """Return the URL with the query of a request, as WSGI has it. The values of a name that both have replace those of
-    the URL. A URL that would be too long stays as it is."""
+    """Return the URL with the query of a request, as WSGI has it. A URL that would be too long stays as it is."""
+    merged = _merged(url, quote(query, safe=KEPT, encoding="latin-1"))
+    return merged if len(merged) <= MAX_URL else url
+
+
+def _merged(url: str, query: str) -> str:
+    """Return the URL with a query, whose values replace those of equal names."""
     base, mark, fragment = url.partition("#")
     path, _, own = base.partition("?")
-    sent = quote(query, safe=KEPT, encoding="latin-1")
-    merged = _by_name(own) | _by_name(sent)
-    added = f"{path}?{'&'.join(part for parts in merged.values() for part in parts)}{mark}{fragment}"
-    return added if query and len(added) <= MAX_URL else url
+    sent = [part for part in query.split("&") if part]
+    names = {_name(part) for part in sent}
+    kept = [part for part in own.split("&") if part and _name(part) not in names]
+    return f"{path}?{'&'.join(kept + sent)}{mark}{fragment}" if sent else url
 
 
-def _by_name(query: str) -> dict[str, list[str]]:
-    parts: dict[str, list[str]] = {}
-    for part in filter(None, query.split("&")):
-        parts.setdefault(unquote_plus(part.partition("=")[0]), []).append(part)
-    return parts
+def _name(part: str) -> str:
+    return unquote_plus(part.partition("=")[0])
+
+
+def pairs_of(query: str) -> list[tuple[str, str]]:
+    """Return the names and values of a query, also if it was copied from HTML, where & is &amp;."""
+    return parse_qsl(query.replace("&amp;", "&"), keep_blank_values=True)
 
 
 def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:

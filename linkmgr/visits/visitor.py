@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
-from urllib.parse import parse_qsl
 
 from linkmgr.core.fields.countries import LABELS, NAMES, code_of
 from linkmgr.core.web import request as web_request
@@ -77,7 +76,7 @@ class Visitor:
         yield from filter(None, (".".join(labels[number:]) for number in range(len(labels))))
 
     def parameters(self) -> Iterator[str]:
-        for name, value in parse_qsl(self.query, keep_blank_values=True):
+        for name, value in targets.pairs_of(self.query):
             yield from (f"{name}={value}", name)
 
 
