@@ -122,7 +122,7 @@ def test_a_country_matches_all_of_its_names(country: Country, names: set[str]) -
         ("FR", "fr"),
         ("pt-BR", "pt-br"),
         ("pt-PT", None),
-        ("pt-PT, fr;q=0.1", None),
+        ("pt-PT, pt;q=0.9, fr;q=0.1", None),
         ("pt-PT, fr;q=0.9", "fr"),
         ("zh-Hant-TW", "chinese"),
         ("de-AT, fr", "german"),
@@ -140,6 +140,16 @@ def test_a_language_has_its_own_target_by_the_visitors_preference(
     languages = links_to("fr", "pt-br", "german", "chinese")
     link = short(languagetarget=languages)
     assert link.redirect_target(Accept_Language=accepted) == (languages[expected] if expected else TARGET)
+
+
+def test_rules_and_targets_compare_canonical_codes(short: Make) -> None:
+    rule = {"when": {"language": ["Norwegian", "iw"]}, "url": "https://example.com/rule"}
+    link = short(rules=[rule], languagetarget=links_to("pt-pt", "in", "portuguese"))
+    sent = ("nn-NO", "he-IL", "pt-PT", "id", "pt-BR", "fr")
+    targets = [link.redirect_target(Accept_Language=accepted) for accepted in sent]
+    assert [url.removeprefix("https://example.com/") for url in targets] == [
+        "rule", "rule", "0", "1", "2", "page",
+    ]  # fmt: skip
 
 
 def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:

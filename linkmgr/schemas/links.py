@@ -178,7 +178,8 @@ class Link(Resource):
     )
     languagetarget = member(
         Targets("language", audience.language_problem, "A language: its code or its English name.", "fr"),
-        "Targets by the language that the visitor's browser prefers.",
+        "Targets by the language that the visitor's browser prefers. Alone, a code or a name means "
+        "all of the language, and with a region or a script only these.",
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",
         options=audience.NAMES_OF_LANGUAGES,

@@ -63,7 +63,7 @@ def _is_tag(name: str) -> bool:
 def language_problem(name: str) -> str | None:
     names = languages.LABELS.keys()
     language, _, region = name.removesuffix(")").partition(" (")
-    if name == "*" or name in names or _is_tag(name) or (language in names and region in REGIONS.values()):
+    if name == "*" or name in names or _is_tag(name) or (language in names and region in REGIONS):
         return None
     hint = did_you_mean(name, names, _OTHER_CODES.get(name))
     return f"is not a language that browsers send. Use a code such as fr or pt-BR, or an English name.{hint}"

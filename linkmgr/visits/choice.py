@@ -20,12 +20,12 @@ def choose(link: Row, visitor: Visitor) -> Choice:
     number = rules.first_match(link["rules"], visitor) if link["rules"] else None
     if number is not None:
         return Choice(link["rules"][number]["url"], number)
-    names = {
-        "devicetarget": visitor.devices,
-        "geotarget": visitor.countries,
-        "languagetarget": visitor.preferred_languages,
-    }
-    matches = (targets.first_match(link[member], named()) for member, named in names.items() if link[member])
+    named = (
+        (link["devicetarget"], visitor.devices),
+        (link["geotarget"], visitor.countries),
+        (targets.by_tag(link["languagetarget"] or {}), visitor.preferred_languages),
+    )
+    matches = (targets.first_match(urls, names()) for urls, names in named if urls)
     if match := next(filter(None, matches), None):
         return Choice(match)
     if link["variants"]:

@@ -63,7 +63,8 @@ def weekday(value: str) -> str:
 
 
 class AnyOf(fields.Field[list[str]]):
-    """Values of which one must be a name of the visitor, in any case. `try` states the first of the `names`."""
+    """Values of which one must be a name of the visitor, as `key` writes both. `try` states the
+    first of the `names`."""
 
     json: ClassVar[JsonSchema] = {
         "type": "array",
@@ -72,9 +73,14 @@ class AnyOf(fields.Field[list[str]]):
         "maxItems": MAX_VALUES,
     }
 
-    def __init__(self, names: Callable[[Visitor, ZoneInfo], Iterable[str]], parse: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        names: Callable[[Visitor, ZoneInfo], Iterable[str]],
+        parse: Callable[[str], str] = str,
+        key: Callable[[str], str] = str.lower,
+    ) -> None:
         super().__init__()
-        self.names, self.parse = names, parse
+        self.names, self.parse, self.key = names, parse, key
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
         if not (isinstance(value, list) and 1 <= len(value) <= MAX_VALUES and all(map(_is_value, value))):
@@ -86,8 +92,8 @@ class AnyOf(fields.Field[list[str]]):
     def holds(self, values: list[str], visitor: Visitor, zone: ZoneInfo) -> bool:
         names = visitor.names.get((self, zone))
         if names is None:
-            names = visitor.names[self, zone] = {name.lower() for name in self.names(visitor, zone)}
-        return any(value.lower() in names for value in values)
+            names = visitor.names[self, zone] = {*map(self.key, self.names(visitor, zone))}
+        return any(self.key(value) in names for value in values)
 
     def actual(self, visitor: Visitor, zone: ZoneInfo) -> str:
         return next(iter(self.names(visitor, zone)), "unknown")

@@ -21,6 +21,7 @@ from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.fields.zones import parse_zone
 from linkmgr.visits import audience, conditions
 from linkmgr.visits.conditions import WEEKDAYS, AnyOf, Between, Hours, Networks, Zone, known, local_time
+from linkmgr.visits.targets import language_tag
 from linkmgr.visits.visitor import Visitor
 
 MAX_RULES = 20  # of a link
@@ -63,9 +64,14 @@ class Conditions(New):
         label="browser",
     )
     language = member(
-        AnyOf(lambda visitor, _: visitor.preferred_languages(), known(audience.language_problem)),
-        "A language that the browser prefers: its code or its English name. Languages whose weight is below nine "
-        "tenths of the highest one do not count.",
+        AnyOf(
+            lambda visitor, _: visitor.preferred_languages(),
+            known(audience.language_problem),
+            language_tag,
+        ),
+        "A language that the browser prefers: its code or its English name. Alone, it means all of "
+        "the language, and with a region or a script only these. Languages whose weight is below "
+        "nine tenths of the highest one do not count.",
         ["fr", "Portuguese (Brazil)"],
         label="language",
     )

@@ -3,11 +3,13 @@ specific first."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote_plus, urlencode
 
 import ua_parser
+from langcodes import Language, standardize_tag
 from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
@@ -37,10 +39,9 @@ DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_TYPES.values()) 
 
 KEPT = "%&=+!$'()*,/:;?@~"  # what a query may have as it is, with letters, digits and -._
 _MAX_ACCEPTED = 512  # characters of the header Accept-Language; the rest is ignored
-# Regions and scripts by code, as language lists write them: Portuguese (Brazil).
-REGIONS = {code.lower(): names[0].lower() for code, names in NAMES.items()}
-REGIONS |= {"hans": "simplified", "hant": "traditional"}
-_SCRIPTS = {"zh-cn": "hans", "zh-sg": "hans", "zh-tw": "hant", "zh-hk": "hant", "zh-mo": "hant"}
+# Codes of regions and scripts by name, as language lists write them: Portuguese (Brazil).
+REGIONS = {name.lower(): code for code, names in NAMES.items() for name in names}
+REGIONS |= {"simplified": "Hans", "traditional": "Hant"}
 
 
 def first_match(targets: Targets, names: Iterable[str]) -> str | None:
@@ -91,16 +92,48 @@ def preferred_languages(accepted: str) -> tuple[str, ...]:
     return tuple(code for code, quality in sent if quality >= least)
 
 
+@lru_cache(maxsize=4096)
+def language_tag(name: str) -> str:
+    """Return the canonical BCP 47 tag of a code or an English name, or the name, in lower case."""
+    name = name.lower()
+    language, _, region = name.removesuffix(")").partition(" (")
+    if language in languages.CODES and (not region or region in REGIONS):
+        name = f"{languages.CODES[language]}-{REGIONS.get(region, '')}".removesuffix("-")
+    with suppress(ValueError):
+        return standardize_tag(name, macro=True).lower()
+    return name
+
+
+def by_tag(targets: Targets) -> Targets:
+    """Return targets by the tags of their languages. Of several names, the first one counts."""
+    return {language_tag(name): targets[name] for name in reversed(targets)}
+
+
+@lru_cache(maxsize=4096)
+def _wider_tags(tag: str) -> tuple[str, ...]:
+    """Return the tags that mean a language in a region or a script, or all of it: zh-HK is zh-Hant.
+    Without both, it is that of its most likely region."""
+    try:
+        language = Language.get(tag).maximize()
+    except ValueError:
+        return ()
+    wider = language.broader_tags() if "-" in tag else [f"{tag}-{language.territory}"]
+    return tuple(code.lower() for code in wider if not code.startswith("und"))
+
+
 def language_names(accepted: str) -> Iterator[str]:
-    """Yield all names of each preferred language. `pt-BR` also matches Portuguese."""
-    for code in preferred_languages(accepted):
-        tag = code.lower()
-        primary, *subtags = tag.split("-")
-        names = [name.lower() for name in languages.NAMES.get(primary, ())]
-        yield from (tag, tag.replace("-", "_"))
-        regions = [REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in REGIONS]
-        yield from (f"{name} ({region})" for name in names for region in regions)
-        yield from (primary, *names, f"{primary}-{primary}", f"{primary}_{primary}")
+    """Yield the tags that may stand for each preferred language: of Nynorsk also those of
+    Norwegian, by which statistics count both."""
+    sent = [language_tag(code) for code in preferred_languages(accepted)]
+    with_regions = {tag.partition("-")[0] for tag in sent if "-" in tag}
+    for tag in sent:
+        primary = tag.partition("-")[0]
+        label = languages.NAMES.get(primary, [""])[0].lower()
+        group = languages.CODES.get(label, primary)
+        wider = (tag,) if tag in with_regions else (tag, *_wider_tags(tag))
+        yield from wider
+        if group != primary:
+            yield from (group + code.removeprefix(primary) for code in wider)
 
 
 def with_parameters(url: str, parameters: Sequence[Sequence[str]]) -> str:
