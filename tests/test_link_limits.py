@@ -13,17 +13,32 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.core.web import passwords
 from linkmgr.repository import link_bin as binned
 from tests.conftest import Client
 from tests.support.factories import Sql, row
 from tests.support.pages import get
 from tests.support.races import at_once
-from tests.support.shortlinks import BRANDED, TARGET, Make, add, refused
+from tests.support.shortlinks import BRANDED, FACEBOOK, TARGET, Make, add, refused
 from tests.support.targets import FIREFOX
 
+SECRET = "https://example.com/secret"
 OVER = "https://example.com/over"
 PAST, FUTURE = "2020-01-01 08:30:00+00", "2999-01-01 08:30:00+00"
 BOT = "curl/8.5"
+UNCOUNTED: list[dict[str, Any]] = [
+    {"method": "HEAD"},
+    {"agent": BOT},
+    {"agent": FACEBOOK},
+    {"agent": ""},
+    {"agent": "Mozilla/4.0 (compatible; ms-office; MSOffice 16)"},
+    {"agent": "Microsoft Office Protocol Discovery"},
+    {"agent": "Google-Safety"},
+    {"agent": "com.apple.WebKit.Networking/8620.1.16.10.11 CFNetwork/1568.300.101 Darwin/24.2.0"},
+    {"Sec_Purpose": "prefetch"},
+    {"Purpose": "prefetch"},
+    {"method": "POST", "agent": BOT},
+]
 STATES: dict[str, dict[str, Any]] = {
     "": {"starts": PAST, "expiry": FUTURE, "maxclicks": 9},
     "It begins on 2999-01-01 08:30 UTC.": {"starts": FUTURE, "maxclicks": 1},
@@ -39,7 +54,9 @@ def test_each_state_has_a_page_or_leads_to_the_expiredurl(short: Make, text: str
     for request in ({}, {"method": "HEAD"}, {"agent": BOT}):
         answer = link.ask(**request)
         assert answer.headers["Cache-Control"] == "no-store"
-        if expiredurl or not text:
+        if not text and request:  # no click of a person
+            assert (answer.status_code, answer.headers.get("Location")) == (200, None)
+        elif expiredurl or not text:
             assert (answer.status_code, answer.headers["Location"]) == (302, expiredurl if text else TARGET)
         else:
             assert answer.status_code == (404 if "begins" in text else 410)
@@ -50,8 +67,9 @@ def test_each_state_has_a_page_or_leads_to_the_expiredurl(short: Make, text: str
 
 def test_only_clicks_of_people_are_taken_and_the_last_one_ends_the_link(short: Make, alice: Client) -> None:
     link = short(maxclicks=2, expiredurl="")
-    asked: list[dict[str, Any]] = [{}, {"method": "HEAD"}, {"agent": BOT}, {"Sec_Purpose": "prefetch"}, {}, {}]
-    assert [link.ask(**request).status_code for request in asked] == [302] * 5 + [410]
+    asked: list[dict[str, Any]] = [{}, *UNCOUNTED, {}, {}]
+    statuses = [link.ask(**request).status_code for request in asked]
+    assert statuses == [302, *[200] * len(UNCOUNTED), 302, 410]
     assert link.clicks == 2
     alice.put(f"/api/url/{link.id}/update", {"maxclicks": 3})
     assert [link.ask().status_code for _ in range(2)] == [302, 410]
@@ -77,6 +95,66 @@ def test_a_limit_that_is_set_counts_the_clicks_that_wait_in_all_processes(
         assert [ask() for _ in range(20)] == [302] * 5 + [410] * 15, run
         link.wait_for_clicks(35)
         assert ask() == 410
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {},
+        {"type": "frame"},
+        {"type": "splash"},
+        {"metatitle": "Sale", "metaimage": "https://example.com/image.png"},
+        {"confirmclick": True, "metadescription": "Everything must go."},
+        {"variants": [{"name": name, "url": f"{SECRET}/{name}", "weight": 1} for name in "AB"]},
+        {"deeplink": {"auto": True, "apple": SECRET, "google": SECRET}},
+        {"rules": [{"when": {"hours": {"from": "00:00"}}, "url": SECRET}]},
+    ],
+    ids=str,
+)
+def test_what_is_no_click_learns_no_target_of_a_link_with_a_limit(short: Make, columns: dict[str, Any]) -> None:
+    link = short(url=SECRET, maxclicks=1, **columns)
+    for request in UNCOUNTED:
+        answer = link.ask(**request)
+        assert answer.status_code == 200, request
+        assert "secret" not in f"{answer.headers}{answer.text}", request
+        assert "limited number of visits" in answer.text or request.get("method") == "HEAD"
+    for path in ("+", "/pixels"):
+        assert "secret" not in link.ask(path=path).text
+    assert link.clicks == 0
+
+
+def test_the_list_of_a_campaign_shows_no_target_of_a_link_with_a_limit(short: Make, alice: Client) -> None:
+    members = {"name": "Sale", "slug": "sale", "public": True}
+    campaign_id = alice.add("/api/campaign/add", members)
+    link = short(url=SECRET, maxclicks=1, campaign=campaign_id)
+    page = link.app.test_client().get(f"/u/{alice.username}/sale-{campaign_id}").text
+    assert (link.path in page, "secret" in page) == (True, False)
+
+
+@pytest.mark.parametrize("type_", ["direct", "frame"])
+def test_with_confirmclick_only_the_button_leads_to_the_target_and_counts(short: Make, type_: str) -> None:
+    link = short(url=SECRET, maxclicks=1, confirmclick=True, type=type_, parameters=[["a", "1"]])
+    for _ in range(3):
+        answer = link.ask(path="?utm_source=news")
+        assert (answer.status_code, "secret" in answer.text) == (200, False)
+        assert '<form method="post">' in answer.text
+        assert "form-action *" in answer.headers["Content-Security-Policy"]
+    assert link.clicks == 0
+    answer = link.ask(method="POST", path="?utm_source=news")
+    assert answer.status_code == (303 if type_ == "direct" else 200)
+    assert f"{SECRET}?a=1" in answer.headers.get("Location", answer.text).replace("&amp;", "&")
+    link.wait_for_clicks(1)
+    [stored] = link.sql("SELECT utm_source FROM visits WHERE tracked_id = %(id)s", id=link.id)
+    assert stored == {"utm_source": "news"}
+    assert [link.ask(method=method).status_code for method in ("GET", "POST")] == [410, 410]
+
+
+def test_confirmclick_waits_for_a_limit_and_a_password_is_a_click(short: Make) -> None:
+    assert short(confirmclick=True).redirect_target() == TARGET
+    link = short(maxclicks=1, confirmclick=True, password_hash=passwords.hashed("secret"))
+    assert "Password required" in link.ask().text
+    answer = link.ask(method="POST", data={"password": "secret"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, TARGET)
 
 
 def test_of_200_visitors_at_once_exactly_as_many_are_led_on_as_the_limit_allows(

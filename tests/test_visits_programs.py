@@ -75,6 +75,14 @@ PROGRAMS = (
             "Mozilla/5.0 (compatible; Rocket.Chat/6.0)",
         )
     ),
+    # Programs that fetch a link before a person opens it
+    "Mozilla/4.0 (compatible; ms-office; MSOffice 16)",
+    "Mozilla/4.0 (compatible; ms-office; MSOffice rmj)",
+    "Microsoft Office Protocol Discovery",
+    "Microsoft Office Existence Discovery",
+    "Microsoft-WebDAV-MiniRedir/10.0.19045",
+    "Google-Safety",
+    "com.apple.WebKit.Networking/8620.1.16.10.11 CFNetwork/1568.300.101 Darwin/24.2.0",
     # Monitors and checkers of links
     "Amazon-Route53-Health-Check-Service (ref 1b2c3d4e; report http://amzn.to/1vsZADi)",
     "Blackbox Exporter/0.24.0",

@@ -130,10 +130,12 @@ def visit(alias: str) -> ResponseReturnValue:
         raise NotFound
     if link["state"]:
         return _stopped(link)
-    if link["password_hash"] or request.method == "POST":
+    is_click = request.method == "POST"
+    if link["password_hash"] or (is_click and not link["maxclicks"]):
         return _password_page(link)
-    if _shows_preview(link, _user_agent()):
-        return render_template("link_preview.html", link=link, url=link["shorturl"])
+    is_asked = link["maxclicks"] and link["confirmclick"] and not is_click
+    if is_asked or _shows_preview(link, _user_agent()):
+        return _preview(link)
     return redirect_visitor(link)
 
 
@@ -163,17 +165,29 @@ def _shows_preview(link: Row, agent: str) -> bool:
     return bool(has_preview) and bots.shows_previews(agent)
 
 
+def _preview(link: Row) -> Response:
+    """Say what the link is. If its clicks are limited, the target is for those who click."""
+    return _with_form("link_preview.html", link=link, url=link["shorturl"])
+
+
+def _with_form(template: str, **context: Any) -> Response:
+    # Browsers apply form-action to the redirect that follows the form, and its target may be any site.
+    policy = security_headers.written(form_action="*")
+    return Response(render_template(template, **context), headers={"Content-Security-Policy": policy})
+
+
 # --- redirects
 
 
 def redirect_visitor(link: Row) -> ResponseReturnValue:
+    if link["maxclicks"] and not counting.is_by_person(request.environ):
+        return _preview(link)
     choice, store = _target(link), app_store(link, _user_agent())
     location = store or choice.url
     if any(url != link["url"] and blocked().has_host(url) for url in (location, choice.url)):
         return _stopped(link | {"state": "blocked"})
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
-    is_limited = link["maxclicks"] and counting.is_by_person(request.environ)
-    if is_limited and not public.take_click(link["id"], link["maxclicks"]):
+    if link["maxclicks"] and not public.take_click(link["id"], link["maxclicks"]):
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
     target = completed(link, choice.url, request.environ["QUERY_STRING"])
@@ -197,19 +211,13 @@ def _password_page(link: Row) -> ResponseReturnValue:
     if not link["password_hash"]:  # removed while the form was open
         return redirect(url_for(".visit", alias=link["alias"]), code=303)
     if request.method != "POST":
-        return _form()
+        return _with_form("link_password.html", error=None)
     # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every visitor.
     limit = attempts.by_client(f"link {link['id']}")
     if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
         return redirect_visitor(link)
     error = AppError("link_password_wrong")
-    return _form(error.message), error.status
-
-
-def _form(error: str | None = None) -> Response:
-    # Browsers apply form-action to the redirect that follows the form, and its target may be any site.
-    policy = security_headers.written(form_action="*")
-    return Response(render_template("link_password.html", error=error), headers={"Content-Security-Policy": policy})
+    return _with_form("link_password.html", error=error.message), error.status
 
 
 # --- pixels

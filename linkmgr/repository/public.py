@@ -15,8 +15,8 @@ from linkmgr.visits.blocked import blocked
 disabled_users: set[int] = set()  # that this process has suspended with `all`
 # The details of a link that has none
 _PLAIN: Row = {"type": "direct"} | dict.fromkeys(
-    ("password_hash", "starts", "maxclicks", "geotarget", "devicetarget", "languagetarget", "parameters",
-     "forwardquery", "deeplink", "variants", "rules", "splash", "overlay", "pixels")
+    ("password_hash", "starts", "maxclicks", "confirmclick", "geotarget", "devicetarget", "languagetarget",
+     "parameters", "forwardquery", "deeplink", "variants", "rules", "splash", "overlay", "pixels")
 )  # fmt: skip
 
 
@@ -140,8 +140,9 @@ def _details(link_id: int) -> Row | None:
     """
     return public_row(
         """
-        SELECT password_hash, starts, maxclicks, geotarget, devicetarget, languagetarget, parameters, forwardquery,
-               deeplink, variants, rules, to_json(splash) AS splash, to_json(overlay) AS overlay,
+        SELECT password_hash, starts, maxclicks, confirmclick, geotarget, devicetarget,
+               languagetarget, parameters, forwardquery, deeplink, variants, rules,
+               to_json(splash) AS splash, to_json(overlay) AS overlay,
                CASE WHEN splash_id IS NOT NULL AND splash.id IS NULL
                       OR overlay_id IS NOT NULL AND overlay.id IS NULL
                     THEN 'direct' ELSE l.type END AS type,
@@ -225,12 +226,13 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
 
 
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
-    """List the public links behind an id that work now, without their total. `url` is None for a link with a password.
-    PostgreSQL estimates these conditions well, unlike `link_state`, and so reads the links by their index."""
+    """List the public links behind an id that work now, without their total. `url` is None if
+    visitors get it only for a password or a counted click. PostgreSQL estimates these conditions
+    well, unlike `link_state`, and so reads the links by their index."""
     links = page(
         """
         SELECT l.id, d.domain, alias, metatitle AS title,
-               CASE WHEN password_hash IS NULL THEN url END AS url
+               CASE WHEN num_nonnulls(password_hash, maxclicks) = 0 THEN url END AS url
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE campaign = %(campaign_id)s AND l.id < %(after)s AND status = 'public'

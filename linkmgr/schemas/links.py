@@ -118,12 +118,22 @@ class Link(Resource):
     maxclicks = member(
         Integer(0, MAX_ID),
         "The number of clicks after which the link stops working like one that has expired, with those before the "
-        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks. A scan of a QR code that "
-        "leads to the link is one.",
+        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks, and get a page "
+        "without the target. A scan of a QR code that leads to the link is one.",
         100,
         label="Maximum clicks",
         default=0,
         removed=0,
+        shown=DETAIL,
+    )
+    confirmclick = member(
+        Boolean(),
+        "Shows visitors of a link with `maxclicks` a page with a button first. Only its click is a "
+        "visit and counts: mail scanners open links as people do, and would use them up. A "
+        "`password` has such a page already.",
+        False,
+        label="Ask for a click before the target",
+        default=False,
         shown=DETAIL,
     )
     expiredurl = member(

@@ -49,6 +49,7 @@ def everything(client: "Client", sql: Sql) -> Members:
         "starts": "2020-12-31 00:00:00",
         "expiry": "2030-12-31 23:59:59",
         "maxclicks": 100,
+        "confirmclick": True,
         "expiredurl": "https://example.com/over",
         "forwardquery": True,
         "type": f"overlay-{ids['overlay']}",

@@ -52,7 +52,7 @@ def show(alias: str) -> ResponseReturnValue:
         "link_plus.html",
         link=link,
         age=_age(public.created(link["id"])),
-        is_shown=not (link["state"] or link["password_hash"]),
+        is_shown=not (link["state"] or link["password_hash"] or link["maxclicks"]),
         has_others=any(link[member] for member in _OTHER_TARGETS),
         reasons=REASONS if settings().reports else {},
         is_reported=is_reported,
