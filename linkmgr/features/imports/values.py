@@ -138,8 +138,8 @@ class Converter:
             "starts": figures.time(members.get("starts", ""), "a start", end_of_day=False),
             "expiry": expiry,
             "maxclicks": figures.count(members.get("maxclicks", "")),
-            **{name: states.is_true(members[name]) for name in ("forwardquery", "confirmclick") if name in members},
         }
+        members |= {name: states.is_true(members[name]) for name in ("forwardquery", "confirmclick") if name in members}
         members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
