@@ -1,6 +1,6 @@
 """Reports: what administrators decide over the API and in the console, and the list of blocked hosts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from tests.support.shortlinks import Make, Short
 from tests.support.targets import wait_until
 
 EVIL = "https://www.evil.example/x"
+Listed = Callable[[bytes], list[str]]
 LIST = b"""# A comment, and a host\nevil.example  # of today\n0.0.0.0 bad.example worse.example
 127.0.0.1 localhost\n<html>\n10.3\nb\xc3\xbccher.example\n\xff\n"""
 
@@ -118,6 +119,52 @@ def test_the_hosts_of_a_list_are_blocked_until_it_no_longer_has_them(
     with app_with().app_context():
         blocklist.update()
     assert update() == ["bad.example"]
+
+
+@pytest.fixture
+def listed(app_with: Callable[..., Flask], sql: Sql) -> Iterator[Listed]:
+    """Serve this text as the list, let the service read it, and return all blocked hosts."""
+    texts = [b""]
+
+    def read(text: bytes) -> list[str]:
+        texts.append(text)
+        sql("UPDATE service SET list_due = now() - interval '1 hour'")
+        with service.app_context():
+            blocklist.update()
+        return blocked_hosts(sql)
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        answering(texts[-1])(request)
+
+    with server(answer) as port:
+        service = app_with(blocklist_url=f"http://127.0.0.1:{port}/hosts")
+        yield read
+
+
+def blocked_hosts(sql: Sql) -> list[str]:
+    return [row["host"] for row in sql("SELECT host FROM reports WHERE ended IS NULL ORDER BY host")]
+
+
+HOSTS = b"# a hosts file\n0.0.0.0 localhost\n0.0.0.0 a.example b.example # two\nc.example\n"
+ADBLOCK = b"! for ad blockers\n[Adblock Plus]\n||a.example^\n||b.example^$all\n*.c.example\n"
+OTHER_RULES = b"""@@||d.example^\n||d.example^$third-party\n||d.example/path^\nd.example##.banner
+d.example###banner\nhttps://d.example/path\n/d.example/\nsee d.example\n*.co.uk\n||co.uk^\nco.uk\n"""
+MOVED = b"""<!doctype html>\n<html><head><title>List has moved</title></head>
+<body><p>See <a href="https://new.example/">new.example</a> our new address</p></body></html>\n"""
+
+
+@pytest.mark.parametrize("text", [HOSTS, ADBLOCK, HOSTS + OTHER_RULES, b"\xef\xbb\xbfa.example\n" + ADBLOCK], ids=str)
+def test_these_lines_of_a_list_are_hosts(text: bytes, listed: Listed) -> None:
+    assert listed(text) == ["a.example", "b.example", "c.example"]
+
+
+@pytest.mark.parametrize("text", [MOVED, b"", b"# none today\n", OTHER_RULES], ids=str)
+def test_a_list_without_a_host_keeps_those_of_the_last_one(
+    text: bytes, listed: Listed, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert listed(HOSTS) == listed(text) == ["a.example", "b.example", "c.example"]
+    assert "the list of blocked hosts has no host, so the last list stays" in caplog.text
+    assert listed(b"d.example") == ["d.example"]
 
 
 @pytest.mark.browser

@@ -3,17 +3,20 @@
 from typing import Any
 
 from marshmallow import ValidationError
+from publicsuffixlist import PublicSuffixList
 
 from linkmgr.core.fields.base import Choice, Text
 from linkmgr.core.fields.bodies import New
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.urls import is_ipv4, split_ascii
+from linkmgr.core.fields.urls import is_ipv4, is_own_host, parse_ip, split_ascii
 from linkmgr.core.settings import settings
 from linkmgr.features.reports import repository as reports
 
 DECISIONS = ("dismiss", "link", "host")
 _IPV4_DOTS = 3
+# Domains below which others register names: co.uk, but not github.io, whose owner answers for it
+_SUFFIXES = PublicSuffixList(only_icann=True)
 
 
 class BlockedHost(Text):
@@ -23,12 +26,17 @@ class BlockedHost(Text):
         super().__init__(required=True, **kwargs)
 
     def clean(self, text: str) -> str:
-        host = split_ascii(text if "://" in text else f"http://{text}").hostname or ""
-        if "." not in host or (is_ipv4(host) and host.count(".") != _IPV4_DOTS):
-            raise ValidationError("must be a host name such as example.com, or an IPv4 address")
-        if f".{settings().host}".endswith(f".{host}"):
-            raise ValidationError("must not be the host of this service or a domain that it belongs to")
-        return host
+        if ":" in text and parse_ip(text):
+            text = f"[{text}]"
+        parts = split_ascii(text if "://" in text else f"http://{text}")
+        name = parts.hostname or ""
+        if not ("." in name or ":" in name) or (is_ipv4(name) and name.count(".") != _IPV4_DOTS):
+            raise ValidationError("must be a host name such as example.com, or an IP address")
+        if is_own_host(name) or f".{settings().host}".endswith(f".{name}"):
+            raise ValidationError("must not be the host of this service or a domain above it")
+        if ":" not in name and _SUFFIXES.is_public(name):
+            raise ValidationError("must not be a public suffix such as co.uk")
+        return f"[{name}]" if ":" in name else name
 
 
 def decide_reports(link_id: int, decision: str, *, by: int) -> None:
