@@ -494,7 +494,31 @@ END $$;
 
 -- Return the host of a URL that linkmgr/core/fields/urls.py has normalized, which may be the first line of a text.
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
-RETURN substring(url FROM '^https?://([^/:?#\s]+)');
+RETURN substring(url FROM '^https?://(\[[0-9a-f:]+\]|[^/:?#\s]+)');
+
+-- Return a part of a URL without percent-encoding. Other bytes than ASCII are octal numbers.
+CREATE FUNCTION decoded(part text) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN (SELECT encode(string_agg(CASE WHEN length(piece[1]) = 3 AND piece[1] LIKE '\%%'
+                                      THEN decode(substr(piece[1], 2), 'hex')
+                                      ELSE convert_to(piece[1], 'UTF8') END, '' ORDER BY n), 'escape')
+          FROM regexp_matches(part, '%[0-9A-Fa-f]{2}|[^%]{1,2}|%', 'g') WITH ORDINALITY AS pieces (piece, n));
+
+-- Return the form in which URLs are equal that servers take for one: with http or https, a default
+-- port, a fragment, percent-encoding, `//`, `.` and `..`, or a slash at the end. NULL: no URL.
+CREATE FUNCTION normal_form(url text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    parts   text[] := regexp_match(left(url, 2048), '^https?://(\[[0-9a-f:]+\]|[^/:?#\s]+)'
+                                   '(?::(?:80|443)(?![0-9]))?([^?#\s]*)(?:\?([^#\s]*))?');
+    segment text;
+    path    text[] := '{}';
+BEGIN
+    FOREACH segment IN ARRAY string_to_array(coalesce(decoded(parts[2]), ''), '/') LOOP
+        path := CASE WHEN segment = '..' THEN trim_array(path, least(1, cardinality(path)))
+                     WHEN segment IN ('', '.') THEN path
+                     ELSE path || segment END;
+    END LOOP;
+    RETURN parts[1] || '/' || array_to_string(path, '/') || coalesce('?' || decoded(parts[3]), '');
+END $$;
 
 -- Reports of visitors (`kind` 'report'), and decisions of administrators: 'dismiss', or 'link' and 'host' for blocks, which
 -- last until they have `ended`. Hosts without `decided_by` are of the list (setting BLOCKLIST_URL).
@@ -502,7 +526,8 @@ CREATE TABLE reports (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind       text        NOT NULL CHECK (kind IN ('report', 'dismiss', 'link', 'host')),
     link_id    bigint,
-    host       text        NOT NULL DEFAULT '',  -- that is blocked, or of the target when the link was reported
+    host       text        NOT NULL DEFAULT '',  -- that is blocked, or of `url` when the link was reported
+    target_hosts text[]    NOT NULL DEFAULT '{}',  -- of all targets when the link was reported
     reason     text        NOT NULL DEFAULT '',  -- of a decision those of its reports
     text       text        NOT NULL DEFAULT '' CHECK (length(text) <= 500),
     reporter   text,  -- a keyed digest of the link and the IP address
@@ -512,7 +537,7 @@ CREATE TABLE reports (
     ended      timestamptz,
     ended_by   bigint,
     owner_id   bigint,  -- of a blocked link
-    targets    text[]  -- MD5 of the targets that it had, which its owner cannot store again
+    targets    text[]  -- MD5 of the normal forms of its targets, which its owner cannot store again
 );
 CREATE INDEX ON reports (link_id, id) WHERE kind = 'report';
 CREATE INDEX ON reports (created) WHERE kind = 'report';
@@ -541,7 +566,7 @@ CREATE FUNCTION has_blocked_target(owner bigint, urls text[]) RETURNS boolean LA
 BEGIN
     RETURN EXISTS (SELECT FROM reports
                     WHERE owner_id = owner AND kind = 'link' AND ended IS NULL
-                      AND targets && ARRAY(SELECT md5(url) FROM unnest(urls) AS url));
+                      AND targets && ARRAY(SELECT md5(normal_form(url)) FROM unnest(urls) AS url));
 END $$;
 
 -- Return true if a text in `sent` that is not in `stored` is a URL that is blocked for this user.
@@ -949,6 +974,16 @@ CREATE FUNCTION targets_of(link links) RETURNS text[] LANGUAGE plpgsql IMMUTABLE
 BEGIN
     RETURN ARRAY(SELECT target #>> '{}'
                    FROM jsonb_path_query(targets_in(link), 'strict $.** ? (@.type() == "string")') AS target);
+END $$;
+
+-- Return the first target of a link on each host, as {host, longurl}: that of `url` comes first.
+CREATE FUNCTION hosts_in(link links) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN (SELECT jsonb_agg(jsonb_build_object('host', host, 'longurl', target) ORDER BY n)
+              FROM (SELECT DISTINCT ON (host_of(target)) host_of(target) AS host, target, n
+                      FROM unnest(targets_of(link)) WITH ORDINALITY AS targets (target, n)
+                     WHERE target <> ''
+                     ORDER BY host_of(target), n) hosts);
 END $$;
 
 -- Return why the targets of a link are refused, or NULL: a new target or image is, or a target of `stored` is on the new

@@ -65,6 +65,15 @@ def _bodies() -> Iterator[tuple[str, dict[str, Any]]]:
 BODIES = [*_bodies()]
 
 
+@pytest.fixture(autouse=True)
+def _forgotten(app: Flask, located: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what earlier tests blocked, and notice each change at once."""
+    monkeypatch.setattr("linkmgr.visits.blocked.REFRESH_SECONDS", 0)
+    for started in (app, located):
+        with started.app_context():
+            blocked().refresh(now=True)
+
+
 @pytest.fixture
 def block(located: Flask, admin: Client) -> Block:
     def add(host: str) -> int:
@@ -250,6 +259,52 @@ def test_the_owner_of_a_blocked_link_cannot_use_its_targets_again(
     assert admin.post(f"/api/block/{blocked_link['id']}/end").status_code == 200
     alice.add("/api/url/add", {"url": TARGET})
     assert alice.post(f"/api/url/{binned}/restore", {}).status_code == 200
+
+
+SPELLINGS = (
+    "https://evil.example/a/x?q=1%2F",
+    "https://evil.example/a/x?q=1/#a",
+    "http://evil.example/a/x?q=1%2f",
+    "https://evil.example:443/%61/%78?q=%31%2f",
+    "https://EVIL.example.//a//x/?q=1%2f",
+    "https://evil.example/b/../a/./%2e/x?q=1%2f",
+    "https://evil.example/../a%2Fx?q=1%2f",
+)
+OTHERS = (
+    "https://evil.example/a/x?q=1",
+    "https://evil.example/a/%2578?q=1%2F",
+    "https://evil.example/a/x",
+    "https://evil.example/a/../x?q=1/",
+    "https://evil.example:8443/a/x?q=1/",
+    "https://www.evil.example/a/x?q=1/",
+    "https://evil.example/A/x?q=1/",
+    "https://evil.example/a/x%3Fq=1/",
+)
+
+
+@pytest.mark.parametrize("url", [SPELLINGS[0], SPELLINGS[4]])
+def test_a_target_of_a_blocked_link_is_refused_in_every_spelling(
+    *, located: Flask, alice: Client, admin: Client, url: str
+) -> None:
+    link = alice.add("/api/url/add", {"url": url})
+    with located.app_context():
+        decide_reports(link, "link", by=admin.id)
+    answers = [alice.post("/api/url/add", {"url": text}) for text in SPELLINGS + OTHERS]
+    refused = [answer.get_json().get("code") == "target_blocked" for answer in answers]
+    assert refused == [True] * len(SPELLINGS) + [False] * len(OTHERS)
+
+
+def test_any_text_has_a_normal_form_or_none(sql: Sql) -> None:
+    forms = {
+        "": None,
+        "ftp://a.example/": None,
+        "https://a.example/%ff%00\u00fc\\%2": r"a.example/\377\000\303\274\\%2",
+        "https://a.example" + "/a" * 300 + "/.." * 300: "a.example/",
+        "https://a.example/" + "%2e%2e/" * 290: "a.example/",
+        "http://[2001:db8::1]:8080?\nAn image": "[2001:db8::1]/:8080",
+    }
+    found = sql("SELECT normal_form(text) FROM unnest(%(texts)s::text[]) AS text", texts=[*forms])
+    assert [row["normal_form"] for row in found] == [*forms.values()]
 
 
 def test_a_redirect_that_waited_for_the_database_does_not_wait_to_compare(

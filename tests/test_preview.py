@@ -10,6 +10,7 @@ from linkmgr.features.reports import repository as reports
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import BRANDED, TARGET, Make, Short
+from tests.support.targets import wait_until
 
 HIDDEN: dict[str, dict[str, Any]] = {
     "is not active yet": {"starts": "2999-01-01 00:00:00+00"},
@@ -24,11 +25,12 @@ def report(link: Short, address: str = "127.0.0.1", **members: str) -> int:
 
 
 def test_the_preview_shows_the_target_and_counts_no_visit(short: Make, sql: Sql) -> None:
-    link = short(metatitle="Summer sale", created="2020-01-01", languagetarget={"fr": "https://example.com/fr"})
+    link = short(metatitle="Summer sale", created="2020-01-01", languagetarget={"fr": "https://fr.example.com/"})
     answer = link.ask(path="+")
     assert answer.status_code == 200
-    for text in (f'href="{TARGET}" rel="nofollow noopener', "Summer sale", "years ago", "example.com", "Some visitors",
-                 'content="noindex"', "Report this link"):  # fmt: skip
+    for text in (f'href="{TARGET}" rel="nofollow noopener', "Summer sale", "years ago", "example.com",
+                 "Which target visitors get", "https://fr.example.com/", 'content="noindex"',
+                 "Report this link"):  # fmt: skip
         assert text in answer.text
     assert link.ask(path="x+").status_code == 404
     assert link.clicks == 0
@@ -38,7 +40,32 @@ def test_the_preview_shows_the_target_and_counts_no_visit(short: Make, sql: Sql)
 def test_a_link_that_does_not_lead_to_its_target_shows_none(short: Make, text: str) -> None:
     page = short(**HIDDEN[text]).ask(path="+").text
     assert text in page
-    assert "example.com" not in page
+    assert TARGET not in page
+    assert ("example.com" in page) == ("expiredurl" in HIDDEN[text])
+
+
+def test_it_shows_a_target_on_each_host_that_visitors_may_be_led_to(short: Make, admin: Client) -> None:
+    urls = [f"https://{name}.example/x" for name in ("de", "mac", "fr", "rule", "a", "b", "over", "app")]
+    german, mac, french, rule, *variants, over, store = urls
+    link = short(
+        geotarget={"germany": german},
+        devicetarget={"mac": mac},
+        languagetarget={"fr": french},
+        rules=[{"when": {"browser": ["Firefox"]}, "url": rule}],
+        variants=[{"name": url, "url": url, "weight": 1} for url in variants],
+        expiredurl=over,
+        deeplink={"apple": store},
+    )
+    page = link.ask(path="+").text
+    assert [url for url in (TARGET, *urls) if f'href="{url}"' not in page] == []
+    number = admin.add("/api/block/add", {"host": "b.example"})
+    wait_until(lambda: "have blocked the host" in link.ask(path="+").text)
+    page = link.ask(path="+").text
+    assert (variants[1] in page, german in page) == (False, True)
+    assert admin.post(f"/api/block/{number}/end").status_code == 200
+    many = short(geotarget={str(number): f"https://n{number}.example/" for number in range(50)})
+    page = many.ask(path="+").text
+    assert (page.count("<dt>Target</dt>"), "There are targets on 31 more hosts." in page) == (20, True)
 
 
 def test_it_works_on_a_branded_domain(short: Make) -> None:

@@ -53,6 +53,7 @@ def test_an_administrator_decides_reports_and_takes_the_decision_back(
     assert [row["link"] for row in listed] == [third.id, other.id, link.id]
     assert listed[2] | {"first": "", "last": "", "shorturl": ""} == {
         "link": link.id, "shorturl": "", "longurl": EVIL, "host": "www.evil.example", "user": alice.id,
+        "targets": [{"host": "www.evil.example", "longurl": EVIL}], "hosts": 1,
         "username": "alice", "number": 2, "reasons": ["phishing", "spam"], "texts": ["It is spam.", "It is phishing."],
         "first": "", "last": "",
     }  # fmt: skip
@@ -74,7 +75,7 @@ def test_an_administrator_decides_reports_and_takes_the_decision_back(
     wait_until(lambda: [one.ask().status_code for one in (link, other, third)] == [302] * 3)
 
 
-@pytest.mark.parametrize("url", ["https://[2001:db8::1]/", "https://example.com/"])
+@pytest.mark.parametrize("url", ["https://co.uk/", "https://example.com/"])
 def test_a_host_that_cannot_be_blocked_by_hand_is_not_blocked_by_a_decision(
     short: Make, app_with: Callable[..., Flask], sql: Sql, admin: Client, url: str
 ) -> None:
@@ -87,7 +88,10 @@ def test_a_host_that_cannot_be_blocked_by_hand_is_not_blocked_by_a_decision(
     assert sql("SELECT count(*) FROM reports") == [{"count": 0}]
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "10.3", "a b.example", "", "https://"])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "127.0.0.1", "10.3", "a b.example", "", "https://", "co.uk", "com", "::1", "xn--55qx5d.cn", "[::g]"],
+)
 def test_a_host_that_cannot_be_blocked_is_refused(admin: Client, host: str) -> None:
     assert admin.post("/api/block/add", {"host": host}).get_json()["code"] == "invalid"
 
@@ -119,6 +123,40 @@ def test_the_hosts_of_a_list_are_blocked_until_it_no_longer_has_them(
     with app_with().app_context():
         blocklist.update()
     assert update() == ["bad.example"]
+
+
+@pytest.mark.parametrize("host", ["2001:DB8:0::1", "[2001:db8::1]", "http://[2001:db8::1]:80/x"])
+def test_an_ipv6_address_is_blocked_in_every_spelling(short: Make, admin: Client, alice: Client, host: str) -> None:
+    link, other = short(url="https://[2001:db8::1]:8443/x"), short(url="https://[2001:db8::2]/")
+    admin.add("/api/block/add", {"host": host})
+    wait_until(lambda: [row.ask().status_code for row in (link, other)] == [410, 302])
+    [block] = admin.get("/api/blocks").get_json()["data"]
+    assert block["host"] == "[2001:db8::1]"
+    answer = alice.post("/api/url/add", {"url": "http://[2001:0db8::0001]/y"})
+    assert answer.get_json()["code"] == "target_blocked"
+    assert admin.post(f"/api/block/{block['id']}/end").status_code == 200
+    public_suffix_of_one = admin.add("/api/block/add", {"host": "github.io"})
+    assert admin.post(f"/api/block/{public_suffix_of_one}/end").status_code == 200
+
+
+def test_an_administrator_chooses_which_host_of_several_targets_is_blocked(short: Make, admin: Client) -> None:
+    """A benign URL must not hide where the variants lead."""
+    variants = [{"name": name, "url": f"https://{name}.evil.example/x", "weight": 1} for name in "ab"]
+    link, other = short(variants=variants), short(url="https://b.evil.example/")
+    bare = short()
+    for reported in (link, other, bare):
+        report(reported, "phishing")
+    rows = {row["link"]: row for row in admin.get("/api/reports").get_json()["data"]}
+    hosts = ["example.com", "a.evil.example", "b.evil.example"]
+    assert [target["host"] for target in rows[link.id]["targets"]] == hosts
+    assert (rows[link.id]["hosts"], rows[link.id]["targets"][1]["longurl"]) == (3, variants[0]["url"])
+    path = f"/api/report/{link.id}/decide"
+    for host, code in ((None, 400), ("other.example", 400), ("co.uk", 400), ("evil.example", 200)):
+        assert admin.post(path, {"decision": "host", "host": host}).status_code == code
+    assert [row["link"] for row in admin.get("/api/reports").get_json()["data"]] == [bare.id]
+    wait_until(lambda: [one.ask().status_code for one in (link, other, bare)] == [410, 410, 302])
+    [block] = admin.get("/api/blocks").get_json()["data"]
+    assert admin.post(f"/api/block/{block['id']}/end").status_code == 200
 
 
 @pytest.fixture
@@ -187,7 +225,7 @@ def test_a_visitor_reports_a_link_and_an_administrator_blocks_its_host(
     enter(admin, "administration/reports")
     assert "1 report (phishing)" in browser.text
     assert "It asks for my password." in browser.text
-    browser.find("button[value=host]").click()
+    browser.find("button[name=host]").click()
     browser.wait_for_text("The reports have been decided.")
     assert "There are no open reports." in browser.text
     wait_until(lambda: statuses(base, alias) == {410})

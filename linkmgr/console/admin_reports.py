@@ -35,7 +35,8 @@ def _done(sentence: str) -> ResponseReturnValue:
 
 @bp.post("/reports/<id:link_id>/decide")
 def reports_decide(link_id: int) -> ResponseReturnValue:
-    decide_reports(link_id, load(Decision, {"decision": request.form.get("decision")})["decision"], by=g.user_id)
+    sent = {"decision": "host"} | request.form.to_dict()
+    decide_reports(link_id, **load(Decision, sent), by=g.user_id)
     return _done("The reports have been decided.")
 
 

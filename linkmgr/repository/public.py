@@ -102,9 +102,13 @@ def clicks(link_id: int) -> int:
     return totals["clicks"] if totals else 0
 
 
-def created(link_id: int) -> str:
-    stored = public_row("SELECT created FROM links WHERE id = %(link_id)s", link_id=link_id)
-    return str(required(stored, "no_such_page")["created"])
+def preview(link_id: int) -> Row:
+    """Return when a link was created, and its first target on each host."""
+    stored = public_row(
+        "SELECT created, hosts_in(l) AS targets FROM links l WHERE id = %(link_id)s",
+        link_id=link_id,
+    )
+    return required(stored, "no_such_page")
 
 
 def take_click(link_id: int, maxclicks: int) -> bool:

@@ -13,7 +13,7 @@ from linkmgr.core.database.lookups import public_row
 from linkmgr.core.settings import this_app
 
 REFRESH_SECONDS = 2
-_HOST = re.compile(r"https?://([^/:?#\s]+)")
+_HOST = re.compile(r"https?://(\[[0-9a-f:]+\]|[^/:?#\s]+)")  # as host_of() in schema.sql
 
 
 class Blocked:

@@ -12,13 +12,17 @@ from linkmgr.features.reports.schema import Decision, HostToBlock, decide_report
 
 bp = Blueprint("reports", __name__, url_prefix="/api")
 _HOST = shapes.text("evil.example")
+_TARGET = shapes.url("https://evil.example/")
 _SHORT_URL = shapes.own_url("summer")
 _RECORDS: dict[str, JsonSchema] = {
     "ReportedLink": shapes.object_of(
         link=shapes.ID,
         shorturl=_SHORT_URL,
-        longurl=shapes.url("https://evil.example/"),
+        longurl=_TARGET,
         host=_HOST,
+        targets=shapes.array_of(shapes.object_of(host=_HOST, longurl=_TARGET))
+        | {"description": "A target on each host, at most ten: that of `longurl` is the first."},
+        hosts=shapes.number(1, 1) | {"description": "The number of hosts of all targets."},
         user=shapes.ID,
         username="alice",
         number=3,
@@ -63,7 +67,7 @@ def decide(sent: Row, link_id: int) -> Json:
 
     A link without reports can be blocked too.
     """
-    decide_reports(link_id, sent["decision"], by=user_id())
+    decide_reports(link_id, **sent, by=user_id())
     return ok("The reports have been decided.")
 
 

@@ -1,12 +1,14 @@
 """/<alias>+: where a short URL leads, without a visit, and the form that reports it to the administrators."""
 
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
 from linkmgr.core import keys
+from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.base import Choice, Text
 from linkmgr.core.fields.bodies import New, load, problems
 from linkmgr.core.settings import settings
@@ -15,6 +17,7 @@ from linkmgr.core.web import request as web_request
 from linkmgr.features.reports import repository as reports
 from linkmgr.public import branded
 from linkmgr.repository import public
+from linkmgr.visits.blocked import blocked
 
 bp = Blueprint("preview", __name__)
 bp.after_request(security_headers.keep_private)
@@ -26,7 +29,7 @@ REASONS = {
     "spam": "It is unwanted advertising",
     "other": "Another reason",
 }
-_OTHER_TARGETS = ("rules", "variants", "devicetarget", "geotarget", "languagetarget", "deeplink")
+_MAX_SHOWN = 20  # targets: one on each host
 _DAYS_OF = {"year": 365, "month": 30, "day": 1}
 
 
@@ -48,17 +51,27 @@ def show(alias: str) -> ResponseReturnValue:
             limiter.enforce(f"report {rate}:{network}", rate, "too_many_reports")
         reporter = keys.signer("reporter").get_signature(f"{link['id']} {network}").decode()
         reports.add(link["id"], reporter, **{"text": ""} | load(Report, request.form.to_dict()))
+    stored = public.preview(link["id"])
     page = render_template(
         "link_plus.html",
         link=link,
-        age=_age(public.created(link["id"])),
+        age=_age(stored["created"]),
         is_shown=not (link["state"] or link["password_hash"] or link["maxclicks"]),
-        has_others=any(link[member] for member in _OTHER_TARGETS),
+        targets=blocked().without_urls(_targets(link, stored["targets"])),
+        most=_MAX_SHOWN,
         reasons=REASONS if settings().reports else {},
         is_reported=is_reported,
         problems=wrong,
     )
     return page, 400 if wrong else 200
+
+
+def _targets(link: Row, targets: list[Row]) -> list[Row]:
+    """Return the targets that visitors may get: `url` first, or another one in place of all."""
+    if not link["state"]:
+        return [] if link["password_hash"] or link["maxclicks"] else targets
+    url = link["expiredurl"] if link["state"] != "blocked" else ""
+    return [{"host": urlsplit(url).netloc, "longurl": url}] if url else []
 
 
 def _age(created: str) -> str:

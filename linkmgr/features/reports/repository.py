@@ -25,12 +25,14 @@ def add(link_id: int, reporter: str, *, reason: str, text: str) -> None:
               FROM reports
              WHERE kind = 'report' AND link_id = %(link_id)s),
         added AS (
-            INSERT INTO reports (kind, link_id, host, reason, text, reporter)
-            SELECT 'report', id, host_of(url), %(reason)s, %(text)s, %(reporter)s
-              FROM links, of_link
+            INSERT INTO reports (kind, link_id, host, target_hosts, reason, text, reporter)
+            SELECT 'report', id, host_of(url),
+                   ARRAY(SELECT item ->> 'host' FROM jsonb_array_elements(hosts_in(l)) AS item),
+                   %(reason)s, %(text)s, %(reporter)s
+              FROM links l, of_link
              WHERE id = %(link_id)s AND number < %(of_link)s AND of_person < %(of_person)s
                AND (SELECT count(*) FROM reports WHERE kind = 'report') < %(most)s
-            RETURNING id, link_id, host, reason, text, created)
+            RETURNING id, link_id, host, target_hosts, reason, text, created)
         INSERT INTO outbox (user_id, type, data)
         SELECT user_id, 'report.created', to_jsonb(added) FROM added, auditors WHERE user_id <> 0
         """,
@@ -49,6 +51,8 @@ def open_reports(*, limit: int) -> list[Row]:
     links = rows(
         """
         SELECT r.link_id AS link, d.domain, l.alias, l.url AS longurl, host_of(l.url) AS host,
+               jsonb_path_query_array(hosts_in(l), '$[0 to 9]') AS targets,
+               jsonb_array_length(hosts_in(l)) AS hosts,
                l.user_id AS user, u.username, count(*) AS number, array_agg(DISTINCT r.reason) AS reasons,
                coalesce((array_agg(r.text ORDER BY r.id DESC) FILTER (WHERE r.text <> ''))[:5], '{}') AS texts,
                min(r.created) AS first, max(r.created) AS last
@@ -73,27 +77,33 @@ def _with_short_urls(links: list[Row]) -> list[Row]:
     return links
 
 
-def target_host(link_id: int) -> str:
-    target = row(
+def hosts_of_targets(link_id: int) -> list[str]:
+    """Return the hosts of all targets of a link, first that of its `url`."""
+    link = row(
         """
-        SELECT host_of(url) AS host FROM links WHERE id = %(link_id)s
-         UNION ALL
-        SELECT host_of(url) FROM binned_links WHERE id = %(link_id)s
+        SELECT jsonb_path_query_array(hosts_in(l), '$[*].host') AS hosts
+          FROM (SELECT l FROM links l WHERE id = %(link_id)s
+                 UNION ALL
+                SELECT jsonb_populate_record(NULL::links, to_jsonb(b))
+                  FROM binned_links b WHERE id = %(link_id)s) AS stored (l)
         """,
         link_id=link_id,
     )
-    return str(existing(target, "link")["host"])
+    return list(existing(link, "link")["hosts"])
 
 
 def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
-    """Dismiss the reports of a link, or block it or the host of its target, with the reports of all links to it."""
+    """Dismiss the reports of a link, or block it, or a host with the reports of all links to it."""
     run(
         """
         WITH decided AS (
             DELETE FROM reports
              WHERE kind = 'report'
                AND (link_id = %(link_id)s
-                    OR (%(decision)s = 'host' AND right('.' || host, length(%(host)s) + 1) = '.' || %(host)s))
+                    OR (%(decision)s = 'host'
+                        AND EXISTS (
+                            SELECT FROM unnest(target_hosts) AS of_target
+                             WHERE right('.' || of_target, length(%(host)s) + 1) = '.' || %(host)s)))
             RETURNING link_id, reason),
         link_blocked AS (
             UPDATE links SET blocked = now()
@@ -119,7 +129,8 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
             INSERT INTO reports (kind, link_id, host, reason, number, decided_by, owner_id, targets)
             SELECT %(decision)s, %(link_id)s, %(host)s, coalesce(string_agg(DISTINCT reason, ', '), ''), count(*),
                    %(by)s, (SELECT user_id FROM link),
-                   (SELECT array_agg(md5(url)) FROM link, unnest(urls) AS url WHERE url <> '')
+                   (SELECT array_agg(md5(normal_form(url)))
+                      FROM link, unnest(urls) AS url WHERE url <> '')
               FROM decided
                 ON CONFLICT DO NOTHING)
         UPDATE service SET blocks = blocks + 1

@@ -1,7 +1,5 @@
 """Bodies of decisions about reports and of blocked hosts."""
 
-from typing import Any
-
 from marshmallow import ValidationError
 from publicsuffixlist import PublicSuffixList
 
@@ -22,9 +20,6 @@ _SUFFIXES = PublicSuffixList(only_icann=True)
 class BlockedHost(Text):
     """A host name or IP address, or a URL with it."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=True, **kwargs)
-
     def clean(self, text: str) -> str:
         if ":" in text and parse_ip(text):
             text = f"[{text}]"
@@ -39,27 +34,41 @@ class BlockedHost(Text):
         return f"[{name}]" if ":" in name else name
 
 
-def decide_reports(link_id: int, decision: str, *, by: int) -> None:
-    """Decide the reports of a link. The host of its target is blocked as if it was sent."""
-    host = reports.target_host(link_id)
+def decide_reports(link_id: int, decision: str, host: str | None = None, *, by: int) -> None:
+    """Decide the reports of a link. A host of its targets is blocked as if it was sent."""
+    hosts = reports.hosts_of_targets(link_id)
     if decision == "host":
+        if host is None and len(hosts) > 1:
+            raise invalid(f"The targets have {len(hosts)} hosts. Send one as 'host'", field="host")
+        host = host or hosts[0]
         try:
             BlockedHost().clean(host)
         except ValidationError as error:
-            raise invalid(f"The host of the target {error.messages[0]}", field="decision") from None
-    reports.decide(link_id, decision, host=host, by=by)
+            problem = f"The host of the target {error.messages[0]}"
+            raise invalid(problem, field="decision") from None
+        if not any(f".{name}".endswith(f".{host}") for name in hosts):
+            raise invalid("The member 'host' must be one of the hosts of the targets", field="host")
+    reports.decide(link_id, decision, host=host or hosts[0], by=by)
 
 
 class Decision(New):
     decision = member(
         Choice(DECISIONS, required=True),
-        "`dismiss` deletes the open reports of the link, `link` also blocks it, and `host` blocks the host of its "
-        "target with its subdomains.",
+        "`dismiss` deletes the open reports of the link, `link` also blocks it, and `host` blocks "
+        "a host of its targets with its subdomains.",
         "link",
+    )
+    host = member(
+        BlockedHost(required=False),
+        "The host that is blocked, or a domain above it: needed if the targets have several hosts.",
+        "evil.example",
     )
 
 
 class HostToBlock(New):
     host = member(
-        BlockedHost(), "A host, or a URL with it. Its subdomains are blocked too.", "evil.example", label="Host"
+        BlockedHost(required=True),
+        "A host, or a URL with it. Its subdomains are blocked too.",
+        "evil.example",
+        label="Host",
     )
