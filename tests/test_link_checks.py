@@ -1,5 +1,6 @@
 """Checks of the targets of links, by a real web server."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler
@@ -10,6 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from linkmgr.features.health import checks as worker
+from linkmgr.features.health import requests
 from linkmgr.features.health.requests import Checks, Result
 from linkmgr.schemas.links import HEALTH
 from tests.conftest import BASE_URL, Client
@@ -216,11 +218,45 @@ def slow(request: BaseHTTPRequestHandler) -> None:
     request.rfile.read(1)  # until the client closes the connection
 
 
+def streaming(request: BaseHTTPRequestHandler) -> None:
+    """Send a page that never ends, without an end of its title."""
+    if request.command == "HEAD":
+        answering(b"", 405)(request)
+    else:
+        request.send_response(200)
+        request.send_header("Content-Type", HTML)
+        request.end_headers()
+        request.wfile.write(b"<title>News")
+        slow(request)
+
+
+def redirecting(number: int) -> Callable[[BaseHTTPRequestHandler], None]:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        done = int(request.path.partition("?")[2] or 0)
+        answering(b"", 302 if done < number else 200, Location=f"/target?{done + 1}")(request)
+
+    return answer
+
+
+def wanting_a_cookie(request: BaseHTTPRequestHandler) -> None:
+    if "consent=1" in request.headers.get("Cookie", ""):
+        answering(b"")(request)
+    else:
+        answering(b"", 302, Location="/target", Set_Cookie="consent=1; Path=/")(request)
+
+
+@pytest.mark.parametrize("wants_title", [False, True])
 @pytest.mark.parametrize(
     ("answer", "outcome", "reason"),
     [
         *((answering(b"", status), "ok", "") for status in (200, 204, 401, 403, 405, 429)),
-        *((answering(b"", status), "failed", f"status {status}") for status in (404, 410, 500, 503)),
+        *((answering(b"", status), "failed", f"status {status}") for status in (404, 410, 500, 502, 504, 531)),
+        *((answering(b"", status), "unchecked", f"status {status}") for status in (503, 520, 530, 999)),
+        (streaming, "ok", ""),
+        (answering(b"", 200, Location="/nowhere"), "ok", ""),
+        (redirecting(10), "ok", ""),
+        (redirecting(11), "failed", "redirects more than 10 times"),
+        (wanting_a_cookie, "ok", ""),
         (answering(b"", 302, Location="/page"), "ok", ""),
         (answering(b"", 302, Location="/nowhere"), "failed", "status 404"),
         (answering(b"", 302, Location="app:open"), "ok", ""),
@@ -230,15 +266,21 @@ def slow(request: BaseHTTPRequestHandler) -> None:
     ],
 )
 def test_these_responses_are_failures(
-    site: Site, answer: Callable[..., None], outcome: str, reason: str, monkeypatch: pytest.MonkeyPatch
+    *,
+    site: Site,
+    answer: Callable[..., None],
+    outcome: str,
+    reason: str,
+    wants_title: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0)
-    if answer is slow:
+    if answer in (slow, streaming):
         monkeypatch.setattr("linkmgr.features.health.requests.DEADLINE", 1)
     site.answers["/target"] = answer
-    result = Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=False)
-    assert result.outcome == outcome
-    assert reason in result.reason
+    result = Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=wants_title)
+    assert (result.outcome, reason in result.reason) == (outcome, True), result
+    assert (result.title == "News") == (wants_title and answer is streaming)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +290,12 @@ def test_these_responses_are_failures(
         (b"<meta charset='koi8-r'><title>\xed\xc9\xd2</title>", "text/html", "\u041c\u0438\u0440"),
         (b"<meta charset=zlib><title>&#0;Plain&#7;&lt;</title>", "text/html", "\ufffdPlain<"),
         (b"<title>Image</title>", "image/svg+xml", ""),
+        (b"<!-- <title>Old draft</title> --><title>Real title</title>", HTML, "Real title"),
+        (b"<!--><title>A</title><!-- --><title>B</title>", HTML, "A"),
+        (b"<svg/><SVG x=1>\n<title>Logo</title></svg><title>A</title>", HTML, "A"),
+        (b"<script>'<title>B</title>'</script><style>/*<title>C*/</style ><title>A</title>", HTML, "A"),
+        (b"<svg><title>Logo</title>", HTML, ""),
+        (b"<!-- <title>Old draft</title>", HTML, ""),
         (b"<title> \n</title>" + b" " * (1 << 20), "text/html", ""),
     ],
 )
@@ -263,13 +311,42 @@ def test_titles_of_pages(site: Site, body: bytes, content_type: str, title: str)
         (200, b"User-agent: linkmgr-link-check\nDisallow: /target", False),
         (200, b"User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /other", True),
         (200, b"User-agent: *\nDisallow: http://[\n\xff\0", True),
-        (503, b"User-agent: *\nDisallow: /", True),
+        (200, b"\xef\xbb\xbfUser-agent: *\nDisallow: /target", False),
+        (200, b"User-agent: *\rDisallow: /t*t$", False),
+        (200, b"User-agent: *\nDisallow: /targe$", True),
+        (200, b"User-agent: *\nDisallow: /*.pdf$\nDisallow: /*get", False),
+        (200, b"User-agent: *\nDisallow: /\nAllow: /tar", True),
+        (200, b"User-agent: *\nAllow: /tar\nDisallow: /targ", False),
+        (200, b"User-agent: *\nAllow: /target\nDisallow: /target", True),
+        (200, b"User-agent: *\nDisallow: /%74arget", False),
+        (200, b"USER-AGENT: Linkmgr-Link-Check/1.0 # us\nAllow: /\n\nUser-agent: *\nDisallow: /", True),
+        (200, b"User-agent: a\nUser-agent: *\nUser-agent: b\nDisallow: /target", False),
+        (200, b"User-agent: linkmgr\nDisallow: /", True),
+        (200, b"User-agent: *\n" + b"#\n" * 150_000 + b"Disallow: /", False),
+        (404, b"User-agent: *\nDisallow: /", True),
+        (429, b"User-agent: *\nDisallow: /", True),
+        (500, b"", False),
+        (503, b"", False),
     ],
 )
 def test_a_robots_txt_decides(site: Site, status: int, rules: bytes, is_allowed: bool) -> None:
     site.answers |= {"/robots.txt": answering(rules, status), "/target": answering(b"")}
     outcome = Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=True).outcome
     assert (outcome, ("GET", "/target") in site.paths) == (("ok" if is_allowed else "unchecked"), is_allowed)
+
+
+def test_a_robots_txt_that_redirects_for_ever_allows_everything(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkmgr.features.health.requests.SPACING", 0)
+    site.answers |= {"/robots.txt": answering(b"", 302, Location="/robots.txt"), "/target": answering(b"")}
+    assert Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=True).outcome == "ok"
+
+
+def test_a_robots_txt_with_many_agents_and_rules_is_read_in_time() -> None:
+    text = b"".join(b"User-agent: a%d\n" % number for number in range(15_000)) + b"Allow: /a*$\n" * 20_000
+    response = requests._Response(200, "", "text/plain", text)
+    began = time.monotonic()
+    assert requests._parsed(response).can_fetch("http://example.com/b", requests.AGENT)
+    assert time.monotonic() < began + 5
 
 
 def test_a_host_gets_one_request_at_a_time_and_no_user_occupies_a_batch(

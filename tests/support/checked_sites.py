@@ -45,7 +45,7 @@ class Site:
         noted = Request(request.headers["Host"], request.command, request.path, time.monotonic())
         self.requests.append(noted)
         noted.ended = time.monotonic()  # before the client can send the next one
-        self.answers.get(request.path, answering(b"", 404))(request)
+        self.answers.get(request.path.partition("?")[0], answering(b"", 404))(request)
 
     @property
     def paths(self) -> list[tuple[str, str]]:

@@ -183,7 +183,9 @@ class Fetch(Transfer):
         except pycurl.error as error:
             code = "fetch_refused" if self.is_refused else "fetch_unreachable"
             raise self._error(_ERRORS.get(error.args[0], code), deadline=DEADLINE) from None
-        return curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo_raw(pycurl.REDIRECT_URL)
+        status = curl.getinfo(pycurl.RESPONSE_CODE)
+        # curl also gives the location of a success
+        return status, None if status == _OK else curl.getinfo_raw(pycurl.REDIRECT_URL)
 
     def _error(self, code: str, **values: object) -> AppError:
         return AppError(code, host=self._host, **values)

@@ -8,32 +8,48 @@ from contextlib import closing, suppress
 from itertools import takewhile
 from typing import NamedTuple
 from urllib.parse import urlsplit
-from urllib.robotparser import RobotFileParser
 
 import pycurl
 from marshmallow import ValidationError
+from protego import Protego
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.urls import split_ascii
-from linkmgr.core.outbound.fetch import MAX_REDIRECTS, Networks
+from linkmgr.core.outbound.fetch import Networks
 from linkmgr.features.health.addresses import Addresses, SpacedTransfer
 
 AGENT = "linkmgr-link-check"
 DEADLINE = 10  # seconds of a request
-LINK_SECONDS = 20  # after which no other request of a turn begins
+LINK_SECONDS = 28  # after which no other request of a turn begins
+MAX_REDIRECTS = 10  # of a target
 PER_TURN = 5  # targets of a link; the others are checked in the next turns
 SPACING = 1.0  # seconds between two requests to an IP address
-MAX_BYTES = 256 << 10  # of a page or robots.txt
+MAX_BYTES = 256 << 10  # of a page
+MAX_ROBOTS_BYTES = 512 << 10  # at least 500 KiB by RFC 9309
 MAX_TITLE = 255
-_SUCCESS, _ERROR, _SERVER_ERROR = range(200, 300), 400, 500
+_SUCCESS, _REDIRECTS = range(200, 300), range(300, 400)
+_ERROR, _SERVER_ERROR = 400, 500
 _MISSING = (404, 410)
+_REFUSALS = (503, *range(520, 531), 999)  # to programs, by hosts and by services in front of them
 _REFUSED = "The host has no public IP address, or the port is not 80 or 443."
+_ENDLESS = f"The target redirects more than {MAX_REDIRECTS} times."
+_LATE = {pycurl.E_OPERATION_TIMEDOUT, pycurl.E_WRITE_ERROR, pycurl.E_PARTIAL_FILE}
 _PROBLEMS = {
     pycurl.E_COULDNT_RESOLVE_HOST: "The host name could not be resolved.",
     pycurl.E_OPERATION_TIMEDOUT: f"The host did not respond within {DEADLINE} seconds.",
     pycurl.E_PEER_FAILED_VERIFICATION: "The TLS certificate is not valid.",
 }
-_TITLE = re.compile(rb"<title(?:\s[^<>]*)?>([^<]{1,2000})", re.IGNORECASE)
+# Before the title, other elements and comments may contain the same tag.
+_TITLE = re.compile(
+    rb"<!--(?:>|->|.*?(?:--!?>|\Z))|<svg\b[^<>]*/>"
+    rb"|<(svg|math|script|style|template)\b.*?(?:</\1\s*>|\Z)"
+    rb"|<title(?:\s[^<>]*)?>(?P<text>[^<]{1,2000})",
+    re.IGNORECASE | re.DOTALL,
+)
+# Each name of another program would get a copy of the rules behind it.
+_USER_AGENT = r"^[ \t]*user-?agent[ \t]*:[ \t]*+"
+_OTHER_AGENT = re.compile(rf"{_USER_AGENT}(?!\*[ \t]*(?:#|$)|{AGENT}(?![\w-])).*", re.I | re.M)
+_OWN_AGENT = re.compile(rf"{_USER_AGENT}{AGENT}(?![\w-]).*", re.I | re.M)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _AS_WINDOWS = (b"iso-8859-1", b"latin1", b"us-ascii")  # as browsers read them
 
@@ -61,28 +77,34 @@ class _Response(NamedTuple):
     body: bytes
 
 
-def _send(method: str, url: str, transfer: SpacedTransfer, agent: str) -> _Response | None:
-    """Return the response, or None if the address is busy."""
-    transfer.max_bytes = MAX_BYTES
+def _send(method: str, url: str, transfer: SpacedTransfer, agent: str, cookies: list[str]) -> _Response | None:
+    """Return the response, or None if the address is busy. A page that does not end in time, or is
+    longer than what is read, is one."""
     with transfer.sockets, closing(transfer.make_curl()) as curl:
         curl.setopt(pycurl.URL, url.encode())
         curl.setopt(pycurl.TIMEOUT, DEADLINE)
         curl.setopt(pycurl.NOBODY, method == "HEAD")
         curl.setopt(pycurl.USERAGENT, agent)
+        curl.setopt(pycurl.COOKIEFILE, "")
+        for cookie in cookies:
+            curl.setopt(pycurl.COOKIELIST, cookie)
         try:
             curl.perform()
         except pycurl.error as error:
-            if transfer.busy:
-                return None
-            if transfer.is_refused:
-                raise _End(Result("unchecked", _REFUSED)) from None
-            if error.args[0] != pycurl.E_WRITE_ERROR:  # the rest of a long page does not matter
+            if curl.getinfo(pycurl.RESPONSE_CODE) < _SUCCESS[0] or error.args[0] not in _LATE:
+                if transfer.busy:
+                    return None
+                if transfer.is_refused:
+                    raise _End(Result("unchecked", _REFUSED)) from None
                 reason = _PROBLEMS.get(error.args[0], "The host could not be reached.")
                 raise _End(Result("failed", reason)) from None
+        cookies[:] = curl.getinfo(pycurl.INFO_COOKIELIST)
+        status = curl.getinfo(pycurl.RESPONSE_CODE)
         location, content_type = (
             (curl.getinfo_raw(name) or b"").decode("latin-1") for name in (pycurl.REDIRECT_URL, pycurl.CONTENT_TYPE)
         )
-        return _Response(curl.getinfo(pycurl.RESPONSE_CODE), location, content_type, bytes(transfer.received))
+        location = location if status in _REDIRECTS else ""  # curl also gives that of a success
+        return _Response(status, location, content_type, bytes(transfer.received))
 
 
 class Checks:
@@ -90,7 +112,7 @@ class Checks:
 
     def __init__(self, service: str) -> None:
         self._agent, self._addresses = f"{AGENT}/1.0 (+{service})", Addresses(SPACING)
-        self._robots: dict[str, RobotFileParser | Result] = {}  # by scheme, host and port
+        self._robots: dict[str, Protego | Result] = {}  # by scheme, host and port
         self._has_response, self._silent = False, set[str]()
 
     @property
@@ -124,38 +146,54 @@ class Checks:
         """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise
         a TimeoutError at the end, or if that takes too long."""
         end = min(end, time.monotonic() + LINK_SECONDS)
+        most = MAX_BYTES if wants_title else 0
         for method in ("GET",) if wants_title else ("HEAD", "GET"):
             try:
-                response = self._follow(method, url, networks, end)
+                response = self._follow(method, url, networks, end, max_bytes=most)
                 result = _result(response)
                 if response.status < _ERROR:
                     break
             except _End as failure:
                 result = failure.result
+                if result.reason == _ENDLESS:  # another ten requests would take too long
+                    break
                 if result.outcome == "failed":
                     self._silent.add(urlsplit(url).hostname or "")
         return result
 
-    def _follow(self, method: str, url: str, networks: Networks, end: float, *, is_robots: bool = False) -> _Response:
+    def _follow(
+        self,
+        method: str,
+        url: str,
+        networks: Networks,
+        end: float,
+        *,
+        max_bytes: int,
+        is_robots: bool = False,
+    ) -> _Response:
+        cookies: list[str] = []  # some sites redirect to themselves until they get theirs
         for _ in range(1 + MAX_REDIRECTS):
-            if not (is_robots or self._rules(url, networks, end).can_fetch(AGENT, url)):
+            if not (is_robots or self._rules(url, networks, end).can_fetch(url, AGENT)):
                 raise _End(Result("unchecked", "The robots.txt of the host does not allow it."))
-            response = self._send(method, url, networks, end)
+            response = self._send(method, url, networks, end, max_bytes=max_bytes, cookies=cookies)
             self._has_response = True
             if not response.location:
-                break
+                return response
             try:
                 url = split_ascii(response.location).geturl()
             except ValidationError:  # another scheme, such as that of an app
-                break
-        return response
+                return response
+        raise _End(Result("failed", _ENDLESS))
 
-    def _send(self, method: str, url: str, networks: Networks, end: float) -> _Response:
+    def _send(
+        self, method: str, url: str, networks: Networks, end: float, *, max_bytes: int, cookies: list[str]
+    ) -> _Response:
         held = set[str]()
         try:
             while time.monotonic() <= end:
                 transfer = SpacedTransfer(networks, self._addresses, held)
-                if response := _send(method, url, transfer, self._agent):
+                transfer.max_bytes = max_bytes
+                if response := _send(method, url, transfer, self._agent, cookies):
                     return response
                 self._addresses.give_back(held)
                 held.clear()
@@ -165,30 +203,40 @@ class Checks:
         finally:
             self._addresses.give_back(held)
 
-    def _rules(self, url: str, networks: Networks, end: float) -> RobotFileParser:
-        """Return what a robots.txt allows: everything without one. If there is no response, the host fails as well."""
+    def _rules(self, url: str, networks: Networks, end: float) -> Protego:
+        """Return what a robots.txt allows: everything without one, nothing if the host has an error.
+        If there is no response, the host fails as well."""
         parts = urlsplit(url)
         origin, rules = f"{parts.scheme}://{parts.netloc}", self._robots
         if origin not in rules:
             try:
-                response = self._follow("GET", f"{origin}/robots.txt", networks, end, is_robots=True)
-                rules[origin] = _parsed(response.body if response.status in _SUCCESS else b"")
+                robots, most = f"{origin}/robots.txt", MAX_ROBOTS_BYTES
+                rules[origin] = _parsed(self._follow("GET", robots, networks, end, max_bytes=most, is_robots=True))
             except _End as failure:
-                rules[origin] = failure.result
+                is_endless = failure.result.reason == _ENDLESS
+                rules[origin] = Protego.parse("") if is_endless else failure.result
         decided = rules[origin]
         if isinstance(decided, Result):
             raise _End(decided)
         return decided
 
 
-def _parsed(robots: bytes) -> RobotFileParser:
-    parser = RobotFileParser()
+def _parsed(response: _Response) -> Protego | Result:
+    if response.status >= _SERVER_ERROR:
+        reason = f"The robots.txt of the host has the status {response.status}."
+        return Result("unchecked", reason)
+    text = response.body.decode("utf-8-sig", "replace") if response.status in _SUCCESS else ""
+    lines = "\n".join(text.splitlines())
+    known = _OWN_AGENT.sub(f"User-agent: {AGENT}", _OTHER_AGENT.sub("User-agent: other", lines))
     with suppress(ValueError):  # of a path that is no URL
-        parser.parse(robots.decode(errors="replace").splitlines())
-    return parser
+        return Protego.parse(known)
+    return Protego.parse("")
 
 
 def _result(response: _Response) -> Result:
+    if response.status in _REFUSALS:
+        reason = f"The host may refuse programs: the response has the status {response.status}."
+        return Result("unchecked", reason)
     if response.status in _MISSING or response.status >= _SERVER_ERROR:
         return Result("failed", f"The response has the status {response.status}.")
     is_page = response.status in _SUCCESS and "html" in response.type.lower()
@@ -196,12 +244,12 @@ def _result(response: _Response) -> Result:
 
 
 def _title(response: _Response) -> str:
-    match = _TITLE.search(response.body)
+    match = next((found for found in _TITLE.finditer(response.body) if found["text"]), None)
     charset = _CHARSET.search(response.type.encode("latin-1")) or _CHARSET.search(response.body[:1024])
     name = charset[1].lower() if charset else b"utf-8"
     try:
-        text = match[1].decode("cp1252" if name in _AS_WINDOWS else name.decode(), "replace") if match else ""
+        text = match["text"].decode("cp1252" if name in _AS_WINDOWS else name.decode(), "replace") if match else ""
     except (LookupError, ValueError):
-        text = match[1].decode(errors="replace") if match else ""
+        text = match["text"].decode(errors="replace") if match else ""
     printable = "".join(char if char.isprintable() else " " for char in html.unescape(text))
     return " ".join(printable.split())[:MAX_TITLE].rstrip()
