@@ -1241,7 +1241,7 @@ BEGIN
     IF moved <> '{}' THEN
         UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = ANY (moved);
         UPDATE link_checks
-           SET checked = NULL, state = 'unchecked', failed = NULL, reason = '', target = '', title = ''
+           SET checked = NULL, state = 'unchecked', failed = NULL, broken = 0, reason = '', target = '', title = ''
          WHERE link_id IN (SELECT l.id FROM unnest(accepted) AS new
                              JOIN links l ON l.user_id = owner AND l.id = new.id AND l.url <> new.url);
     END IF;
@@ -1398,6 +1398,7 @@ CREATE TABLE link_checks (
     checked timestamptz,
     state   text        NOT NULL DEFAULT 'unchecked' CHECK (state IN ('ok', 'broken', 'unchecked')),
     failed  timestamptz,  -- the first failure since the last success
+    broken  integer     NOT NULL DEFAULT 0,  -- failures since the link is broken
     reason  text        NOT NULL DEFAULT '',  -- of the last failure, or why no check is possible
     target  text        NOT NULL DEFAULT '',  -- that has this reason
     title   text        NOT NULL DEFAULT '',  -- of the page, if the link has none

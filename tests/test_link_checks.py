@@ -8,8 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
+from protego import Protego
 
+from linkmgr.core.web import outbound_budget
 from linkmgr.features.health import checks as worker
 from linkmgr.features.health import requests
 from linkmgr.features.health.requests import Checks, Result
@@ -121,6 +124,84 @@ def test_all_targets_are_checked_and_the_same_one_must_fail_twice(
     assert fail(days=0) == ("ok", "")
     deliver()
     assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"] * 2
+
+
+def test_a_broken_target_is_checked_again_soon_and_then_every_week(
+    alice: Client, site: Site, check: Check, sql: Sql
+) -> None:
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/gone"})
+    hours = []
+    for days in (0, 1.1, 0.1, 0.3, 1.1, 7.1):
+        check(days=days)
+        [row] = sql("SELECT extract(epoch FROM due - now()) / 3600 AS hours FROM link_checks")
+        hours.append(round(float(row["hours"])))
+    assert hours == [24, 1, 6, 24, 7 * 24, 7 * 24]
+    site.answers["/gone"] = answering(b"")
+    check(days=7.1)
+    assert health(alice, link_id)["state"] == "ok"
+    site.answers["/gone"] = answering(b"", 404)
+    for days in (7.1, 1.1):
+        check(days=days)
+    [row] = sql("SELECT due < now() + interval '61 minutes' AS soon, state FROM link_checks")
+    assert row == {"soon": True, "state": "broken"}
+
+
+def test_the_first_link_of_an_installation_is_checked(alice: Client, site: Site, check: Check, sql: Sql) -> None:
+    [used] = sql("SELECT last_value FROM tracked_ids")
+    sql("SELECT setval('tracked_ids', 1, false)")
+    sql("UPDATE service SET checks_until = 0 RETURNING 1")
+    try:
+        check()
+        assert alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"}) == 1
+        check()
+        assert health(alice, 1)["state"] == "ok"
+    finally:
+        sql("SELECT setval('tracked_ids', %(last)s)", last=used["last_value"])
+
+
+def test_a_link_is_checked_again_at_once_over_the_api_and_in_the_console(
+    *, alice: Client, bob: Client, site: Site, check: Check, console: FlaskClient
+) -> None:
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/gone"})
+    unknown = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page", "title": "New"})
+    path = f"/api/url/{link_id}/check"
+    assert alice.post(f"/api/url/{unknown}/check").status_code == 200  # before its first check
+    for days in (0, 1.1):
+        check(days=days)
+    assert health(alice, link_id)["state"] == "broken"
+    assert "Check again" in console.get(f"/console/links/{link_id}").text
+    requested = len(site.requests)
+    check()
+    assert len(site.requests) == requested
+    site.answers["/gone"] = answering(b"")
+    assert bob.post(path).status_code == 404
+    assert alice.post(path).get_json() == {"error": 0, "message": "The targets will be checked in a moment."}
+    check()
+    assert health(alice, link_id)["state"] == "ok"
+    answer = console.post(f"/console/links/{link_id}/check")
+    assert "will be checked in a moment" in console.get(answer.headers["Location"]).text
+    requested = len(site.requests)
+    check()
+    assert len(site.requests) > requested
+
+
+def test_checks_that_a_user_wants_are_bounded(
+    alice: Client, bob: Client, console: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbound_budget, "PER_HOUR", 2)
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/"})
+    answers = [alice.post(f"/api/url/{link_id}/check") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert answers[2].get_json()["code"] == "fetches_limited"
+    refused = console.post(f"/console/links/{link_id}/check", follow_redirects=True)
+    assert "will be checked" not in refused.text
+    assert bob.post(f"/api/url/{bob.add('/api/url/add', {'url': 'https://example.com/'})}/check").status_code == 200
+
+
+def test_no_check_is_wanted_where_checks_are_off(app_with: Callable[..., Flask], alice: Client) -> None:
+    service, link_id = app_with(link_check="0"), alice.add("/api/url/add", {"url": "https://example.com/"})
+    answer = Client(service.test_client(), alice.key).post(f"/api/url/{link_id}/check")
+    assert (answer.status_code, answer.get_json()["code"]) == (409, "checks_off")
 
 
 def test_a_target_recovers_although_the_url_cannot_be_checked(
@@ -345,7 +426,9 @@ def test_a_robots_txt_with_many_agents_and_rules_is_read_in_time() -> None:
     text = b"".join(b"User-agent: a%d\n" % number for number in range(15_000)) + b"Allow: /a*$\n" * 20_000
     response = requests._Response(200, "", "text/plain", text)
     began = time.monotonic()
-    assert requests._parsed(response).can_fetch("http://example.com/b", requests.AGENT)
+    rules = requests._parsed(response)
+    assert isinstance(rules, Protego)
+    assert rules.can_fetch("http://example.com/b", requests.AGENT)
     assert time.monotonic() < began + 5
 
 

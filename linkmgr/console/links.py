@@ -22,6 +22,7 @@ from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.settings import settings
 from linkmgr.features.conversions import results as conversions
+from linkmgr.features.health import handlers as health
 from linkmgr.features.statistics import visit_list
 from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import PARAMETERS
@@ -70,6 +71,21 @@ def link_try(row_id: int) -> ResponseReturnValue:
         tried=None if refused else try_link(g.user_id, row_id, load(DescribedVisitor, body)),
     )
     return page, 400 if refused else 200
+
+
+# --- the check of its targets
+
+
+@bp.post("/links/<id:row_id>/check")
+def link_check(row_id: int) -> ResponseReturnValue:
+    try:
+        health.check_again(g.user_id, row_id)
+        flash(health.DONE, "success")
+    except AppError as error:
+        if error.code == "missing":
+            raise
+        flash(error.message, "error")
+    return redirect(url_for("console.link", row_id=row_id), code=303)
 
 
 # --- the form
@@ -148,6 +164,7 @@ class LinkForm(StoredForm):
             numbers_of=periods.numbers("link", row_id),
             described=_DESCRIBED,
             stated=rule_rows.stated,
+            can_check=has_feature("health") and settings().link_check,
         )
 
     def label_of(self, target: Row) -> str:

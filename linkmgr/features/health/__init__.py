@@ -3,11 +3,12 @@
 from linkmgr.core.database.jobs import Jobs
 from linkmgr.core.feature import Feature
 from linkmgr.core.web.operation import prose
-from linkmgr.features.health import checks
+from linkmgr.features.health import checks, handlers
 from linkmgr.features.health.requests import AGENT, DEADLINE, MAX_REDIRECTS
 
 FEATURE = Feature(
     "health",
+    blueprints=(handlers.bp,),
     notes={"links": prose(checks.__file__, agent=AGENT, check_seconds=DEADLINE, redirects=MAX_REDIRECTS)},
     jobs=Jobs(threads=(checks.Checker,)),
 )

@@ -2,16 +2,18 @@
 
 import orjson
 
-from linkmgr.core.database.statements import Row, row, rows, run_unsynced
+from linkmgr.core.database.statements import Row, row, rows, run, run_unsynced
+from linkmgr.core.errors import existing
 
 MAX_DUE = 200  # links of a batch
 LEASE_SECONDS = 150  # longer than a batch
 
 
 def last_id() -> int:
-    sequence = row("SELECT last_value FROM tracked_ids")
+    """Return the last id of a link, or 0 before the first one: the sequence then has the next one."""
+    sequence = row("SELECT last_value - (NOT is_called)::integer AS id FROM tracked_ids")
     assert sequence
-    return int(sequence["last_value"])
+    return int(sequence["id"])
 
 
 def begin_turn(last: int) -> bool:
@@ -90,6 +92,21 @@ def last_ok(hosts: list[str]) -> list[Row]:
     )
 
 
+def check_again(user_id: int, link_id: int) -> None:
+    """Let all targets of a link be checked in the next batch, also if it was not checked yet."""
+    link = run(
+        """
+        INSERT INTO link_checks AS c (link_id, user_id)
+        SELECT id, user_id FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s
+            ON CONFLICT (link_id) DO UPDATE SET due = clock_timestamp(), passed = 0
+        RETURNING link_id
+        """,
+        user_id=user_id,
+        link_id=link_id,
+    )
+    existing(link, "link")
+
+
 def postpone(seconds: dict[int, float]) -> None:
     """Check links a number of seconds later, and no longer those that were deleted."""
     if not seconds:
@@ -111,9 +128,10 @@ def postpone(seconds: dict[int, float]) -> None:
 
 
 def store(results: list[Row], days: int) -> None:
-    """Store results, unless the targets have changed since the check began. A link is broken after two failures of the
-    same target at least a day apart. The owner gets an event then, and another one when it responds again. A null keeps
-    what an earlier turn of the check has stored."""
+    """Store results, unless the targets have changed since the check began. A link is broken after
+    two failures of the same target at least a day apart, and then checked again after an hour, six
+    hours, a day, and the days between all checks. The owner gets an event then, and another one when
+    it responds again. A null keeps what an earlier turn of the check has stored."""
     run_unsynced(
         """
         WITH results AS MATERIALIZED (
@@ -124,17 +142,21 @@ def store(results: list[Row], days: int) -> None:
                    CASE WHEN outcome IS DISTINCT FROM 'failed' THEN coalesce(outcome, c.state)
                         WHEN c.target = r.target AND c.failed <= now() - interval '1 day' THEN 'broken'
                         WHEN c.target <> r.target AND c.state = 'broken' THEN 'ok'
-                        ELSE c.state END AS state
+                        ELSE c.state END AS state,
+                   c.broken AS checks
               FROM json_to_recordset(%(results)s) AS r (link_id bigint, lease timestamptz, outcome text, reason text,
                                                         target text, title text, passed integer)
               JOIN link_checks c USING (link_id)),
         stored AS (
             UPDATE link_checks c
                SET checked = now(), state = r.state, failed = r.failed, passed = r.passed,
+                   broken = CASE r.state WHEN 'broken' THEN checks + (outcome = 'failed')::integer ELSE 0 END,
                    reason = coalesce(r.reason, c.reason), target = coalesce(r.target, c.target),
                    title = coalesce(nullif(r.title, ''), c.title),
                    due = CASE WHEN r.passed > 0 THEN now()
                               WHEN outcome = 'failed' AND r.state <> 'broken' THEN r.failed + interval '1 day'
+                              WHEN outcome = 'failed' AND checks < 3
+                              THEN now() + ('{1 hour,6 hours,1 day}'::interval[])[checks + 1]
                               ELSE now() + make_interval(days => %(days)s) END
               FROM results r
              WHERE c.link_id = r.link_id AND c.due = lease
