@@ -75,7 +75,8 @@ def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -
     """The statements of an operation that is added here see the rows of the key only, or it refuses the others."""
     bulk, changes = {"bulk.addLinks", "bulk.updateLinks", "bulk.deleteLinks"}, {"create", "update", "delete"}
     links = {
-        f"links.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv", "restore", "tryVisitor", *changes)
+        f"links.{name}"
+        for name in ("list", "get", "listVisits", "listVisitsCsv", "restore", "check", "tryVisitor", *changes)
     }
     codes = {f"qr.{name}" for name in ("list", "get", "listVisits", "listVisitsCsv")}
     both = (

@@ -227,9 +227,9 @@ def _parsed(response: _Response) -> Protego | Result:
         return Result("unchecked", reason)
     text = response.body.decode("utf-8-sig", "replace") if response.status in _SUCCESS else ""
     lines = "\n".join(text.splitlines())
-    known = _OWN_AGENT.sub(f"User-agent: {AGENT}", _OTHER_AGENT.sub("User-agent: other", lines))
+    own = _OWN_AGENT.sub(f"User-agent: {AGENT}", _OTHER_AGENT.sub("User-agent: other", lines))
     with suppress(ValueError):  # of a path that is no URL
-        return Protego.parse(known)
+        return Protego.parse(own)
     return Protego.parse("")
 
 
@@ -244,7 +244,7 @@ def _result(response: _Response) -> Result:
 
 
 def _title(response: _Response) -> str:
-    match = next((found for found in _TITLE.finditer(response.body) if found["text"]), None)
+    match = next((item for item in _TITLE.finditer(response.body) if item["text"]), None)
     charset = _CHARSET.search(response.type.encode("latin-1")) or _CHARSET.search(response.body[:1024])
     name = charset[1].lower() if charset else b"utf-8"
     try:
