@@ -498,10 +498,10 @@ RETURN substring(url FROM '^https?://(\[[0-9a-f:]+\]|[^/:?#\s]+)');
 
 -- Return a part of a URL without percent-encoding. Other bytes than ASCII are octal numbers.
 CREATE FUNCTION decoded(part text) RETURNS text LANGUAGE sql IMMUTABLE
-RETURN (SELECT encode(string_agg(CASE WHEN length(piece[1]) = 3 AND piece[1] LIKE '\%%'
-                                      THEN decode(substr(piece[1], 2), 'hex')
+RETURN (SELECT encode(string_agg(CASE WHEN piece[1] ~ '^%..' THEN decode(substr(piece[1], 2), 'hex')
                                       ELSE convert_to(piece[1], 'UTF8') END, '' ORDER BY n), 'escape')
-          FROM regexp_matches(part, '%[0-9A-Fa-f]{2}|[^%]{1,2}|%', 'g') WITH ORDINALITY AS pieces (piece, n));
+          FROM regexp_matches(part, '%[0-9A-Fa-f]{2}|[^%]+|%', 'g')
+               WITH ORDINALITY AS pieces (piece, n));
 
 -- Return the form in which URLs are equal that servers take for one: with http or https, a default
 -- port, a fragment, percent-encoding, `//`, `.` and `..`, or a slash at the end. NULL: no URL.
@@ -526,7 +526,7 @@ CREATE TABLE reports (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind       text        NOT NULL CHECK (kind IN ('report', 'dismiss', 'link', 'host')),
     link_id    bigint,
-    host       text        NOT NULL DEFAULT '',  -- that is blocked, or of `url` when the link was reported
+    host       text        NOT NULL DEFAULT '',  -- that is blocked, or of the reported `url`
     target_hosts text[]    NOT NULL DEFAULT '{}',  -- of all targets when the link was reported
     reason     text        NOT NULL DEFAULT '',  -- of a decision those of its reports
     text       text        NOT NULL DEFAULT '' CHECK (length(text) <= 500),
@@ -1241,7 +1241,8 @@ BEGIN
     IF moved <> '{}' THEN
         UPDATE link_checks SET due = clock_timestamp(), passed = 0 WHERE link_id = ANY (moved);
         UPDATE link_checks
-           SET checked = NULL, state = 'unchecked', failed = NULL, broken = 0, reason = '', target = '', title = ''
+           SET checked = NULL, state = 'unchecked', failed = NULL, broken = 0, reason = '',
+               target = '', title = ''
          WHERE link_id IN (SELECT l.id FROM unnest(accepted) AS new
                              JOIN links l ON l.user_id = owner AND l.id = new.id AND l.url <> new.url);
     END IF;

@@ -46,7 +46,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "import_skipped": "400 {problem}",
     "import_not_paused": "409 This import does not wait. Only an import in the state paused can be continued.",
     "imports_full": "409 You have {number} unfinished imports. Wait until one ends, or cancel one.",
-    "checks_off": "409 The service does not check targets. Ask its operator to set LINKMGR_LINK_CHECK.",
+    "checks_off": "409 This service checks no targets. Ask its operator to set LINKMGR_LINK_CHECK.",
     # repeated and conditional requests
     "idempotency_key_invalid": "400 Idempotency-Key must have 1 to 255 printable ASCII characters. Send a new random "
     "value, such as a UUID, for each change.",

@@ -6,9 +6,10 @@ from linkmgr.core.web.operation import prose
 from linkmgr.features.health import checks, handlers
 from linkmgr.features.health.requests import AGENT, DEADLINE, MAX_REDIRECTS
 
+_NOTES = prose(checks.__file__, agent=AGENT, check_seconds=DEADLINE, redirects=MAX_REDIRECTS)
 FEATURE = Feature(
     "health",
     blueprints=(handlers.bp,),
-    notes={"links": prose(checks.__file__, agent=AGENT, check_seconds=DEADLINE, redirects=MAX_REDIRECTS)},
+    notes={"links": _NOTES},
     jobs=Jobs(threads=(checks.Checker,)),
 )

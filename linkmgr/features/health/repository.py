@@ -10,7 +10,7 @@ LEASE_SECONDS = 150  # longer than a batch
 
 
 def last_id() -> int:
-    """Return the last id of a link, or 0 before the first one: the sequence then has the next one."""
+    """Return the last id of a link. Before the first one, the sequence has the next one."""
     sequence = row("SELECT last_value - (NOT is_called)::integer AS id FROM tracked_ids")
     assert sequence
     return int(sequence["id"])
@@ -130,8 +130,8 @@ def postpone(seconds: dict[int, float]) -> None:
 def store(results: list[Row], days: int) -> None:
     """Store results, unless the targets have changed since the check began. A link is broken after
     two failures of the same target at least a day apart, and then checked again after an hour, six
-    hours, a day, and the days between all checks. The owner gets an event then, and another one when
-    it responds again. A null keeps what an earlier turn of the check has stored."""
+    hours, a day, and the days between all checks. The owner gets an event then, and another one
+    when it responds again. A null keeps what an earlier turn of the check has stored."""
     run_unsynced(
         """
         WITH results AS MATERIALIZED (
@@ -150,7 +150,8 @@ def store(results: list[Row], days: int) -> None:
         stored AS (
             UPDATE link_checks c
                SET checked = now(), state = r.state, failed = r.failed, passed = r.passed,
-                   broken = CASE r.state WHEN 'broken' THEN checks + (outcome = 'failed')::integer ELSE 0 END,
+                   broken = CASE WHEN r.state <> 'broken' THEN 0
+                                 ELSE checks + (outcome IS NOT NULL)::integer END,
                    reason = coalesce(r.reason, c.reason), target = coalesce(r.target, c.target),
                    title = coalesce(nullif(r.title, ''), c.title),
                    due = CASE WHEN r.passed > 0 THEN now()

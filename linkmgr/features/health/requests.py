@@ -77,7 +77,13 @@ class _Response(NamedTuple):
     body: bytes
 
 
-def _send(method: str, url: str, transfer: SpacedTransfer, agent: str, cookies: list[str]) -> _Response | None:
+def _send(
+    method: str,
+    url: str,
+    transfer: SpacedTransfer,
+    agent: str,
+    cookies: list[str],
+) -> _Response | None:
     """Return the response, or None if the address is busy. A page that does not end in time, or is
     longer than what is read, is one."""
     with transfer.sockets, closing(transfer.make_curl()) as curl:
@@ -186,7 +192,14 @@ class Checks:
         raise _End(Result("failed", _ENDLESS))
 
     def _send(
-        self, method: str, url: str, networks: Networks, end: float, *, max_bytes: int, cookies: list[str]
+        self,
+        method: str,
+        url: str,
+        networks: Networks,
+        end: float,
+        *,
+        max_bytes: int,
+        cookies: list[str],
     ) -> _Response:
         held = set[str]()
         try:
@@ -204,14 +217,15 @@ class Checks:
             self._addresses.give_back(held)
 
     def _rules(self, url: str, networks: Networks, end: float) -> Protego:
-        """Return what a robots.txt allows: everything without one, nothing if the host has an error.
-        If there is no response, the host fails as well."""
+        """Return what a robots.txt allows: everything without one, nothing if its host has an
+        error. If there is no response, the host fails as well."""
         parts = urlsplit(url)
         origin, rules = f"{parts.scheme}://{parts.netloc}", self._robots
         if origin not in rules:
             try:
                 robots, most = f"{origin}/robots.txt", MAX_ROBOTS_BYTES
-                rules[origin] = _parsed(self._follow("GET", robots, networks, end, max_bytes=most, is_robots=True))
+                response = self._follow("GET", robots, networks, end, max_bytes=most, is_robots=True)
+                rules[origin] = _parsed(response)
             except _End as failure:
                 is_endless = failure.result.reason == _ENDLESS
                 rules[origin] = Protego.parse("") if is_endless else failure.result

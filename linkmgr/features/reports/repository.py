@@ -102,8 +102,8 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
                AND (link_id = %(link_id)s
                     OR (%(decision)s = 'host'
                         AND EXISTS (
-                            SELECT FROM unnest(target_hosts) AS of_target
-                             WHERE right('.' || of_target, length(%(host)s) + 1) = '.' || %(host)s)))
+                            SELECT FROM unnest(target_hosts) AS name
+                             WHERE right('.' || name, length(%(host)s) + 1) = '.' || %(host)s)))
             RETURNING link_id, reason),
         link_blocked AS (
             UPDATE links SET blocked = now()
