@@ -263,16 +263,29 @@ $$;
 -- do not wait for each other. The foreign key rejects new rows of a deleted user.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
-    counted    text    NOT NULL,  -- a table, 'visits YYYY-MM', 'imported visits YYYY-MM' or 'link <id>'
-    part       integer NOT NULL DEFAULT 0,  -- visits have one
+    counted    text    NOT NULL,  -- the table
+    part       integer NOT NULL,
     total      bigint  NOT NULL,
-    last_added bigint  NOT NULL DEFAULT 0,  -- visits of the last statement, fewer than it got once the plan is full
-    full_since timestamptz,
     PRIMARY KEY (user_id, counted, part)
 ) WITH (fillfactor = 50);
 
 CREATE VIEW usage AS
 SELECT user_id, counted, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, counted;
+
+-- The visits that were stored in a month, which plans limit.
+CREATE TABLE visit_months (
+    user_id    bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    month      date        NOT NULL,
+    bot        boolean     NOT NULL,
+    imported   boolean     NOT NULL,
+    total      bigint      NOT NULL,
+    last_added bigint      NOT NULL,  -- by the last statement, fewer than it got once the plan is full
+    full_since timestamptz,
+    PRIMARY KEY (user_id, month, bot, imported)
+) WITH (fillfactor = 50);
+
+CREATE FUNCTION this_month() RETURNS date LANGUAGE sql STABLE
+RETURN date_trunc('month', timezone('UTC', now()))::date;
 
 -- Check that a plan allows the rows that were just counted. Creates share a lock if at least 64 more rows are allowed.
 -- At most 32 do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it is a
@@ -1722,23 +1735,29 @@ CREATE TABLE totals (
     conversions jsonb  -- by the name of a variant, their `value` in hundredths, and by their own `name`
 ) WITH (fillfactor = 50);
 
+-- The clicks of links with `maxclicks`, counted by the redirect, since visits are stored later.
+CREATE TABLE taken_clicks (
+    link_id bigint PRIMARY KEY,
+    total   bigint NOT NULL
+) WITH (fillfactor = 50);
+
 -- The clicks of a link that count for `maxclicks`: those that were taken, or all before it had a limit. In plpgsql, because
 -- PostgreSQL would otherwise set up its subqueries for each redirect.
-CREATE FUNCTION used_clicks(owner bigint, link bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION used_clicks(link bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN greatest(
-        (SELECT total FROM usage_parts u WHERE user_id = owner AND counted = 'link ' || link AND part = 0),
+        (SELECT total FROM taken_clicks WHERE link_id = link),
         coalesce((SELECT clicks FROM totals WHERE tracked_id = link), 0)
         + coalesce((SELECT imported_clicks FROM links WHERE id = link), 0));
 END $$;
 
 -- Return why visitors of a link are not led to its target, or NULL if they are.
-CREATE FUNCTION link_state(owner bigint, link bigint, starts timestamptz, expiry timestamptz, maxclicks bigint,
+CREATE FUNCTION link_state(link bigint, starts timestamptz, expiry timestamptz, maxclicks bigint,
                            blocked timestamptz) RETURNS text LANGUAGE sql STABLE
 RETURN CASE WHEN blocked IS NOT NULL THEN 'blocked'
             WHEN starts > now() THEN 'scheduled'
             WHEN expiry <= now() THEN 'expired'
-            WHEN CASE WHEN maxclicks IS NOT NULL THEN used_clicks(owner, link) >= maxclicks END THEN 'used' END;
+            WHEN CASE WHEN maxclicks IS NOT NULL THEN used_clicks(link) >= maxclicks END THEN 'used' END;
 
 -- The rows that a link refers to. A function, because PostgreSQL would otherwise open all of these tables for each
 -- link, and most have none. Volatile, so that it sees what the statement that calls it has written.
@@ -1811,7 +1830,7 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
             SELECT link_id FROM channel_items WHERE user_id = owner AND channel_id = channel))
        AND (matching_links.status IS NULL OR l.status = matching_links.status)
        AND (expired IS NULL
-            OR coalesce(link_state(user_id, l.id, starts, expiry, maxclicks, NULL) <> 'scheduled', false)
+            OR coalesce(link_state(l.id, starts, expiry, maxclicks, NULL) <> 'scheduled', false)
                = (expired = 'yes'))
        AND (password IS NULL OR (password_hash IS NOT NULL) = (password = 'yes'))
        AND (clicked IS NULL OR (clicked = 'yes') = (
@@ -1857,14 +1876,22 @@ CREATE TABLE account_rollups (
     bot       boolean     NOT NULL,
     -- For the purge: an index of `quarters` itself would change with each visit.
     detailed  boolean     GENERATED ALWAYS AS (quarters IS NOT NULL) STORED,
-    dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones;
-                                     -- 'minute': those of today by recent_minute()
+    dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones
     label     text        NOT NULL,
     quarters  integer[],  -- visits by the quarter of an hour, 0 to 95, from the first with visits to the last
     PRIMARY KEY (user_id, dimension, at, label, bot)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON account_rollups (at) WHERE detailed;
-CREATE INDEX ON account_rollups (at, label) WHERE dimension = 'minute';
+
+-- The visits of the last minutes, of bots too.
+CREATE TABLE visit_minutes (
+    user_id bigint      NOT NULL,
+    minute  timestamptz NOT NULL,
+    bot     boolean     NOT NULL,
+    visits  bigint      NOT NULL,
+    PRIMARY KEY (user_id, minute, bot)
+) WITH (fillfactor = 50);
+CREATE INDEX ON visit_minutes (minute);
 
 -- Return the sum of two such arrays. The quarters of a day that were purged stay NULL.
 CREATE FUNCTION add_quarters(stored integer[], added integer[]) RETURNS integer[] LANGUAGE plpgsql IMMUTABLE STRICT AS $$
@@ -1881,10 +1908,6 @@ CREATE AGGREGATE sum_quarters(integer[]) (sfunc = add_quarters, stype = integer[
 CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
     SELECT (date_part('epoch', at)::bigint / 900 % 96)::int
 $$;
-
--- Return the UTC minute of a visit as a label, or NULL if the visit is too old for the view of the last minutes.
-CREATE FUNCTION recent_minute(at timestamptz) RETURNS text LANGUAGE sql STABLE
-RETURN CASE WHEN at > now() - interval '1 hour' THEN to_char(timezone('UTC', at), 'HH24:MI') END;
 
 -- Return the visits of raw days for tracked_counts(), at their times: each with its labels, and with the dimension '' if its
 -- day is in `split`. This is in plpgsql to be planned once, with the partitions between `since` and `until`.
@@ -2008,6 +2031,310 @@ LANGUAGE sql STABLE AS $$
                                ORDER BY at LIMIT 2) first)
                 ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), bots) END
 $$;
+
+-- Visits are stored by store_visits(), whose steps are the functions before it. Each can be called alone. Their plans are
+-- kept while tables and batches grow: stored rows are looked up by their keys in LATERAL, and nothing else is joined.
+CREATE TYPE sent_visit AS (user_id bigint, social text, visit visits);
+CREATE TYPE visit_sum AS (
+    user_id bigint, tracked_id bigint, bot boolean, quarter timestamptz, dimension text, label text, visits bigint
+);
+
+-- Count visits for the month of their users, and return those that the plan allows, and the numbers of the others.
+-- NULL as the limit means unlimited: least() and greatest() ignore it.
+CREATE FUNCTION count_visits(sent sent_visit[], is_imported boolean, OUT accepted sent_visit[], OUT refused json)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO visit_months AS m (user_id, month, bot, imported, total, last_added, full_since)
+    SELECT user_id, this_month(), bot, is_imported, least(number, max_clicks), least(number, max_clicks),
+           CASE WHEN number > max_clicks THEN now() END
+      FROM (SELECT user_id, (visit).bot, count(*) AS number FROM unnest(sent) GROUP BY 1, 2) batch,
+           LATERAL (SELECT max_clicks FROM accounts WHERE id = user_id LIMIT 1) plan
+     ORDER BY user_id, bot
+    ON CONFLICT (user_id, month, bot, imported) DO UPDATE
+       SET (total, last_added, full_since) = (
+           SELECT m.total + added, added,
+                  CASE WHEN added < excluded.last_added OR excluded.full_since IS NOT NULL
+                       THEN coalesce(m.full_since, now()) END
+             FROM (SELECT greatest(least(excluded.last_added, max_clicks - m.total), 0) AS added
+                     FROM accounts WHERE id = m.user_id) remaining);
+    WITH decided AS MATERIALIZED (
+        SELECT of_user[:last_added] AS accepted, of_user[last_added + 1:] AS refused
+          FROM (SELECT user_id, (visit).bot, array_agg(s ORDER BY (visit).at) AS of_user
+                  FROM unnest(sent) AS s GROUP BY 1, 2) batch,
+               LATERAL (SELECT last_added FROM visit_months m
+                         WHERE m.user_id = batch.user_id AND month = this_month() AND m.bot = batch.bot
+                           AND imported = is_imported
+                         LIMIT 1) counted)
+    SELECT ARRAY(SELECT unnest(d.accepted) FROM decided d),
+           (SELECT json_agg(numbers)
+              FROM (SELECT (visit).tracked_id, (visit).bot, count(*) AS visits
+                      FROM decided d, unnest(d.refused) GROUP BY 1, 2) numbers)
+      INTO accepted, refused;
+END $$;
+
+-- Return visits by label and quarter of an hour, without 'Unknown'.
+CREATE FUNCTION label_sums(accepted sent_visit[]) RETURNS visit_sum[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT ROW(user_id, tracked_id, bot, quarter, dimension, label, count(*))::visit_sum
+          FROM (SELECT user_id, (visit).tracked_id, (visit).bot, date_bin('15 minutes', (visit).at, 'epoch') AS quarter,
+                       dimension, label
+                  FROM unnest(accepted),
+                       LATERAL (VALUES ('', ''), ('target', (visit).tracked_id::text),
+                                       ('social', CASE WHEN NOT (visit).bot THEN social END)
+                                 UNION ALL
+                                SELECT * FROM visit_labels(visit)) AS labels (dimension, label)
+                 WHERE label <> 'Unknown') labeled
+         GROUP BY user_id, tracked_id, bot, quarter, dimension, label);
+END $$;
+
+CREATE FUNCTION label_key(s visit_sum) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN s.tracked_id || ' ' || s.bot || ' ' || s.dimension || ' ' || s.label;
+
+-- Replace new labels beyond the number that a link or QR code may have by 'Other'. It has at most as many labels as visits.
+CREATE FUNCTION limit_labels(sums visit_sum[], unbounded text[], max_labels integer) RETURNS visit_sum[]
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    excess CONSTANT jsonb := (
+        SELECT jsonb_object_agg(key, true)
+          FROM (SELECT min(label_key(s)) AS key,
+                       used + row_number() OVER (PARTITION BY s.tracked_id, s.bot, s.dimension
+                                                     ORDER BY sum(s.visits) DESC, s.label) AS place
+                  FROM (SELECT dimension, of_row, coalesce(labels -> dimension, '{}') AS stored,
+                               (SELECT count(*) FROM jsonb_object_keys(labels -> dimension)) AS used
+                          FROM (SELECT tracked_id, bot, array_agg(s) FILTER (WHERE dimension = ANY (unbounded)) AS of_row,
+                                       sum(visits) FILTER (WHERE dimension = '') AS added
+                                  FROM unnest(sums) AS s GROUP BY tracked_id, bot) g
+                          LEFT JOIN LATERAL (SELECT visits, labels || '{}' AS labels FROM tracked_rollups r
+                                              WHERE r.tracked_id = g.tracked_id AND unit = 'all' AND r.bot = g.bot
+                                              LIMIT 1) r ON true,
+                               unnest(unbounded) AS dimension
+                         WHERE added + coalesce(r.visits, 0) > max_labels
+                        OFFSET 0) crowded,
+                       unnest(of_row) AS s
+                 WHERE s.dimension = crowded.dimension AND NOT stored ? s.label
+                 GROUP BY s.tracked_id, s.bot, s.dimension, s.label, used) new
+         WHERE place > max_labels);
+BEGIN
+    IF excess IS NOT NULL THEN
+        sums := ARRAY(SELECT ROW(user_id, tracked_id, bot, quarter, dimension,
+                                 CASE WHEN excess ? label_key(s) THEN 'Other' ELSE label END, visits)::visit_sum
+                        FROM unnest(sums) AS s);
+    END IF;
+    RETURN sums;
+END $$;
+
+CREATE FUNCTION add_account_sums(sums visit_sum[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
+    SELECT user_id, dimension, date_trunc('day', quarter, 'UTC'), label, bot, sum(visits),
+           sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(quarter)]))
+      FROM (SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
+              FROM unnest(sums) WHERE dimension <> 'social'
+             GROUP BY 1, 2, 3, 4, 5) per_quarter
+     GROUP BY 1, 2, 3, 4, 5
+     ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
+       SET visits = r.visits + excluded.visits, quarters = add_quarters(r.quarters, excluded.quarters);
+END $$;
+
+CREATE FUNCTION is_kept(tracked bigint) RETURNS boolean LANGUAGE sql STABLE
+RETURN (SELECT true FROM links WHERE id = tracked) OR (SELECT true FROM qrs WHERE id = tracked)
+       OR (SELECT true FROM binned_links WHERE id = tracked);
+
+-- Give raw days quarters and labels, from their visits. New visits of these days are stored afterwards.
+CREATE FUNCTION sum_raw_days(ids bigint[], bots boolean[], days timestamptz[], dimensions text[]) RETURNS void
+LANGUAGE plpgsql STRICT AS $$
+BEGIN
+    INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)
+    SELECT id, unit, bot, start, max(visits),
+           coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}')
+      FROM (SELECT id, unit, bot, start, dimension, sum(visits) AS visits, jsonb_object_agg(label, visits) AS labels
+              FROM (SELECT id, unit, bot, start, dimension, label, sum(visits) AS visits
+                      FROM unnest(ids, bots, days) AS raw (id, bot, day),
+                           raw_counts(ARRAY[id], dimensions, day, day + interval '24 hours', ARRAY[day],
+                                      ARRAY[bot]) AS stored,
+                           LATERAL (VALUES ('quarter', date_bin('15 minutes', stored.at, 'epoch')),
+                                           ('day', day)) AS units (unit, start)
+                     WHERE is_kept(id)
+                     GROUP BY 1, 2, 3, 4, 5, 6) per_label
+             GROUP BY 1, 2, 3, 4, 5) per_dimension
+     GROUP BY 1, 2, 3, 4;
+    FOR n IN 1..cardinality(ids) LOOP
+        DELETE FROM tracked_rollups
+         WHERE tracked_id = ids[n] AND unit = 'raw' AND bot = bots[n] AND at = days[n];
+    END LOOP;
+END $$;
+
+-- Return visits by the days of links and QR codes, with the `unit` of the stored day and the one that it gets.
+CREATE FUNCTION days_of(sums visit_sum[], few integer)
+RETURNS TABLE (tracked_id bigint, bot boolean, day timestamptz, stored_unit text, unit text, of_day visit_sum[])
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT tracked_id, bot, day, stored.unit,
+           CASE WHEN stored.unit = 'day' OR added + coalesce(visits, 0) >= few
+                     OR (stored.unit IS NULL AND day < (SELECT dropped_until FROM service)) THEN 'day' ELSE 'raw' END,
+           of_day
+      FROM (SELECT tracked_id, bot, date_trunc('day', quarter, 'UTC') AS day,
+                   sum(visits) FILTER (WHERE dimension = '') AS added,
+                   array_agg(s) FILTER (WHERE dimension <> 'target') AS of_day
+              FROM unnest(sums) AS s
+             GROUP BY 1, 2, 3
+            OFFSET 0) sent
+      LEFT JOIN LATERAL (SELECT unit, visits FROM tracked_rollups r
+                          WHERE r.tracked_id = sent.tracked_id AND r.unit IN ('day', 'raw') AND r.bot = sent.bot
+                            AND at = day
+                          LIMIT 1) stored ON true
+     WHERE is_kept(tracked_id);
+END $$;
+
+-- Add visits to the roll-ups of links and QR codes. Raw days that get as many as `few` are summed.
+CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM sum_raw_days(array_agg(tracked_id), array_agg(bot), array_agg(day), dimensions)
+       FROM days_of(sums, few)
+      WHERE stored_unit = 'raw' AND unit = 'day';
+    INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
+    SELECT tracked_id, unit, bot, at, max(visits),
+           coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}')
+      FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits, jsonb_object_agg(label, visits) AS labels
+              FROM (SELECT d.tracked_id, units.unit, d.bot, at, dimension, label, sum(visits) AS visits
+                      FROM days_of(sums, few) AS d,
+                           unnest(of_day),
+                           LATERAL (VALUES ('quarter', quarter), (d.unit, day), ('all', '-infinity')) AS units (unit, at)
+                     WHERE (units.unit <> 'quarter' OR d.unit = 'day') AND (units.unit <> 'raw' OR dimension = '')
+                     GROUP BY 1, 2, 3, 4, 5, 6) per_label
+             GROUP BY 1, 2, 3, 4, 5) per_dimension
+     GROUP BY 1, 2, 3, 4
+     ORDER BY 1, 2, 3, 4
+    ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
+       SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels);
+END $$;
+
+-- Note the visitors of links and QR codes. Return each, and the variant if it is another one than before.
+CREATE FUNCTION note_visitors(accepted sent_visit[]) RETURNS TABLE (tracked_id bigint, is_new boolean, variant text)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH arrived AS MATERIALIZED (
+        SELECT sent.*, stored.seen AS seen_before, stored.variant AS variant_before
+          FROM (SELECT (visit).tracked_id, (visit).visitor, max(timezone('UTC', (visit).at)::date) AS seen,
+                       (array_agg((visit).variant ORDER BY (visit).at DESC)
+                        FILTER (WHERE (visit).variant <> 'Unknown'))[1] AS variant
+                  FROM unnest(accepted)
+                 WHERE NOT (visit).bot AND (visit).visitor <> ''
+                 GROUP BY 1, 2) sent
+          LEFT JOIN LATERAL (SELECT seen, variant FROM visitors
+                              WHERE tracked_id = sent.tracked_id AND visitor = sent.visitor
+                              LIMIT 1) stored ON true),
+    written AS (
+        INSERT INTO visitors AS v (tracked_id, visitor, seen, variant)
+        SELECT tracked_id, visitor, seen, variant
+          FROM arrived
+         WHERE seen_before IS NULL
+            OR seen_before <= seen
+               AND (seen_before, variant_before) IS DISTINCT FROM (seen, coalesce(variant, variant_before))
+         ORDER BY tracked_id, visitor
+        ON CONFLICT (tracked_id, visitor) DO UPDATE
+           SET seen = excluded.seen, variant = coalesce(excluded.variant, v.variant))
+    SELECT tracked_id, seen_before IS NULL, CASE WHEN variant_before IS DISTINCT FROM variant THEN variant END
+      FROM arrived;
+END $$;
+
+-- Return the ten most frequent labels of people in some dimensions.
+CREATE FUNCTION top_labels(tracked bigint, dimensions text[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT json_object_agg(dimension, top)
+          FROM (SELECT visits, labels || '{}' AS labels FROM tracked_rollups
+                 WHERE tracked_id = tracked AND unit = 'all' AND NOT bot
+                 LIMIT 1) r,
+               unnest(dimensions) AS dimension,
+               LATERAL (WITH stored AS MATERIALIZED (SELECT key COLLATE "C" AS label, value::bigint AS number
+                                                       FROM jsonb_each_text(labels -> dimension))
+                        SELECT json_object_agg(label, number) AS top
+                          FROM (SELECT label, number FROM stored
+                                 UNION ALL
+                                SELECT 'Unknown', visits - coalesce(sum(number), 0) FROM stored
+                                HAVING visits > coalesce(sum(number), 0) AND dimension <> 'social'
+                                 ORDER BY number DESC, label
+                                 LIMIT 10) most_frequent) most
+         WHERE top IS NOT NULL);
+END $$;
+
+-- Add visits to the totals of links and QR codes, after their roll-ups.
+CREATE FUNCTION add_totals(accepted sent_visit[], sums visit_sum[], tops text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    WITH noted AS MATERIALIZED (
+        SELECT * FROM note_visitors(accepted)),
+    variants AS (
+        SELECT tracked_id, CASE WHEN bool_or(is_own) THEN variant ELSE 'Other' END AS label, sum(visitors) AS visitors
+          FROM (SELECT tracked_id, variant, 1 AS visitors, false AS is_own FROM noted WHERE variant IS NOT NULL
+                 UNION ALL
+                SELECT tracked_id, label, 0, true FROM unnest(sums) WHERE dimension = 'variant' AND NOT bot
+               ) numbers (tracked_id, variant, visitors, is_own)
+         GROUP BY tracked_id, variant
+        HAVING sum(visitors) > 0)
+    INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, variant_visitors)
+    SELECT tracked_id, sum(clicks), sum(visitors), CASE WHEN sum(clicks) > 0 THEN top_labels(tracked_id, tops) END,
+           sum_labels(jsonb_build_object('variant', jsonb_build_object(variant, of_variant))) FILTER (WHERE of_variant > 0)
+      FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE visits END, 0, NULL, 0 FROM unnest(sums) WHERE dimension = ''
+             UNION ALL
+            SELECT tracked_id, 0, 1, NULL, 0 FROM noted WHERE is_new
+             UNION ALL
+            SELECT tracked_id, 0, 0, label, visitors FROM variants
+           ) added (tracked_id, clicks, visitors, variant, of_variant)
+     GROUP BY tracked_id
+     ORDER BY tracked_id
+    ON CONFLICT (tracked_id) DO UPDATE
+       SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors,
+           top_labels = coalesce(excluded.top_labels, t.top_labels),
+           variant_visitors = coalesce(add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors),
+                                       t.variant_visitors);
+END $$;
+
+CREATE FUNCTION add_minutes(accepted sent_visit[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO visit_minutes AS m (user_id, minute, bot, visits)
+    SELECT user_id, date_trunc('minute', (visit).at), (visit).bot, count(*)
+      FROM unnest(accepted)
+     WHERE (visit).at > now() - interval '1 hour'
+     GROUP BY 1, 2, 3
+     ORDER BY 1, 2, 3
+    ON CONFLICT (user_id, minute, bot) DO UPDATE SET visits = m.visits + excluded.visits;
+END $$;
+
+-- Store visits, and return true as `stored`, unless their file is not stored up to `start`. The visits themselves come last:
+-- the steps before read those that were stored earlier.
+CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, imported boolean, few integer,
+                             max_labels integer, dimensions text[], unbounded text[], tops text[],
+                             OUT stored boolean, OUT refused json) LANGUAGE plpgsql AS $$
+DECLARE
+    accepted sent_visit[];
+    sums     visit_sum[];
+BEGIN
+    INSERT INTO visit_spools AS s (name, stored)
+    SELECT spool, stop WHERE start = 0 OR EXISTS (SELECT FROM visit_spools WHERE name = spool)
+    ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = start;
+    stored := FOUND;
+    IF stored THEN
+        SELECT c.accepted, c.refused INTO accepted, refused
+          FROM count_visits(ARRAY(SELECT ROW(v.*)::sent_visit FROM read_visits(sent) AS v), imported) AS c;
+        sums := limit_labels(label_sums(accepted), unbounded, max_labels);
+        PERFORM add_minutes(accepted);
+        PERFORM add_account_sums(sums);
+        PERFORM add_tracked_sums(sums, few, dimensions);
+        PERFORM add_totals(accepted, sums, tops);
+        INSERT INTO visits SELECT (visit).* FROM unnest(accepted);
+        INSERT INTO outbox (user_id, type, data)
+        SELECT * FROM visit_events(ARRAY(
+            SELECT visit FROM unnest(accepted) WHERE EXISTS (SELECT FROM webhooks WHERE active)));
+    END IF;
+END $$;
 
 -- The stage 'read' turns a file or service into rows of import_rows; 'store' works on them, and
 -- 'drain' does before reading continues.

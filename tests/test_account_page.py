@@ -32,9 +32,11 @@ def test_it_shows_the_use_of_each_limit(
     app: Flask, register: Callable[..., Client], sql: Callable[..., list[Row]]
 ) -> None:
     frida = register("frida", plan="Free")
-    sql("""INSERT INTO usage_parts (user_id, counted, total)
-           SELECT %(id)s::bigint, 'visits ' || to_char(month, 'YYYY-MM'), total
-             FROM (VALUES (now(), 1234), (now() - interval '1 month', 5)) visits (month, total) RETURNING 1""",
+    sql("""INSERT INTO visit_months
+           SELECT %(id)s::bigint, month, bot, imported, total, 0
+             FROM (VALUES (this_month(), false, false, 1234), (this_month(), true, false, 7),
+                          (this_month(), false, true, 8), (this_month() - 31, false, false, 5)
+                  ) visits (month, bot, imported, total) RETURNING 1""",
         id=frida.id)  # fmt: skip
     frida.add("/api/pixel/add", {"type": "bing", "name": "Shop", "tag": "1"})
     page = signed_in(app, "frida@example.com").get("/account").text

@@ -19,7 +19,7 @@ PARENT = "what it belongs to"
 # The bound of each table in number or age, the file that enforces it, and text of that place.
 BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "account_rollups": (
-        "minutes a day; quarters 400 days; days by target and label",
+        "quarters 400 days; days by target and label",
         "linkmgr/visits/store.py",
         "DETAILED_DAYS = 400",
     ),
@@ -93,8 +93,11 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "utm_templates": ("100", "linkmgr/features/utm/repository.py", "'utm_templates', 100, 'utm_full'"),
     "totals": (f"{PARENT}: a link or QR code", SCHEMA, "tracked_id bigint PRIMARY KEY,\n    clicks"),
     "tracked_rollups": ("quarters 400 days; 1000 labels", "linkmgr/visits/store.py", "MAX_LABELS = 1000"),
-    "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "pg_backend_pid() % 32"),
+    "taken_clicks": (f"{PARENT}: a link", SCHEMA, "link_id bigint PRIMARY KEY,\n    total"),
+    "usage_parts": ("32 parts of each table", SCHEMA, "pg_backend_pid() % 32"),
     "users": ("administrators only", "linkmgr/console/admin_users.py", "bp"),
+    "visit_minutes": ("2 hours", "linkmgr/repository/purge.py", 'older_than("visit_minutes", "minute", "2 hours")'),
+    "visit_months": ("four rows a month", "linkmgr/repository/purge.py", "WHERE month < this_month()"),
     "visit_spools": ("a file of a process", "linkmgr/visits/store.py", "DELETE FROM visit_spools"),
     "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _delete_visitors"),
     "visits": ("the plan's clicks a month and retention", "linkmgr/repository/purge.py", "def _delete_expired"),
@@ -145,8 +148,11 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "sessions": ("60 characters of a name", "linkmgr/console/login.py", "_MAX_NAME = 60"),
     "totals": LABELS,
     "tracked_rollups": LABELS,
+    "taken_clicks": FIXED,
     "usage_parts": FIXED,
     "users": ADMINISTRATORS,
+    "visit_minutes": FIXED,
+    "visit_months": FIXED,
     "visit_spools": FIXED,
     "visitors": FIXED,
     "visits": LABELS,

@@ -119,7 +119,7 @@ def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
     assert sum(day["days"] for day in days) >= 90
     [clicks] = sql(
         """
-        SELECT (SELECT total FROM usage WHERE counted = 'visits ' || to_char(now(), 'YYYY-MM')) AS of_the_plan,
+        SELECT (SELECT total FROM visit_months WHERE month = this_month() AND NOT (bot OR imported)) AS of_the_plan,
                coalesce(sum(visits), 0) AS counted
           FROM account_rollups
          WHERE dimension = '' AND NOT bot AND at >= date_trunc('month', now(), 'UTC')

@@ -185,8 +185,7 @@ def test_a_link_keeps_its_counter_in_the_bin_and_loses_it_when_it_is_deleted(
         binned.restore(alice.id, kept.id)
     alice.delete(f"/api/url/{deleted.id}/delete")
     run_jobs()
-    counters = sql("SELECT counted, total FROM usage_parts WHERE counted LIKE 'link %%'")
-    assert counters == [{"counted": f"link {kept.id}", "total": 1}]
+    assert sql("SELECT * FROM taken_clicks") == [{"link_id": kept.id, "total": 1}]
 
 
 def test_a_link_begins_before_it_ends(alice: Client) -> None:

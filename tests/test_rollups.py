@@ -70,9 +70,7 @@ def test_a_bot_is_stored_and_changes_no_statistics(target: Target, sql: Sql, ali
         {"bot": True, "browser": "Googlebot", "device": "Unknown"}
     ]
     assert rollup(sql, target.id)["browser", "Googlebot", True] == 1
-    assert sql("SELECT left(counted, 4) AS counted, total FROM usage WHERE counted LIKE 'bots %%'") == [
-        {"counted": "bots", "total": 1}
-    ]
+    assert sql("SELECT total FROM visit_months WHERE bot") == [{"total": 1}]
     assert sql("SELECT FROM usage WHERE counted LIKE 'visits %%'") == []
     target.visit()
     assert alice.get(f"/api/qr/{target.id}").get_json()["data"]["clicks"] == 1

@@ -69,15 +69,14 @@ def test_live_counts_the_last_30_minutes_by_minute(
     assert alice.get("/api/stats/live?period=7d").status_code == 400
 
 
-def test_minutes_are_kept_for_a_day(app: Flask, store: Store, link: int, sql: Sql) -> None:
+def test_minutes_are_kept_for_two_hours(app: Flask, store: Store, link: int, sql: Sql) -> None:
     now = datetime.now(UTC)
     store([Visited(link, now), Visited(link, now - timedelta(minutes=61))])
-    assert sql("UPDATE account_rollups SET at = at - interval '1 day' WHERE dimension = 'minute' RETURNING label") == [
-        {"label": f"{now:%H:%M}"}
-    ]
-    purge(app)
-    remaining = sql("SELECT FROM account_rollups WHERE dimension = 'minute'")
-    assert len(remaining) == (now.hour == 0)  # minutes of yesterday are kept until one o'clock
+    assert sql("SELECT to_char(minute, 'HH24:MI') AS minute FROM visit_minutes") == [{"minute": f"{now:%H:%M}"}]
+    for minutes, remaining in ((118, 1), (3, 0)):
+        sql("UPDATE visit_minutes SET minute = minute - make_interval(mins => %(n)s) RETURNING 1", n=minutes)
+        purge(app)
+        assert len(sql("SELECT FROM visit_minutes")) == remaining
 
 
 # --- CSV

@@ -68,10 +68,10 @@ def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
     batch = batch_of([alice.id], [link] * 4, 4)  # as many visits of a day as make it detailed
     scanned = """
         SELECT relname, seq_tup_read FROM pg_stat_user_tables
-         WHERE relname IN ('visitors', 'visits', 'tracked_rollups', 'account_rollups', 'totals', 'usage_parts')
+         WHERE relname IN ('visitors', 'visits', 'tracked_rollups', 'account_rollups', 'totals', 'visit_months')
     """
     with raw.cursor() as cursor:
-        cursor.execute("TRUNCATE visitors, visits, tracked_rollups, account_rollups, totals, usage_parts")
+        cursor.execute("TRUNCATE visitors, visits, tracked_rollups, account_rollups, totals, visit_months")
         with app.app_context():
             if tables == "small":
                 store(app, batch)
@@ -91,8 +91,8 @@ def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
             SELECT %(user)s, 'target', date_trunc('day', now(), 'UTC'), (%(id)s + n)::text, false, 1
               FROM generate_series(1, 3000) n;
             INSERT INTO totals (tracked_id, clicks, visitors) SELECT %(id)s + n, 1, 1 FROM generate_series(1, 3000) n;
-            INSERT INTO usage_parts (user_id, counted, total)
-            SELECT %(user)s, 'x ' || n, 1 FROM generate_series(1, 3000) n
+            INSERT INTO visit_months
+            SELECT %(user)s, this_month() - n, false, false, 1, 1 FROM generate_series(1, 3000) n
             """,
             {"id": link, "user": alice.id},
         )
@@ -105,5 +105,5 @@ def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
             statements.run("SELECT 1")
         cursor.execute(scanned)
         after = dict(cursor.fetchall())
-        cursor.execute("TRUNCATE visitors, visits, tracked_rollups, account_rollups, totals, usage_parts")
+        cursor.execute("TRUNCATE visitors, visits, tracked_rollups, account_rollups, totals, visit_months")
     assert {table: after[table] - before[table] for table in after} == dict.fromkeys(after, 0)

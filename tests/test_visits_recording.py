@@ -36,7 +36,7 @@ def test_over_the_monthly_limit_visitors_are_redirected_and_not_recorded(
         target.visit()
         other.visit()
     assert (target.clicks, other.clicks) == (2, 1)
-    sql("UPDATE usage_parts SET counted = 'visits 2020-01' WHERE counted LIKE 'visits %%' RETURNING 1")
+    sql("UPDATE visit_months SET month = '2020-01-01' RETURNING 1")
     target.visit()
     assert target.clicks == 3, "a new month"
     unlimited = Target(located, sql, admin.id)
@@ -158,7 +158,7 @@ def test_the_purge_deletes_visits_that_arrived_during_the_delete_of_their_target
 
 def test_the_purge_deletes_the_counters_of_past_months(target: Target, sql: Sql) -> None:
     target.visit()
-    sql("INSERT INTO usage_parts SELECT DISTINCT user_id, 'visits 2020-01', 0, 5 FROM usage_parts RETURNING 1")
+    sql("INSERT INTO visit_months SELECT user_id, '2020-01-01', false, false, 5, 5 FROM visit_months RETURNING 1")
     purge(target.app)
-    assert len(sql("SELECT counted FROM usage WHERE counted LIKE 'visits %%'")) == 1
+    assert len(sql("SELECT FROM visit_months")) == 1
     assert target.clicks == 1

@@ -75,7 +75,7 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
     return replica_rows(
         """
         SELECT id, password_hash IS NOT NULL AS has_password, type, status,
-               link_state(user_id, id, starts, expiry, maxclicks, blocked) AS state,
+               link_state(id, starts, expiry, maxclicks, blocked) AS state,
                (SELECT json_agg(named)
                   FROM (SELECT c.id, name, color
                           FROM channel_items i
@@ -143,7 +143,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
         SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
           FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks, imported_clicks,
                        coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
-                       status, link_state(l.user_id, l.id, starts, expiry, maxclicks, blocked) AS state
+                       status, link_state(l.id, starts, expiry, maxclicks, blocked) AS state
                   FROM (SELECT *
                           FROM links
                          WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s

@@ -22,11 +22,10 @@ def overview(user_id: int) -> Row:
                       ORDER BY domain = accounts.domain DESC NULLS LAST, id LIMIT %(most)s) AS domains,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
                (SELECT coalesce(json_object_agg(name, total), '{}')
-                  FROM (SELECT CASE counted WHEN 'visits ' || to_char(now(), 'YYYY-MM') THEN 'clicks'
-                                            ELSE counted END AS name,
-                               total
-                          FROM usage
-                         WHERE user_id = accounts.id AND counted NOT LIKE 'link %%') used) AS used
+                  FROM (SELECT counted AS name, total FROM usage WHERE user_id = accounts.id
+                         UNION ALL
+                        SELECT 'clicks', total FROM visit_months
+                         WHERE user_id = accounts.id AND month = this_month() AND NOT (bot OR imported)) used) AS used
           FROM accounts
          WHERE id = %(user_id)s
         """,

@@ -52,7 +52,7 @@ def read_named(user_id: int, link_id: int) -> Row:
         SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
                (SELECT labels -> 'variant' FROM tracked_rollups
                  WHERE tracked_id = l.id AND unit = 'all' AND NOT bot AND variants <> '[]') AS variant_visits,
-               link_state(l.user_id, l.id, starts, expiry, maxclicks, blocked) AS state,
+               link_state(l.id, starts, expiry, maxclicks, blocked) AS state,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels

@@ -241,15 +241,15 @@ def _count_waiting(user_id: int, ids: list[int]) -> None:
     if waiting := [*spool.clicks(settings().folder / "visits", set(ids))]:
         run(
             """
-            INSERT INTO usage_parts AS u (user_id, counted, total)
-            SELECT user_id, 'link ' || id, used_clicks(user_id, id) + count(*)
+            INSERT INTO taken_clicks AS t (link_id, total)
+            SELECT id, used_clicks(id) + count(*)
               FROM json_to_recordset(%(waiting)s) AS click (spool text, stop bigint, tracked_id bigint)
               JOIN links ON id = tracked_id
              WHERE user_id = %(user_id)s AND maxclicks IS NULL
                AND stop > coalesce((SELECT stored FROM visit_spools WHERE name = spool), 0)
-             GROUP BY user_id, id
+             GROUP BY id
              ORDER BY id
-            ON CONFLICT (user_id, counted, part) DO UPDATE SET total = greatest(u.total, excluded.total)
+            ON CONFLICT (link_id) DO UPDATE SET total = greatest(t.total, excluded.total)
             """,
             user_id=user_id,
             waiting=orjson.dumps(waiting).decode(),

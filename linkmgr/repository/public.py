@@ -77,7 +77,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                (SELECT domain FROM domains WHERE id = l.domain_id),
                url, metatitle, metadescription, metaimage, expiredurl,
-               link_state(l.user_id, l.id, starts, l.expiry, maxclicks, blocked) AS state,
+               link_state(l.id, starts, l.expiry, maxclicks, blocked) AS state,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                NOT forwardquery
                    AND num_nonnulls(maxclicks, l.password_hash, pixels, nullif(type, 'direct'),
@@ -117,17 +117,16 @@ def take_click(link_id: int, maxclicks: int) -> bool:
     taken = run_unsynced(
         """
         WITH taken AS (
-            INSERT INTO usage_parts AS u (user_id, counted, total)
-            SELECT user_id, 'link ' || id, used_clicks(user_id, id) + 1
-              FROM links
-             WHERE id = %(link_id)s AND used_clicks(user_id, id) < %(maxclicks)s
-            ON CONFLICT (user_id, counted, part) DO UPDATE SET total = greatest(u.total + 1, excluded.total)
-             WHERE u.total < %(maxclicks)s
-            RETURNING user_id, total),
+            INSERT INTO taken_clicks AS t (link_id, total)
+            SELECT id, used_clicks(id) + 1 FROM links WHERE id = %(link_id)s AND used_clicks(id) < %(maxclicks)s
+            ON CONFLICT (link_id) DO UPDATE SET total = greatest(t.total + 1, excluded.total)
+             WHERE t.total < %(maxclicks)s
+            RETURNING total),
         announced AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT user_id, 'link.expired', %(link_id)s FROM taken
-             WHERE total = %(maxclicks)s AND has_webhooks(user_id))
+            SELECT user_id, 'link.expired', id
+              FROM links
+             WHERE id = %(link_id)s AND (SELECT total FROM taken) = %(maxclicks)s AND has_webhooks(user_id))
         SELECT true AS done FROM taken
         """,
         link_id=link_id,
@@ -197,7 +196,7 @@ def random_link(host: str | None, slug: str) -> Row:
                                ORDER BY campaign, id LIMIT 1000) UNION ALL
                              (SELECT * FROM links WHERE campaign >= c.id AND (campaign, id) < (c.id, start)
                                ORDER BY campaign DESC, id DESC LIMIT 1000) LIMIT 1000) near
-               WHERE link_state(user_id, id, starts, expiry, maxclicks, blocked) IS NULL
+               WHERE link_state(id, starts, expiry, maxclicks, blocked) IS NULL
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE slug = %(slug)s AND c.public
@@ -241,7 +240,7 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE campaign = %(campaign_id)s AND l.id < %(after)s AND status = 'public'
            AND (starts IS NULL OR starts <= now()) AND (expiry IS NULL OR expiry > now())
-           AND (maxclicks IS NULL OR maxclicks > used_clicks(l.user_id, l.id))
+           AND (maxclicks IS NULL OR maxclicks > used_clicks(l.id))
            AND blocked IS NULL
          ORDER BY l.id DESC
          LIMIT %(limit)s OFFSET %(offset)s

@@ -14,7 +14,7 @@ from linkmgr.core.database.jobs import registered
 from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
 from linkmgr.repository import link_bin as binned
 from linkmgr.repository import plans
-from linkmgr.visits.store import ADD, DETAILED_DAYS, PRELUDE, parameters
+from linkmgr.visits.store import ALL_DIMENSIONS, DETAILED_DAYS, PRELUDE
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
 MAX_ROWS = 5000
@@ -52,8 +52,7 @@ def purge() -> Purged:
         visits += deleted
     run_unsynced(
         """
-        DELETE FROM usage_parts
-         WHERE counted ~ '(visits|bots) ' AND right(counted, 7) < to_char(now(), 'YYYY-MM')
+        DELETE FROM visit_months WHERE month < this_month()
         """
     )
     for delete_expired in registered().expiring:
@@ -151,8 +150,8 @@ def _sum_expired_days(until: str | None) -> None:
     for tracked in _tracked_batches():
         while batch := _rows(
             """
-            SELECT json_agg(expired)::text AS days
-              FROM (SELECT owner AS user_id, id AS tracked_id, bot, extract(epoch FROM at) AS at
+            SELECT array_agg(owner) AS users, array_agg(id) AS ids, array_agg(bot) AS bots, array_agg(at) AS days
+              FROM (SELECT owner, id, bot, at
                       FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[], %(days)s::int[]) AS t (id, owner, days),
                            LATERAL (SELECT bot, at FROM tracked_rollups
                                      WHERE tracked_id = id AND unit = 'raw' AND bot IN (false, true)
@@ -165,9 +164,15 @@ def _sum_expired_days(until: str | None) -> None:
             **tracked,
             limit=MAX_SUMMED,
         ):
-            # No file has this name, so the statement adds no visits. No day has fewer than 0, so it sums all of them.
-            no_visits = parameters("", 1, 1, batch[0]["days"]) | {"few": 0}
-            database().execute(ADD, no_visits, idempotent=True, prelude=_PATIENT + PRELUDE)
+            database().execute(
+                """
+                SELECT sum_raw_days(%(ids)s::bigint[], %(bots)s::boolean[], %(days)s::timestamptz[],
+                                    %(dimensions)s::text[])
+                """,
+                batch[0] | {"dimensions": ALL_DIMENSIONS},
+                idempotent=True,
+                prelude=_PATIENT + PRELUDE,
+            )
 
 
 def _delete_expired(tracked: Row) -> int:
@@ -267,7 +272,7 @@ EXPIRING = (
     older_than("outbox", "created", "30 days"),  # without the feature that moves events, they wait here
     older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     _clear_quarters,
-    older_than("account_rollups", "at", "25 hours", "dimension = 'minute'"),
+    older_than("visit_minutes", "minute", "2 hours"),
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more
 

@@ -86,8 +86,8 @@ def add(user_id: int) -> None:
     # The clicks of the plan are those that were stored in a month, whenever they happened.
     run(
         """
-        UPDATE usage_parts SET total = %(visits)s
-         WHERE user_id = %(user_id)s AND counted = 'visits ' || to_char(now(), 'YYYY-MM')
+        UPDATE visit_months SET total = %(visits)s
+         WHERE user_id = %(user_id)s AND month = this_month() AND NOT (bot OR imported)
         """,
         user_id=user_id,
         visits=sum(not visit.bot and visit.at >= month for visit in past),

@@ -46,7 +46,7 @@ _PAIRS = {
                             UNION ALL
                            SELECT 'quarter', at + n * interval '15 minutes', quarters[n]
                              FROM generate_subscripts(quarters, 1) AS n) AS units (unit, start, number)
-            WHERE dimension <> 'minute' AND number IS NOT NULL
+            WHERE number IS NOT NULL
               AND (start >= now() - interval '390 days' OR unit = 'day')""",
     ),
     "totals": (

@@ -39,8 +39,8 @@ def state() -> Row:
                pg_database_size(current_database()) AS size, pg_postmaster_start_time() AS started,
                (SELECT count(*) FROM users) AS users,
                (SELECT coalesce(sum(total), 0) FROM usage WHERE counted = 'links')::bigint AS links,
-               (SELECT coalesce(sum(total), 0) FROM usage
-                 WHERE counted = 'visits ' || to_char(now(), 'YYYY-MM'))::bigint AS clicks,
+               (SELECT coalesce(sum(total), 0) FROM visit_months
+                 WHERE month = this_month() AND NOT (bot OR imported))::bigint AS clicks,
                (SELECT count(*) FROM jobs) AS jobs, (SELECT min(created) FROM jobs) AS oldest_job,
                (SELECT count(*) FROM jobs WHERE attempts > 3) AS failing_jobs,
                (SELECT count(*) FROM pg_stat_activity

@@ -186,14 +186,11 @@ _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
 _OF_TRACKED = (
     _VISITS,
     *(deletion(table, _TRACKED) for table in ("visitors", "conversions", "tracked_rollups", "totals")),
-    deletion("link_checks", "link_id = ANY (%(ids)s::bigint[])"),
-)
-_COUNTER = deletion(
-    "usage_parts", "user_id = %(user_id)s AND counted = ANY (SELECT 'link ' || unnest(%(ids)s::bigint[]))"
+    *(deletion(table, "link_id = ANY (%(ids)s::bigint[])") for table in ("taken_clicks", "link_checks")),
 )
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
-    for table in ("missing_paths", *TABLES, "idempotency_keys", "outbox", "events", "account_rollups")
+    for table in ("missing_paths", *TABLES, "idempotency_keys", "outbox", "events", "account_rollups", "visit_minutes")
 ]
 
 
@@ -209,11 +206,10 @@ def _batch(*statements: str, limit: int) -> Handler:
 
 
 tracked = _batch(*_OF_TRACKED, limit=MAX_STATISTICS)
-_links = _batch(*_OF_TRACKED, _COUNTER, limit=MAX_STATISTICS)
 
 HANDLERS = {
-    "links_deleted": _links,
-    "binned_links_deleted": _links,
+    "links_deleted": tracked,
+    "binned_links_deleted": tracked,
     "qrs_deleted": tracked,
     "campaigns_deleted": _batch(_clear("campaign", "campaign = NULL"), limit=MAX_ROWS),
     "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),

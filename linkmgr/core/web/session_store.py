@@ -85,8 +85,8 @@ def find_session(session: bytes) -> Row | None:
                    domain, (SELECT problem FROM domains d
                              WHERE d.user_id = accounts.id AND d.domain = accounts.domain) AS domain_problem,
                    by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
-                   (SELECT full_since FROM usage_parts
-                     WHERE usage_parts.user_id = accounts.id AND counted = 'visits ' || to_char(now(), 'YYYY-MM')
+                   (SELECT full_since FROM visit_months m
+                     WHERE m.user_id = accounts.id AND month = this_month() AND NOT (bot OR imported)
                        AND total >= max_clicks) AS uncounted_since,
                    (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND counted = ANY (%(tables)s)) AS used

@@ -173,26 +173,23 @@ def live(owner: Owner, **query: Any) -> list[Row]:
     is no such user."""
     return rows(
         """
-        WITH minutes AS (
-            SELECT time, date_trunc('day', time, 'UTC') AS day, recent_minute(time) AS minute
-              FROM generate_series(date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1), now(),
-                                   interval '1 minute') AS time),
+        WITH span AS (
+            SELECT date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1) AS first),
         counts AS (
-            SELECT time, visits
-              FROM minutes
-              JOIN account_rollups ON user_id = %(user_id)s AND dimension = 'minute' AND at = day AND label = minute
-             WHERE NOT %(everyone)s AND bot = ANY (%(bots)s::boolean[])
+            SELECT minute, visits
+              FROM visit_minutes
+             WHERE NOT %(everyone)s AND user_id = %(user_id)s AND minute >= (SELECT first FROM span)
+               AND bot = ANY (%(bots)s::boolean[])
              UNION ALL
-            SELECT time, visits
-              FROM minutes
-              JOIN account_rollups ON dimension = 'minute' AND at = day AND label = minute
-             WHERE %(everyone)s AND bot = ANY (%(bots)s::boolean[]))
-        SELECT time, coalesce(sum(visits), 0)::bigint AS clicks
-          FROM minutes
-          LEFT JOIN counts USING (time)
+            SELECT minute, visits
+              FROM visit_minutes
+             WHERE %(everyone)s AND minute >= (SELECT first FROM span) AND bot = ANY (%(bots)s::boolean[]))
+        SELECT minute AS time, coalesce(sum(visits), 0)::bigint AS clicks
+          FROM generate_series((SELECT first FROM span), now(), interval '1 minute') AS minute
+          LEFT JOIN counts USING (minute)
          WHERE EXISTS (SELECT FROM users WHERE id = %(user_id)s)
-         GROUP BY time
-         ORDER BY time
+         GROUP BY minute
+         ORDER BY minute
         """,
         **owner._asdict(),
         **query,
