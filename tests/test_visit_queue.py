@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -91,6 +92,40 @@ def test_a_batch_that_exceeds_its_timeout_is_followed_by_smaller_ones(
     assert target.clicks == 100
     assert sum(sizes) <= 100
     assert sum(number == 100 for number in canceled) <= 1
+
+
+def test_a_plan_that_was_made_for_empty_tables_is_made_again_after_a_timeout(
+    recorder: VisitQueue,
+    target: Target,
+    alice: Client,
+    raw: psycopg2.extensions.connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """PostgreSQL takes a scan of a table for free if the table was analyzed while it was empty."""
+    add, canceled = visits.add, []
+
+    def counting(spool: str, start: int, stop: int, batch: str) -> bool:
+        try:
+            return add(spool, start, stop, batch)
+        except QueryCanceled:
+            canceled.append(len(json.loads(batch)))
+            raise
+
+    with raw.cursor() as cursor:
+        cursor.execute("TRUNCATE visitors; ANALYZE visitors")
+        with recorder._app.app_context():
+            statements.database().close_idle()
+        recorder.add(visit_of(target, alice))
+        assert recorder.flush()
+        cursor.execute("INSERT INTO visitors SELECT -n, int4send(n), now() FROM generate_series(1, 200000) n")
+        monkeypatch.setattr(visits, "PRELUDE", f"{visits.PRELUDE}SET LOCAL statement_timeout = 700; ")
+        monkeypatch.setattr(visits, "add", counting)
+        for number in range(200):
+            recorder.add(replace(visit_of(target, alice), visitor=f"{number:04x}"))
+        assert recorder.flush()
+        cursor.execute("TRUNCATE visitors")
+    assert target.clicks == 201
+    assert canceled in ([200], [])  # none if the server has analyzed the table meanwhile
 
 
 @pytest.fixture

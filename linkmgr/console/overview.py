@@ -25,8 +25,7 @@ def overview(
     links have, and the one with the dimension `first` has the time of the first visit in seconds since the epoch."""
     return replica_rows(
         """
-        WITH account AS (
-            SELECT %(user_id)s::bigint AS id WHERE %(subject)s = ''),
+        WITH account AS (SELECT %(user_id)s::bigint AS id WHERE %(subject)s = ''),
         tracked AS (
             SELECT ARRAY(SELECT id FROM tracked_rows
                           WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(subject)s IN ('link', 'qr')
@@ -69,21 +68,18 @@ def overview(
         SELECT dimension, label, clicks::bigint, before::bigint
           FROM (SELECT dimension, label, sum(visits) AS clicks, sum(before) AS before,
                        row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
-                  FROM counts
-                 GROUP BY dimension, label) ranked
+                  FROM counts GROUP BY dimension, label) ranked
          WHERE dimension = '' OR (rank <= %(limit)s AND clicks > 0)
          UNION ALL
         SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
                LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
-         WHERE %(subject)s IN ('campaign', 'channel', 'qr')
-         GROUP BY label
+         WHERE %(subject)s IN ('campaign', 'channel', 'qr') GROUP BY label
          UNION ALL
         SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0
           FROM tracked, links
          WHERE links.user_id = %(user_id)s AND links.id = ANY (ids) AND %(subject)s IN ('campaign', 'channel')
-           AND imported_clicks IS NOT NULL
          UNION ALL
         SELECT 'first', '', extract(epoch FROM at)::bigint, 0
           FROM (SELECT first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at FROM tracked) visited

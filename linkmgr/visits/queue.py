@@ -16,6 +16,7 @@ from psycopg2 import errors as pg
 from linkmgr.core import metrics
 from linkmgr.core.database.background import Background
 from linkmgr.core.database.deadlines import TimedOut
+from linkmgr.core.database.statements import database
 from linkmgr.core.settings import settings
 from linkmgr.visits import spool
 from linkmgr.visits import store as visits
@@ -146,6 +147,8 @@ class VisitQueue(Background):
                 metrics.count("visits_recorded", sum(spool.BOT not in line for line in lines))
         except (TimedOut, pg.QueryCanceled, *_INVALID) as error:
             self._size = max(1, len(lines) // 2)
+            if not isinstance(error, _INVALID):
+                database().close_idle()  # with their plans, which were made for the sizes that tables had
             if len(lines) == 1:
                 self._set_aside(source, lines[0], error)
             elif isinstance(error, TimedOut):
