@@ -1272,7 +1272,8 @@ BEGIN
            campaign = new.campaign, type = new.type, splash_id = new.splash_id, overlay_id = new.overlay_id,
            pixels = new.pixels, title = new.title, metatitle = new.metatitle, description = new.description,
            password_hash = new.password_hash, starts = new.starts, expiry = new.expiry, maxclicks = new.maxclicks,
-           confirmclick = new.confirmclick, expiredurl = new.expiredurl, geotarget = new.geotarget, devicetarget = new.devicetarget,
+           confirmclick = new.confirmclick, expiredurl = new.expiredurl,
+           geotarget = new.geotarget, devicetarget = new.devicetarget,
            languagetarget = new.languagetarget, rules = new.rules, parameters = new.parameters,
            forwardquery = new.forwardquery, metadescription = new.metadescription, metaimage = new.metaimage,
            deeplink = new.deeplink, variants = new.variants, status = new.status

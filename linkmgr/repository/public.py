@@ -15,8 +15,8 @@ from linkmgr.visits.blocked import blocked
 disabled_users: set[int] = set()  # that this process has suspended with `all`
 # The details of a link that has none
 _PLAIN: Row = {"type": "direct"} | dict.fromkeys(
-    ("password_hash", "starts", "maxclicks", "confirmclick", "geotarget", "devicetarget", "languagetarget",
-     "parameters", "forwardquery", "deeplink", "variants", "rules", "splash", "overlay", "pixels")
+    ("password_hash", "starts", "maxclicks", "confirmclick", "geotarget", "devicetarget",
+     "languagetarget", "parameters", "forwardquery", "deeplink", "variants", "rules", "splash", "overlay", "pixels")
 )  # fmt: skip
 
 

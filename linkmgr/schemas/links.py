@@ -118,8 +118,8 @@ class Link(Resource):
     maxclicks = member(
         Integer(0, MAX_ID),
         "The number of clicks after which the link stops working like one that has expired, with those before the "
-        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks, and get a page "
-        "without the target. A scan of a QR code that leads to the link is one.",
+        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks, and "
+        "get a page without the target. A scan of a QR code that leads to the link is one.",
         100,
         label="Maximum clicks",
         default=0,
