@@ -2362,6 +2362,7 @@ CREATE TABLE imports (
     problem     text        NOT NULL DEFAULT '',  -- for which reading ended early
     missing     bigint      NOT NULL DEFAULT 0,  -- links that a service counts and has not sent
     cut         bigint      NOT NULL DEFAULT 0,  -- links whose title was cut
+    ignored     text        NOT NULL DEFAULT '',  -- a sentence that names columns
     rows_read   bigint      NOT NULL DEFAULT 0,
     made        bigint      NOT NULL DEFAULT 0,
     made_of     jsonb       NOT NULL DEFAULT '{}', -- numbers by file of an exported account

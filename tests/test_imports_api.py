@@ -155,7 +155,8 @@ def test_texts_that_cannot_be_stored_fail_in_their_row(alice: Client, run_import
     ]
     lines = [json.dumps(good), *lines, json.dumps(good | {"TEXT": "x", "shortCode": "name"}).replace("TEXT", text)]
     found = run_import(alice, "\n".join(lines).encode())
-    assert (found["state"], found["message"], found["read"]) == ("done", "", len(lines))
+    assert (found["state"], found["read"]) == ("done", len(lines))
+    assert found["message"].partition(":")[0] in ("", "These columns are ignored")  # those of the first 64 KiB
     assert details(alice, "good")["longurl"] == "https://example.com/"
     assert alice.get(f"/api/imports/{found['id']}/errors").status_code == 200
     assert send(alice, "\n".join(lines).encode(), "?dry_run=1").status_code == 200

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from flask import flash, g, redirect, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
 from linkmgr.console import charts
@@ -61,7 +62,7 @@ def import_add() -> Response:
 def import_page(row_id: int) -> str:
     row = repository.read(g.user_id, row_id)
     if row["state"] == "draft":
-        mapping = {name: column for name, column in request.args.items() if name in MEMBERS}
+        mapping = _mapping(request.args)
         preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
         return render_template("console/import_draft.html", row=row, preview=preview, rules=bodies.RULES)
     has_errors = row["failed"] + row["skipped"] > 0
@@ -72,9 +73,15 @@ def import_page(row_id: int) -> str:
     return render_template("console/import.html", row=row, failed=failed, made=", ".join(made))
 
 
+def _mapping(sent: MultiDict[str, str]) -> requests.Mapping:
+    """Return the columns of members, and None for those columns that the user ignores."""
+    named: requests.Mapping = {name: column for name, column in sent.items() if name in MEMBERS}
+    return named | dict.fromkeys(sent.getlist("ignored"))
+
+
 @bp.post("/imports/<id:row_id>")
 def import_begin(row_id: int) -> Response:
-    mapping: dict[str, Any] = {name: column for name, column in request.form.items() if name in MEMBERS}
+    mapping = _mapping(request.form)
     try:
         rules = bodies.rules_of(request.form.to_dict())
         requests.begin(g.user_id, row_id, on_conflict=rules["on_conflict"], mapping=mapping)
@@ -83,7 +90,9 @@ def import_begin(row_id: int) -> Response:
             if error.code != "imports_full":
                 raise
             flash(error.message, "error")
-            return redirect(url_for("transfer.import_page", row_id=row_id, **mapping), code=303)
+            query: dict[str, Any] = {name: column for name, column in mapping.items() if column is not None}
+            query["ignored"] = [name for name, column in mapping.items() if column is None]
+            return redirect(url_for("transfer.import_page", row_id=row_id, **query), code=303)
     return redirect(url_for("transfer.import_page", row_id=row_id), code=303)
 
 

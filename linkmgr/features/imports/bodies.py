@@ -60,8 +60,8 @@ class ImportRules(New):
         Text(10_000, multiline=True, load_default="{}"),
         "A JSON object with the name of the column for each member. The members are those of the body of "
         "`POST /api/url/add`, `tags`, `created` and `clicks`. The columns of other members are recognized or guessed; "
-        '`""` is no column.',
-        '{"url": "Target", "custom": "Name"}',
+        '`""` is no column. The name of a column with `null` ignores it, for one that may close links.',
+        '{"url": "Target", "custom": "Name", "visibility": null}',
     )
     on_conflict = member(
         Choice(RULES, load_default=RULES[0]),
@@ -75,16 +75,16 @@ class ImportRules(New):
     dry_run = member(Choice(("0", "1"), load_default="0"), "`1`: store nothing.", "0")
 
 
-def parse_mapping(text: str) -> dict[str, str]:
+def parse_mapping(text: str) -> requests.Mapping:
     try:
         mapping = orjson.loads(text)
     except orjson.JSONDecodeError:
         mapping = None
-    if not isinstance(mapping, dict) or not all(isinstance(column, str) for column in mapping.values()):
+    if not isinstance(mapping, dict) or not all(isinstance(column, str | None) for column in mapping.values()):
         raise invalid('mapping must be a JSON object such as {"url": "Target"}')
-    if unknown := mapping.keys() - set(MEMBERS):
+    if unknown := {member for member, column in mapping.items() if column is not None} - set(MEMBERS):
         raise invalid(f"mapping must have only {', '.join(MEMBERS)}; remove {', '.join(unknown)}")
-    if any("\0" in column for column in mapping.values()):
+    if any("\0" in (column or member) for member, column in mapping.items()):
         raise invalid("mapping must name columns without NUL characters")
     return mapping
 

@@ -59,6 +59,13 @@ _RECORDS = {
         format=shapes.choice("csv", "json", "jsonl", "sql", "zip", "service"),
         columns=_COLUMNS,
         mapping=shapes.map_of("Long URL", "url"),
+        closing=shapes.array_of("visibility")
+        | {
+            "description": "Columns that no member takes, and whose values may close links: rows with such values fail "
+            "unless the mapping has the column with `null`.",
+            "examples": [["visibility"]],
+        },
+        ignored=shapes.array_of("visibility") | {"description": "Those that the mapping ignores.", "examples": [[]]},
         notes=shapes.array_of("These columns are ignored: uuid."),
         rows=shapes.array_of(shapes.ref("ImportRow")),
     ),

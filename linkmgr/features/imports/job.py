@@ -288,6 +288,8 @@ def _notes(details: Row) -> str:
         notes.append(f"Links that the service counts and did not send: {number}. Import them again, or from a file.")
     if details["cut"]:
         notes.append(f"Titles that were cut to 255 characters: {details['cut']:,}.")
+    if details["ignored"]:
+        notes.append(details["ignored"])
     return " ".join(notes)
 
 

@@ -69,7 +69,9 @@ def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
     return imported.own_ids(user_id, "domains", "host", [*{row.host for row in rows}])
 
 
-def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapping[str, str] | None = None) -> Sent:
+def check(
+    row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapping[str, str | None] | None = None
+) -> Sent:
     """A link that cannot be stored has failed. The domain of the source is kept if it is one of `hosts`, the branded
     domains of the user. Otherwise the link moves to our own host."""
     if row.problem:
@@ -90,7 +92,8 @@ def check(row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapp
     try:
         link = link_columns(load(Link.creates(), body))
     except AppError as error:
-        columns = mapping_of(BY_NAME.get(source), [*row.raw]) | dict(mapping or {})
+        named = {member: column for member, column in (mapping or {}).items() if column}
+        columns = mapping_of(BY_NAME.get(source), [*row.raw]) | named
         return Sent(outcome=failure(_with_columns(error, columns)))
     if "alias" in row.members and "custom" in link:
         link["custom"] = False

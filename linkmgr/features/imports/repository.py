@@ -66,7 +66,7 @@ def add(user_id: int, **members: Any) -> int:
     return int(added["id"])
 
 
-def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Row, ignored: str = "") -> None:
     """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests count each other's
     imports, because the row of the user is locked."""
     run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
@@ -78,7 +78,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
              WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
         begun AS (
             UPDATE imports
-               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
+               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb, ignored = %(ignored)s,
                    first_id = nextval('tracked_ids')
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
                AND (SELECT has_room FROM unfinished)
@@ -93,6 +93,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
         import_id=import_id,
         on_conflict=on_conflict,
         mapping=orjson.dumps(mapping).decode(),
+        ignored=ignored,
         max_unfinished=MAX_UNFINISHED,
         max_kept=MAX_KEPT,
     )

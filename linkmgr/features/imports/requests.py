@@ -21,13 +21,17 @@ _NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of 
 _MAX_QUOTED = 300  # characters of the names of columns in a message
 
 
+Mapping = dict[str, str | None]  # the columns of members, and None for each column that is ignored
+
+
 class Service(NamedTuple):
     source: str
     address: str
     token: str
-    mapping: dict[str, str] = {}
+    mapping: Mapping = {}
     form: str = "service"
     columns: list[str] = []
+    names: list[str] = []
 
 
 class File(NamedTuple):
@@ -35,18 +39,21 @@ class File(NamedTuple):
     size: int
     name: str
     source: str  # of SOURCES; empty if only the mapping names the columns
-    mapping: dict[str, str]
+    mapping: Mapping
     form: str  # csv, json, jsonl, sql or zip
     columns: list[str]
+    names: list[str]  # of columns, with the members of objects
 
 
-def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mapping: dict[str, str]) -> File:
-    """Recognize a file. `source` and `mapping` take precedence over what its first bytes suggest."""
+def recognize(stream: IO[bytes], size: int, name: str, source: str | None, sent: Mapping) -> File:
+    """Recognize a file. `source` and the mapping `sent` take precedence over what its first bytes suggest."""
+    ignored = [column for column, mapped in sent.items() if mapped is None]
+    mapping = {member: column for member, column in sent.items() if column is not None}
     head = stream.read(text.HEAD)
     try:
         if reading.is_zip(head):
             reading.check(stream)
-            form = files.Form("zip", [], None)
+            form = files.Form("zip", [], [], None)
         else:
             form = files.recognize(head)
     except ReadError as error:
@@ -54,32 +61,33 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     stream.seek(0)
     is_report = source in (None, reading.SOURCE) and not form.source and reading.has_columns(form.columns)
     if is_report or form.format == "zip":
-        return File(stream, size, name, reading.SOURCE, {}, form.format, form.columns)
+        return File(stream, size, name, reading.SOURCE, {}, form.format, form.columns, [])
     if source == reading.SOURCE:
         raise AppError("import_unreadable", problem=_NO_ACCOUNT)
-    columns = set(form.columns)
-    if missing := [column for column in mapping.values() if column not in {*columns, ""} and form.format == "csv"]:
+    columns, named = set(form.columns), [*mapping.values(), *ignored]
+    if missing := [column for column in named if column not in {*columns, ""} and form.format == "csv"]:
         raise invalid(f"mapping names columns that the file does not have: {', '.join(missing)}")
     chosen = source or (form.source.name if form.source else "")
     guesses = mapping_of(BY_NAME.get(chosen), form.columns)
     if not chosen:  # a column that the mapping names is of no other member
-        guesses = {member: column for member, column in guesses.items() if column not in mapping.values()}
-    named = {member: column for member, column in (guesses | mapping).items() if column}
-    return File(stream, size, name, chosen, named, form.format, form.columns)
+        guesses = {member: column for member, column in guesses.items() if column not in named}
+    mapped: Mapping = {member: column for member, column in (guesses | mapping).items() if column}
+    mapped |= dict.fromkeys(ignored)
+    return File(stream, size, name, chosen, mapped, form.format, form.columns, form.names)
 
 
-def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
+def draft(user_id: int, import_id: int, mapping: Mapping) -> File:
     details = imports.details(user_id, import_id)
     if details is None or details["state"] != "draft":
         raise not_found("import")
     return recognize(stored_file.open_file(details), details["size"], "", None, mapping)
 
 
-def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Mapping) -> None:
     file = draft(user_id, import_id, mapping)
     _require_known(file)
     with transaction.in_transaction():
-        imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping)
+        imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping, ignored=_ignored(file))
         imports.enqueue(user_id, import_id)
 
 
@@ -118,7 +126,9 @@ def preview(user_id: int, origin: File | Service) -> Row:
         "source": origin.source or None,
         "format": origin.form,
         "columns": origin.columns,
-        "mapping": origin.mapping,
+        "mapping": {member: column for member, column in origin.mapping.items() if column},
+        "closing": values.asked_columns(BY_NAME.get(origin.source), origin.mapping, origin.names),
+        "ignored": [name for name, column in origin.mapping.items() if column is None],
         "notes": [] if is_account or not origin.columns else _notes(origin, rows),
         "rows": [
             _describe(row, Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping))
@@ -137,9 +147,20 @@ def _notes(origin: File | Service, rows: list[ImportRow]) -> list[str]:
         )
     if "custom" not in origin.mapping:
         notes.append("No column of aliases was found: each link gets a new one. Name it as custom in the mapping.")
-    if ignored := values.ignored_columns(BY_NAME.get(origin.source), origin.mapping, origin.columns):
-        notes.append(f"These columns are ignored: {', '.join(ignored)[:_MAX_QUOTED]}.")
-    return notes
+    closing = values.asked_columns(BY_NAME.get(origin.source), origin.mapping, origin.names)
+    if closing := [name for name in closing if name not in origin.mapping]:
+        notes.append(
+            f"These columns may close links, and no member takes them: {', '.join(closing)[:_MAX_QUOTED]}. Rows with "
+            "such values fail unless you map or ignore the columns."
+        )
+    return [*notes, *filter(None, [_ignored(origin)])]
+
+
+def _ignored(origin: File | Service) -> str:
+    """Return a sentence that names the columns that are not used, or ""."""
+    ignored = values.ignored_columns(BY_NAME.get(origin.source), origin.mapping, origin.names)
+    names = ", ".join(ignored)[:_MAX_QUOTED].replace("\0", "\ufffd")
+    return f"These columns are ignored: {names}." if ignored else ""
 
 
 def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
@@ -178,7 +199,7 @@ def add(user_id: int, origin: File | Service, on_conflict: str | None, *, with_j
             imports.delete_drafts(user_id)
         import_id = imports.add(user_id, source=origin.source, **members)
         if on_conflict:
-            imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=origin.mapping)
+            imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=origin.mapping, ignored=_ignored(origin))
         if isinstance(origin, File):
             stored_file.store(user_id, import_id, origin.stream)
         if on_conflict and with_job:

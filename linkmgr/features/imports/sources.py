@@ -37,17 +37,29 @@ class Source(NamedTuple):
     tag_separators: str
     short_urls: tuple[str, ...]
     card: str
+    open: tuple[str, ...]  # columns that say nothing of whether a link is open
 
 
-def _source(name: str, required: str, *, short_urls: str = "", card: str = "", **columns: str) -> Source:
+def _source(
+    name: str, required: str, *, short_urls: str = "", card: str = "", open_anyway: str = "", **columns: str
+) -> Source:
     alternatives = tuple(tuple(names.split("|")) for names in required.split())
     own = {member: (member,) for member in LINK_MEMBERS} if name == "linkmgr" else {}
     separators = "|" if name in ("linkmgr", "shlink") else ANY_SEPARATOR
-    return Source(name, alternatives, _USUAL | own | _columns(columns), separators, tuple(short_urls.split()), card)
+    return Source(
+        name,
+        alternatives,
+        _USUAL | own | _columns(columns),
+        separators,
+        tuple(short_urls.split()),
+        card,
+        (*_OPEN, *open_anyway.split()),
+    )
 
 
 _DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 _USUAL = _columns(_DATA["usual"])
+_OPEN = tuple(_DATA["open"]["anyway"].split())
 _GUESSES = _USUAL | _columns(_DATA["guesses"])
 SOURCES = tuple(_source(name, **service) for name, service in _DATA["services"].items())
 BY_NAME = {source.name: source for source in SOURCES}

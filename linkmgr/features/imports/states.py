@@ -16,9 +16,9 @@ _MARKS = {column: _STATES[word] for word in _ENDED for column in (word, f"is{wor
 _MARKS |= dict.fromkeys(("expired", "isexpired"), _STATES["expired"])
 _MARKS |= dict.fromkeys(_RULES.split(), "has rules that choose its target")
 _ACTIVE = ("active", "isactive", "enabled", "isenabled")
-_STATUS = ("status", "state", "linkstatus")
+STATUS = ("status", "state", "linkstatus")  # with words of any service, of which `check` knows some
 _PASSWORDS = ("haspassword", "passwordprotected", "ispasswordprotected", "isprotected", "secretkey")
-WATCHED = {*_MARKS, *_ACTIVE, *_STATUS, *_PASSWORDS}
+WATCHED = {*_MARKS, *_ACTIVE, *STATUS, *_PASSWORDS}
 
 
 def check(cells: Cells, kept: Collection[str], *, has_expiry: bool) -> None:
@@ -40,7 +40,7 @@ def is_true(text: str) -> bool:
 
 
 def _state(column: str, text: str) -> str:
-    if column in _STATUS:
+    if column in STATUS:
         return _STATES.get(text, "")
     if column in _ACTIVE:
         return "is not active" if text and not is_true(text) else ""

@@ -2,12 +2,12 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import orjson
 
-from linkmgr.features.imports import cells, figures, states
+from linkmgr.features.imports import cells, conditions, figures, states
 from linkmgr.features.imports.cells import Cells, as_text
 from linkmgr.features.imports.files.text import Entry
 from linkmgr.features.imports.rows import LINK_MEMBERS, NESTED, ImportRow, Inactive, RawVisit, Unreadable
@@ -50,18 +50,57 @@ def split_short_url(text: str) -> tuple[str, str]:
     return "", text.strip("/")
 
 
-def ignored_columns(source: Source | None, mapping: Mapping[str, str], columns: list[str]) -> list[str]:
+def used_columns(source: Source | None, columns: Columns) -> set[str]:
+    """Return the normalized columns that a converter reads."""
+    used = {*states.WATCHED, *_DEVICES, _ERROR}.union(*columns.values())
+    return used.union(source.short_urls, (source.card,)) if source else used
+
+
+def judged_columns(source: Source | None, columns: Columns) -> set[str]:
+    """Return the columns of which a converter knows what they say of a link."""
+    return used_columns(source, columns).difference(states.STATUS).union(source.open if source else ())
+
+
+def ignored_columns(source: Source | None, mapping: Mapping[str, str | None], columns: list[str]) -> list[str]:
     if source and source.name == "linkmgr":
         return []
-    used = {*states.WATCHED, *_DEVICES, _ERROR, *map(normalize, mapping.values())}
-    used.update(*(source.columns.values() if source else ()), (source.card,) if source else ())
-    return [name for name in columns if not any(column.startswith(normalize(name)) for column in used)]
+    used = used_columns(source, with_mapping(source, mapping))
+    return [name for name in columns if normalize(name) not in used]
+
+
+def asked_columns(source: Source | None, mapping: Mapping[str, str | None], columns: list[str]) -> list[str]:
+    """Return the columns of which the user says that they are ignored, or whose values make rows fail."""
+    if source and source.name == "linkmgr":
+        return []
+    return conditions.asked(columns, judged_columns(source, with_mapping(source, mapping)))
+
+
+def with_mapping(source: Source | None, mapping: Mapping[str, str | None]) -> Columns:
+    """Return the columns of a source with those that a mapping names instead, and without those that it ignores, whose
+    value is None."""
+    columns, ignored = dict(source.columns) if source else {}, ignored_names(mapping)
+    for member, column in mapping.items():
+        if column and normalize(column) not in columns.get(member, ()):
+            columns[member] = (normalize(column),)
+    return {member: tuple(name for name in names if name not in ignored) for member, names in columns.items()}
+
+
+def ignored_names(mapping: Mapping[str, str | None]) -> set[str]:
+    return {normalize(name) for name, column in mapping.items() if column is None}
 
 
 class Converter:
     """Converts entries of one source. `columns` are the normalized columns of each member, the best first."""
 
-    def __init__(self, source: Source | None, columns: Columns, target_column: str, *, is_csv: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source | None,
+        columns: Columns,
+        target_column: str,
+        *,
+        is_csv: bool = False,
+        ignored: Set[str] = frozenset(),
+    ) -> None:
         self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
         self._nested = {name for member in NESTED for name in columns.get(member, ())}
         self._of_text = {name for member in columns if member not in (*NESTED, "tags") for name in columns[member]}
@@ -71,6 +110,8 @@ class Converter:
         self._has_aliases = source is not None
         self._card = source.card if source else ""
         self._short_urls = source.short_urls if source else ()
+        self._ignored = ignored
+        self._known = judged_columns(source, columns) | ignored
 
     def rows(self, number: int, entry: Entry) -> list[ImportRow]:
         """Return a link, and one for each other short URL that the source has for it. Their clicks are those of the
@@ -143,7 +184,9 @@ class Converter:
         members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
-        states.check(values, self._columns.get("rules", ()), has_expiry=bool(expiry))
+        states.check(values, {*self._columns.get("rules", ()), *self._ignored}, has_expiry=bool(expiry))
+        if not self._is_own:
+            conditions.check(values, self._known)
         self._split_alias(members)
         if self._is_own and "custom" in values and not values.word("custom") and "custom" in members:
             members["alias"] = members.pop("custom")  # generated, as our own exports say

@@ -12,9 +12,9 @@ from linkmgr.features.imports.files.csv_file import csv_entries, read_header
 from linkmgr.features.imports.files.json_file import first_objects, has_array, json_elements, json_lines
 from linkmgr.features.imports.files.sql_file import LINKS, is_visit, links_table, sql_entries
 from linkmgr.features.imports.files.text import Entry, Head
-from linkmgr.features.imports.rows import ImportRow, ReadError, Unreadable
+from linkmgr.features.imports.rows import NESTED, ImportRow, ReadError, Unreadable
 from linkmgr.features.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
-from linkmgr.features.imports.values import Converter, visit_row
+from linkmgr.features.imports.values import Converter, ignored_names, visit_row, with_mapping
 
 _SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
 _READERS: dict[str, Callable[[TextIO], Iterator[Entry | None]]] = {
@@ -26,6 +26,7 @@ _MAX_QUOTED = 50  # columns of a file in a message, and characters of each
 class Form(NamedTuple):
     format: str  # csv, json, jsonl or sql
     columns: list[str]  # as the file has them
+    names: list[str]  # as rows have them: members of objects are columns too
     source: Source | None  # None: a mapping is required
 
     @property
@@ -38,11 +39,11 @@ def recognize(start: bytes) -> Form:
     head = text.head(start)
     stripped = head.text.lstrip()
     if _SQL.match(stripped):
-        return Form("sql", list(LINKS), BY_NAME["yourls"])
+        return Form("sql", list(LINKS), [], BY_NAME["yourls"])
     if stripped.startswith(("{", "[")):
         return _recognize_json(head)
     columns, _ = read_header(text.lines(io.StringIO(_whole_lines(head), newline="")))
-    return Form("csv", columns, recognize_source(columns))
+    return Form("csv", columns, columns, recognize_source(columns))
 
 
 def _recognize_json(head: Head) -> Form:
@@ -61,7 +62,9 @@ def _recognize_json(head: Head) -> Form:
 def _json_form(file_format: str, objects: list[dict[str, Any]]) -> Form:
     columns = dict.fromkeys(name for members in objects for name in members)
     source = recognize_source({name for members in objects for name in expand(members)})
-    return Form(file_format, [*columns], source)
+    nested = {name for member in NESTED for name in (source.columns.get(member, ()) if source else ())}
+    names = dict.fromkeys(name for members in objects for name in expand(members, nested))
+    return Form(file_format, [*columns], [*names], source)
 
 
 def _whole_lines(head: Head) -> str:
@@ -73,21 +76,20 @@ def _whole_lines(head: Head) -> str:
     return head.text[:end]
 
 
-def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None = None) -> Iterator[ImportRow | None]:
-    """Yield None after each piece of the file. `mapping` replaces columns of the source. The stream must support
-    read(n) and seek(n). Raise ReadError for a file that cannot be read any further."""
+def read(
+    stream: IO[bytes], source: str = "", mapping: Mapping[str, str | None] | None = None
+) -> Iterator[ImportRow | None]:
+    """Yield None after each piece of the file. `mapping` replaces columns of the source, and ignores those that it maps
+    to None. The stream must support read(n) and seek(n). Raise ReadError for a file that cannot be read any further."""
     stream.seek(0)
     form, mapping = recognize(stream.read(text.HEAD)), mapping or {}
     form = form._replace(source=BY_NAME.get(source, form.source))
-    columns = dict(form.source.columns) if form.source else {}
-    for member, column in mapping.items():
-        if normalize(column) not in columns.get(member, ()):
-            columns[member] = (normalize(column),)
+    columns, ignored = with_mapping(form.source, mapping), ignored_names(mapping)
     if form.format == "csv" and not set(map(normalize, form.columns)) & set(columns.get("url", ())):
         names = ", ".join(f"'{column[:_MAX_QUOTED]}'" for column in form.columns[:_MAX_QUOTED])
         raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
-    target = (form.mapping | dict(mapping)).get("url", "url")
-    converter = Converter(form.source, columns, target, is_csv=form.format == "csv")
+    target = mapping.get("url") or form.mapping.get("url", "url")
+    converter = Converter(form.source, columns, target, is_csv=form.format == "csv", ignored=ignored)
     number = 0
 
     def numbered(entry: Entry | None) -> list[ImportRow] | list[None]:
@@ -109,7 +111,7 @@ def read(stream: IO[bytes], source: str = "", mapping: Mapping[str, str] | None 
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 
 
-def first_rows(stream: IO[bytes], source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
+def first_rows(stream: IO[bytes], source: str, mapping: Mapping[str, str | None], limit: int) -> list[ImportRow]:
     """Return the first rows of a file: links, or visits if its first bytes and the search for a table have none. The
     work does not depend on the size of the file."""
     start = stream.read(text.HEAD)
@@ -123,7 +125,7 @@ def first_rows(stream: IO[bytes], source: str, mapping: Mapping[str, str], limit
     return sorted(rows, key=lambda row: row.is_visits)[:limit]
 
 
-def _rows_of(head: Head, source: str, mapping: Mapping[str, str]) -> list[ImportRow]:
+def _rows_of(head: Head, source: str, mapping: Mapping[str, str | None]) -> list[ImportRow]:
     content, rows = io.BytesIO(head.text.encode(errors="surrogateescape")), list[ImportRow]()
     try:
         rows += filter(None, read(content, source, mapping))
