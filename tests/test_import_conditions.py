@@ -54,8 +54,8 @@ OPEN = {
 def test_a_column_that_may_close_a_link_fails_its_row_and_is_named(
     link: dict[str, str], column: str, value: str
 ) -> None:
-    if column == "isArchived" and "target" in link:
-        pytest.skip("services whose columns are known redirect archived links")
+    if column == "isArchived":  # services whose columns are known redirect archived links
+        link = {"url": SALE, "slug": "a"}
     mapping = {"url": "url", "custom": "slug"} if "slug" in link else {}
     row = only(json.dumps([link | {column: value}]).encode(), mapping=mapping)
     assert row.problem
