@@ -1699,7 +1699,7 @@ BEGIN
     RETURN NOT has_visits;
 END $$;
 
--- Spool files of visits. The statement that stores visits advances the number of bytes, so a repetition stores nothing.
+-- Spool files of visits. store_visits() advances the number of bytes, so a repetition stores nothing.
 CREATE TABLE visit_spools (
     name   text   PRIMARY KEY,
     stored bigint NOT NULL
@@ -2033,22 +2033,24 @@ LANGUAGE sql STABLE AS $$
                 ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), bots) END
 $$;
 
--- Visits are stored by store_visits(), whose steps are the functions before it. Each can be called alone. Their plans are
--- kept while tables and batches grow: stored rows are looked up by their keys in LATERAL, and nothing else is joined.
+-- Visits are stored by store_visits(), whose steps are the functions before it. Each can be called
+-- alone. Their plans are kept while tables and batches grow: stored rows are looked up by their
+-- keys in LATERAL, and nothing else is joined.
 CREATE TYPE sent_visit AS (user_id bigint, social text, visit visits);
 CREATE TYPE visit_sum AS (
-    user_id bigint, tracked_id bigint, bot boolean, quarter timestamptz, dimension text, label text, visits bigint
+    user_id bigint, tracked_id bigint, bot boolean, quarter timestamptz, dimension text, label text,
+    visits bigint
 );
 
--- Count visits for the month of their users, and return those that the plan allows, and the numbers of the others.
--- NULL as the limit means unlimited: least() and greatest() ignore it.
-CREATE FUNCTION count_visits(sent sent_visit[], is_imported boolean, OUT accepted sent_visit[], OUT refused json)
-LANGUAGE plpgsql AS $$
+-- Count visits for the month of their users, and return those that the plan allows, and the numbers
+-- of the others. NULL as the limit means unlimited: least() and greatest() ignore it.
+CREATE FUNCTION count_visits(sent sent_visit[], is_imported boolean,
+                             OUT accepted sent_visit[], OUT refused json) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     INSERT INTO visit_months AS m (user_id, month, bot, imported, total, last_added, full_since)
-    SELECT user_id, this_month(), bot, is_imported, least(number, max_clicks), least(number, max_clicks),
-           CASE WHEN number > max_clicks THEN now() END
+    SELECT user_id, this_month(), bot, is_imported, least(number, max_clicks),
+           least(number, max_clicks), CASE WHEN number > max_clicks THEN now() END
       FROM (SELECT user_id, (visit).bot, count(*) AS number FROM unnest(sent) GROUP BY 1, 2) batch,
            LATERAL (SELECT max_clicks FROM accounts WHERE id = user_id LIMIT 1) plan
      ORDER BY user_id, bot
@@ -2064,8 +2066,8 @@ BEGIN
           FROM (SELECT user_id, (visit).bot, array_agg(s ORDER BY (visit).at) AS of_user
                   FROM unnest(sent) AS s GROUP BY 1, 2) batch,
                LATERAL (SELECT last_added FROM visit_months m
-                         WHERE m.user_id = batch.user_id AND month = this_month() AND m.bot = batch.bot
-                           AND imported = is_imported
+                         WHERE m.user_id = batch.user_id AND month = this_month()
+                           AND m.bot = batch.bot AND imported = is_imported
                          LIMIT 1) counted)
     SELECT ARRAY(SELECT unnest(d.accepted) FROM decided d),
            (SELECT json_agg(numbers)
@@ -2079,8 +2081,8 @@ CREATE FUNCTION label_sums(accepted sent_visit[]) RETURNS visit_sum[] LANGUAGE p
 BEGIN
     RETURN ARRAY(
         SELECT ROW(user_id, tracked_id, bot, quarter, dimension, label, count(*))::visit_sum
-          FROM (SELECT user_id, (visit).tracked_id, (visit).bot, date_bin('15 minutes', (visit).at, 'epoch') AS quarter,
-                       dimension, label
+          FROM (SELECT user_id, (visit).tracked_id, (visit).bot, dimension, label,
+                       date_bin('15 minutes', (visit).at, 'epoch') AS quarter
                   FROM unnest(accepted),
                        LATERAL (VALUES ('', ''), ('target', (visit).tracked_id::text),
                                        ('social', CASE WHEN NOT (visit).bot THEN social END)
@@ -2093,9 +2095,10 @@ END $$;
 CREATE FUNCTION label_key(s visit_sum) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN s.tracked_id || ' ' || s.bot || ' ' || s.dimension || ' ' || s.label;
 
--- Replace new labels beyond the number that a link or QR code may have by 'Other'. It has at most as many labels as visits.
-CREATE FUNCTION limit_labels(sums visit_sum[], unbounded text[], max_labels integer) RETURNS visit_sum[]
-LANGUAGE plpgsql STABLE AS $$
+-- Replace new labels beyond the number that a link or QR code may have by 'Other'. It has at most as
+-- many labels as visits.
+CREATE FUNCTION limit_labels(sums visit_sum[], unbounded text[], max_labels integer)
+RETURNS visit_sum[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
     excess CONSTANT jsonb := (
         SELECT jsonb_object_agg(key, true)
@@ -2104,12 +2107,14 @@ DECLARE
                                                      ORDER BY sum(s.visits) DESC, s.label) AS place
                   FROM (SELECT dimension, of_row, coalesce(labels -> dimension, '{}') AS stored,
                                (SELECT count(*) FROM jsonb_object_keys(labels -> dimension)) AS used
-                          FROM (SELECT tracked_id, bot, array_agg(s) FILTER (WHERE dimension = ANY (unbounded)) AS of_row,
+                          FROM (SELECT tracked_id, bot,
+                                       array_agg(s) FILTER (WHERE dimension = ANY (unbounded)) AS of_row,
                                        sum(visits) FILTER (WHERE dimension = '') AS added
                                   FROM unnest(sums) AS s GROUP BY tracked_id, bot) g
-                          LEFT JOIN LATERAL (SELECT visits, labels || '{}' AS labels FROM tracked_rollups r
-                                              WHERE r.tracked_id = g.tracked_id AND unit = 'all' AND r.bot = g.bot
-                                              LIMIT 1) r ON true,
+                          LEFT JOIN LATERAL (
+                                SELECT visits, labels || '{}' AS labels FROM tracked_rollups r
+                                 WHERE r.tracked_id = g.tracked_id AND unit = 'all' AND r.bot = g.bot
+                                 LIMIT 1) r ON true,
                                unnest(unbounded) AS dimension
                          WHERE added + coalesce(r.visits, 0) > max_labels
                         OFFSET 0) crowded,
@@ -2120,7 +2125,8 @@ DECLARE
 BEGIN
     IF excess IS NOT NULL THEN
         sums := ARRAY(SELECT ROW(user_id, tracked_id, bot, quarter, dimension,
-                                 CASE WHEN excess ? label_key(s) THEN 'Other' ELSE label END, visits)::visit_sum
+                                 CASE WHEN excess ? label_key(s) THEN 'Other' ELSE label END,
+                                 visits)::visit_sum
                         FROM unnest(sums) AS s);
     END IF;
     RETURN sums;
@@ -2137,7 +2143,8 @@ BEGIN
      GROUP BY 1, 2, 3, 4, 5
      ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
-       SET visits = r.visits + excluded.visits, quarters = add_quarters(r.quarters, excluded.quarters);
+       SET visits = r.visits + excluded.visits,
+           quarters = add_quarters(r.quarters, excluded.quarters);
 END $$;
 
 CREATE FUNCTION is_kept(tracked bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -2145,17 +2152,18 @@ RETURN (SELECT true FROM links WHERE id = tracked) OR (SELECT true FROM qrs WHER
        OR (SELECT true FROM binned_links WHERE id = tracked);
 
 -- Give raw days quarters and labels, from their visits. New visits of these days are stored afterwards.
-CREATE FUNCTION sum_raw_days(ids bigint[], bots boolean[], days timestamptz[], dimensions text[]) RETURNS void
-LANGUAGE plpgsql STRICT AS $$
+CREATE FUNCTION sum_raw_days(ids bigint[], bots boolean[], days timestamptz[], dimensions text[])
+RETURNS void LANGUAGE plpgsql STRICT AS $$
 BEGIN
     INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)
     SELECT id, unit, bot, start, max(visits),
            coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}')
-      FROM (SELECT id, unit, bot, start, dimension, sum(visits) AS visits, jsonb_object_agg(label, visits) AS labels
+      FROM (SELECT id, unit, bot, start, dimension, sum(visits) AS visits,
+                   jsonb_object_agg(label, visits) AS labels
               FROM (SELECT id, unit, bot, start, dimension, label, sum(visits) AS visits
                       FROM unnest(ids, bots, days) AS raw (id, bot, day),
-                           raw_counts(ARRAY[id], dimensions, day, day + interval '24 hours', ARRAY[day],
-                                      ARRAY[bot]) AS stored,
+                           raw_counts(ARRAY[id], dimensions, day, day + interval '24 hours',
+                                      ARRAY[day], ARRAY[bot]) AS stored,
                            LATERAL (VALUES ('quarter', date_bin('15 minutes', stored.at, 'epoch')),
                                            ('day', day)) AS units (unit, start)
                      WHERE is_kept(id)
@@ -2168,16 +2176,18 @@ BEGIN
     END LOOP;
 END $$;
 
--- Return visits by the days of links and QR codes, with the `unit` of the stored day and the one that it gets.
+-- Return visits by the days of links and QR codes, with the unit of the stored day and the one that
+-- it gets.
 CREATE FUNCTION days_of(sums visit_sum[], few integer)
-RETURNS TABLE (tracked_id bigint, bot boolean, day timestamptz, stored_unit text, unit text, of_day visit_sum[])
-LANGUAGE plpgsql STABLE AS $$
+RETURNS TABLE (tracked_id bigint, bot boolean, day timestamptz, stored_unit text, unit text,
+               of_day visit_sum[]) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
     SELECT tracked_id, bot, day, stored.unit,
            CASE WHEN stored.unit = 'day' OR added + coalesce(visits, 0) >= few
-                     OR (stored.unit IS NULL AND day < (SELECT dropped_until FROM service)) THEN 'day' ELSE 'raw' END,
+                     OR (stored.unit IS NULL AND day < (SELECT dropped_until FROM service))
+                THEN 'day' ELSE 'raw' END,
            of_day
       FROM (SELECT tracked_id, bot, date_trunc('day', quarter, 'UTC') AS day,
                    sum(visits) FILTER (WHERE dimension = '') AS added,
@@ -2186,14 +2196,15 @@ BEGIN
              GROUP BY 1, 2, 3
             OFFSET 0) sent
       LEFT JOIN LATERAL (SELECT unit, visits FROM tracked_rollups r
-                          WHERE r.tracked_id = sent.tracked_id AND r.unit IN ('day', 'raw') AND r.bot = sent.bot
-                            AND at = day
+                          WHERE r.tracked_id = sent.tracked_id AND r.unit IN ('day', 'raw')
+                            AND r.bot = sent.bot AND at = day
                           LIMIT 1) stored ON true
      WHERE is_kept(tracked_id);
 END $$;
 
 -- Add visits to the roll-ups of links and QR codes. Raw days that get as many as `few` are summed.
-CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[]) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM sum_raw_days(array_agg(tracked_id), array_agg(bot), array_agg(day), dimensions)
        FROM days_of(sums, few)
@@ -2201,12 +2212,15 @@ BEGIN
     INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
     SELECT tracked_id, unit, bot, at, max(visits),
            coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}')
-      FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits, jsonb_object_agg(label, visits) AS labels
+      FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits,
+                   jsonb_object_agg(label, visits) AS labels
               FROM (SELECT d.tracked_id, units.unit, d.bot, at, dimension, label, sum(visits) AS visits
                       FROM days_of(sums, few) AS d,
                            unnest(of_day),
-                           LATERAL (VALUES ('quarter', quarter), (d.unit, day), ('all', '-infinity')) AS units (unit, at)
-                     WHERE (units.unit <> 'quarter' OR d.unit = 'day') AND (units.unit <> 'raw' OR dimension = '')
+                           LATERAL (VALUES ('quarter', quarter), (d.unit, day), ('all', '-infinity')
+                                   ) AS units (unit, at)
+                     WHERE (units.unit <> 'quarter' OR d.unit = 'day')
+                       AND (units.unit <> 'raw' OR dimension = '')
                      GROUP BY 1, 2, 3, 4, 5, 6) per_label
              GROUP BY 1, 2, 3, 4, 5) per_dimension
      GROUP BY 1, 2, 3, 4
@@ -2215,15 +2229,17 @@ BEGIN
        SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels);
 END $$;
 
--- Note the visitors of links and QR codes. Return each, and the variant if it is another one than before.
-CREATE FUNCTION note_visitors(accepted sent_visit[]) RETURNS TABLE (tracked_id bigint, is_new boolean, variant text)
-LANGUAGE plpgsql AS $$
+-- Note the visitors of links and QR codes. Return each, and the variant if it is another one than
+-- before.
+CREATE FUNCTION note_visitors(accepted sent_visit[])
+RETURNS TABLE (tracked_id bigint, is_new boolean, variant text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
     WITH arrived AS MATERIALIZED (
         SELECT sent.*, stored.seen AS seen_before, stored.variant AS variant_before
-          FROM (SELECT (visit).tracked_id, (visit).visitor, max(timezone('UTC', (visit).at)::date) AS seen,
+          FROM (SELECT (visit).tracked_id, (visit).visitor,
+                       max(timezone('UTC', (visit).at)::date) AS seen,
                        (array_agg((visit).variant ORDER BY (visit).at DESC)
                         FILTER (WHERE (visit).variant <> 'Unknown'))[1] AS variant
                   FROM unnest(accepted)
@@ -2238,16 +2254,19 @@ BEGIN
           FROM arrived
          WHERE seen_before IS NULL
             OR seen_before <= seen
-               AND (seen_before, variant_before) IS DISTINCT FROM (seen, coalesce(variant, variant_before))
+               AND (seen_before, variant_before)
+                   IS DISTINCT FROM (seen, coalesce(variant, variant_before))
          ORDER BY tracked_id, visitor
         ON CONFLICT (tracked_id, visitor) DO UPDATE
            SET seen = excluded.seen, variant = coalesce(excluded.variant, v.variant))
-    SELECT tracked_id, seen_before IS NULL, CASE WHEN variant_before IS DISTINCT FROM variant THEN variant END
+    SELECT tracked_id, seen_before IS NULL,
+           CASE WHEN variant_before IS DISTINCT FROM variant THEN variant END
       FROM arrived;
 END $$;
 
 -- Return the ten most frequent labels of people in some dimensions.
-CREATE FUNCTION top_labels(tracked bigint, dimensions text[]) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION top_labels(tracked bigint, dimensions text[]) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT json_object_agg(dimension, top)
@@ -2255,8 +2274,9 @@ BEGIN
                  WHERE tracked_id = tracked AND unit = 'all' AND NOT bot
                  LIMIT 1) r,
                unnest(dimensions) AS dimension,
-               LATERAL (WITH stored AS MATERIALIZED (SELECT key COLLATE "C" AS label, value::bigint AS number
-                                                       FROM jsonb_each_text(labels -> dimension))
+               LATERAL (WITH stored AS MATERIALIZED (
+                            SELECT key COLLATE "C" AS label, value::bigint AS number
+                              FROM jsonb_each_text(labels -> dimension))
                         SELECT json_object_agg(label, number) AS top
                           FROM (SELECT label, number FROM stored
                                  UNION ALL
@@ -2268,22 +2288,28 @@ BEGIN
 END $$;
 
 -- Add visits to the totals of links and QR codes, after their roll-ups.
-CREATE FUNCTION add_totals(accepted sent_visit[], sums visit_sum[], tops text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION add_totals(accepted sent_visit[], sums visit_sum[], tops text[]) RETURNS void
+LANGUAGE plpgsql AS $$
 BEGIN
     WITH noted AS MATERIALIZED (
         SELECT * FROM note_visitors(accepted)),
     variants AS (
-        SELECT tracked_id, CASE WHEN bool_or(is_own) THEN variant ELSE 'Other' END AS label, sum(visitors) AS visitors
-          FROM (SELECT tracked_id, variant, 1 AS visitors, false AS is_own FROM noted WHERE variant IS NOT NULL
+        SELECT tracked_id, CASE WHEN bool_or(is_own) THEN variant ELSE 'Other' END AS label,
+               sum(visitors) AS visitors
+          FROM (SELECT tracked_id, variant, 1, false FROM noted WHERE variant IS NOT NULL
                  UNION ALL
-                SELECT tracked_id, label, 0, true FROM unnest(sums) WHERE dimension = 'variant' AND NOT bot
+                SELECT tracked_id, label, 0, true
+                  FROM unnest(sums) WHERE dimension = 'variant' AND NOT bot
                ) numbers (tracked_id, variant, visitors, is_own)
          GROUP BY tracked_id, variant
         HAVING sum(visitors) > 0)
     INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels, variant_visitors)
-    SELECT tracked_id, sum(clicks), sum(visitors), CASE WHEN sum(clicks) > 0 THEN top_labels(tracked_id, tops) END,
-           sum_labels(jsonb_build_object('variant', jsonb_build_object(variant, of_variant))) FILTER (WHERE of_variant > 0)
-      FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE visits END, 0, NULL, 0 FROM unnest(sums) WHERE dimension = ''
+    SELECT tracked_id, sum(clicks), sum(visitors),
+           CASE WHEN sum(clicks) > 0 THEN top_labels(tracked_id, tops) END,
+           sum_labels(jsonb_build_object('variant', jsonb_build_object(variant, of_variant)))
+           FILTER (WHERE of_variant > 0)
+      FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE visits END, 0, NULL, 0
+              FROM unnest(sums) WHERE dimension = ''
              UNION ALL
             SELECT tracked_id, 0, 1, NULL, 0 FROM noted WHERE is_new
              UNION ALL
@@ -2294,8 +2320,9 @@ BEGIN
     ON CONFLICT (tracked_id) DO UPDATE
        SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors,
            top_labels = coalesce(excluded.top_labels, t.top_labels),
-           variant_visitors = coalesce(add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors),
-                                       t.variant_visitors);
+           variant_visitors = coalesce(
+               add_labels(coalesce(t.variant_visitors, '{}'), excluded.variant_visitors),
+               t.variant_visitors);
 END $$;
 
 CREATE FUNCTION add_minutes(accepted sent_visit[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -2309,10 +2336,11 @@ BEGIN
     ON CONFLICT (user_id, minute, bot) DO UPDATE SET visits = m.visits + excluded.visits;
 END $$;
 
--- Store visits, and return true as `stored`, unless their file is not stored up to `start`. The visits themselves come last:
--- the steps before read those that were stored earlier.
-CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, imported boolean, few integer,
-                             max_labels integer, dimensions text[], unbounded text[], tops text[],
+-- Store visits, and return true as `stored`, unless their file is not stored up to `start`. The
+-- visits themselves come last: the steps before read those that were stored earlier.
+CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, imported boolean,
+                             few integer, max_labels integer, dimensions text[], unbounded text[],
+                             tops text[],
                              OUT stored boolean, OUT refused json) LANGUAGE plpgsql AS $$
 DECLARE
     accepted sent_visit[];
@@ -2324,7 +2352,8 @@ BEGIN
     stored := FOUND;
     IF stored THEN
         SELECT c.accepted, c.refused INTO accepted, refused
-          FROM count_visits(ARRAY(SELECT ROW(v.*)::sent_visit FROM read_visits(sent) AS v), imported) AS c;
+          FROM count_visits(ARRAY(SELECT ROW(v.*)::sent_visit FROM read_visits(sent) AS v),
+                            imported) AS c;
         sums := limit_labels(label_sums(accepted), unbounded, max_labels);
         PERFORM add_minutes(accepted);
         PERFORM add_account_sums(sums);

@@ -1,4 +1,4 @@
-"""The statement that stores visits reads rows in proportion to its batch, however many there are."""
+"""Storing visits reads rows in proportion to its batch, however many there are."""
 
 import json
 import time
