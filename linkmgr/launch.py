@@ -27,7 +27,7 @@ from linkmgr import create_app, demo
 from linkmgr.core.database import embedded, folders, migrations
 from linkmgr.core.database.statements import database
 from linkmgr.core.settings import Settings, port, settings
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import session_store
 from linkmgr.repository import public, users
 
 ROOT = Path(__file__).parent.parent
@@ -86,7 +86,7 @@ def _listen(mode: str) -> list[socket.socket]:
 def _prepare_dev(config: Settings) -> str:
     migrations.upgrade(create=True)
     keys = demo.seed(with_demo=config.demo)
-    links = {f"Sign in as {name}": login.new_link(users.find_id(name)) for name in reversed(keys)}
+    links = {f"Sign in as {name}": session_store.new_link(users.find_id(name)) for name in reversed(keys)}
     url = config.base_url
     pages = {"Console": f"{url}/console", "API documentation": f"{url}/api/docs"}
     if demo.DEMO in keys and public.bio(None, demo.BIO):

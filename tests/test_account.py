@@ -4,8 +4,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.core.database import statements
-from linkmgr.core.web import passwords
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import passwords, session_store
 from tests.conftest import BASE_URL, Client
 from tests.support.pages import PASSWORD
 
@@ -60,13 +59,13 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., 
 
 def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, alice: Client) -> None:
     with app.app_context():
-        login.add_session(alice.id, session=b"digest")
+        session_store.add_session(alice.id, session=b"digest")
         alice.put("/api/account/update", {"email": "new@example.org"})
-        session = login.find_session(b"digest")
+        session = session_store.find_session(b"digest")
         assert session
         assert (session["user_id"], session["admin"], session["by_link"]) == (alice.id, False, False)
         alice.put("/api/account/update", {"password": "another one"})
-        assert login.find_session(b"digest") is None
+        assert session_store.find_session(b"digest") is None
 
 
 def test_the_default_domain_is_one_of_the_account_and_changes_no_link_of_the_api(alice: Client, bob: Client) -> None:

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.core.settings import InvalidSetting
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import session_store
 from tests.conftest import Client
 from tests.support.brands import BRANDED, fetch, has_brand
 from tests.support.pages import PASSWORD, contrast
@@ -53,7 +53,7 @@ def test_a_bug_is_reported_with_the_brand(ours: Flask, monkeypatch: pytest.Monke
     def fail(_: bytes) -> bool:
         raise RuntimeError
 
-    monkeypatch.setattr(login, "is_usable", fail)
+    monkeypatch.setattr(session_store, "is_usable", fail)
     answer = fetch(ours, "/login/token")
     assert (answer.status_code, has_brand(answer.text)) == (500, True)
 

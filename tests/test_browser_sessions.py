@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.core.database.statements import Row
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import session_store
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.pages import PASSWORD, is_signed_in, login_path
@@ -70,14 +70,14 @@ def test_one_session_is_ended_and_the_others_remain(app: Flask, alice: Client) -
 def test_a_login_link_is_no_session_until_it_is_used(
     app: Flask, admin: Client, alice: Client, monkeypatch: pytest.MonkeyPatch, sql: Sql
 ) -> None:
-    monkeypatch.setattr(login, "MAX_SESSIONS", 1)
+    monkeypatch.setattr(session_store, "MAX_SESSIONS", 1)
     browser, path = signed_in(app, alice), login_path(admin, alice)
     assert len(listed(browser)) == 1
     browser.post("/account/sessions/end-others")
     [link] = sql("SELECT digest FROM sessions WHERE is_link")
     browser.post(f"/account/sessions/{bytes(link['digest']).hex()}/end")
     with app.app_context():
-        assert login.find_session(bytes(link["digest"])) is None
+        assert session_store.find_session(bytes(link["digest"])) is None
     signed_in(app, alice)
     assert app.test_client().post(path).status_code == 303
 
@@ -109,12 +109,12 @@ def test_a_sign_in_beyond_the_maximum_ends_the_oldest_session(app: Flask, alice:
         "INSERT INTO sessions (digest, user_id) SELECT sha256(int4send(n)), %(id)s"
         "  FROM generate_series(2, %(many)s) n RETURNING 1",
         id=alice.id,
-        many=login.MAX_SESSIONS,
+        many=session_store.MAX_SESSIONS,
     )
     assert is_signed_in(oldest)
     newest = signed_in(app, alice)
     assert [is_signed_in(browser) for browser in (newest, of_bob, oldest)] == [True, True, False]
-    assert len(listed(newest)) == login.MAX_SESSIONS
+    assert len(listed(newest)) == session_store.MAX_SESSIONS
 
 
 def test_an_expired_session_is_not_listed(app: Flask, alice: Client, sql: Sql) -> None:

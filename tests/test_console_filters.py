@@ -4,7 +4,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.features.statistics import results as stats
+from linkmgr.features.statistics import results
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -119,7 +119,7 @@ def test_campaigns_channels_and_domains_are_dimensions_that_lead_to_their_links(
 
 
 @pytest.mark.parametrize(
-    ("most", "counted"), [(stats.MAX_VISIT_DAYS, "23 clicks, 1 unique visitor in"), (27, "23 clicks in")]
+    ("most", "counted"), [(results.MAX_VISIT_DAYS, "23 clicks, 1 unique visitor in"), (27, "23 clicks in")]
 )
 def test_visitors_of_a_campaign_and_a_channel_are_counted_unless_it_has_many_links(
     *,
@@ -131,7 +131,7 @@ def test_visitors_of_a_campaign_and_a_channel_are_counted_unless_it_has_many_lin
     most: int,
     counted: str,
 ) -> None:
-    monkeypatch.setattr(stats, "MAX_VISIT_DAYS", most)
+    monkeypatch.setattr(results, "MAX_VISIT_DAYS", most)
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     sql("UPDATE links SET campaign = %(id)s RETURNING 1", id=campaign)
     alice.post(f"/api/channel/{channel}/assign/links/{link}")

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.console import queries as console_queries
+from linkmgr.console import queries
 from linkmgr.repository import link_lists
 from tests.conftest import Client
 from tests.support import explain, factories
@@ -136,7 +136,7 @@ def test_the_pages_of_a_campaign_read_as_much_with_ten_times_as_many_links(
     monkeypatch: pytest.MonkeyPatch,
     analyze: Callable[[], None],
 ) -> None:
-    monkeypatch.setattr(console_queries, "MANY", FEW)
+    monkeypatch.setattr(queries, "MANY", FEW)
     campaign_id = factories.campaign(sql, admin.id)
     paths = f"/console/campaigns/{campaign_id}", f"/u/admin/list-{campaign_id}"
     work: list[int] = []

@@ -7,8 +7,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.core.web import attempts
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import attempts, session_store
 from tests.conftest import BASE_URL, Client
 from tests.support.pages import PASSWORD, signed_in
 
@@ -133,7 +132,7 @@ def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("secret of the machine")
 
-    monkeypatch.setattr(login, "is_usable", broken)
+    monkeypatch.setattr(session_store, "is_usable", broken)
     answer = asked(app, "/login/some-token", Accept=CHROMIUM)
     assert is_page(answer, 500, "Something went wrong on our side")
     assert f"report request id {answer.headers['X-Request-Id']}." in answer.text

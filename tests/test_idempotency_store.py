@@ -9,7 +9,7 @@ from flask import Flask
 
 from linkmgr.core.database import paging, statements, transaction
 from linkmgr.core.web import idempotency as web_idempotency
-from linkmgr.core.web import idempotency_store as idempotency
+from linkmgr.core.web import idempotency_store
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support.batches import BATCH
@@ -103,7 +103,7 @@ def test_the_answer_to_a_bulk_request_is_repeated_completely(
     alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trim = Mock()
-    monkeypatch.setattr(idempotency, "trim", trim)
+    monkeypatch.setattr(idempotency_store, "trim", trim)
     body = {"urls": [{"url": "https://example.com/", "custom": secrets.token_urlsafe(24)} for _ in range(800)]}
     first = alice.post("/api/urls/bulk", body, **under())
     assert first.get_json()["created"] == 800
@@ -118,7 +118,7 @@ def test_the_oldest_answers_of_a_user_are_dropped_beyond_a_limit(
 ) -> None:
     monkeypatch.setattr(web_idempotency, "_TRIM_EVERY", 1)
     add(bob)
-    monkeypatch.setattr(idempotency, *limit)
+    monkeypatch.setattr(idempotency_store, *limit)
     for number in range(8):
         add(alice, f"key-{number}")
     kept = sql("SELECT key FROM idempotency_keys WHERE user_id = %(id)s ORDER BY created", id=alice.id)

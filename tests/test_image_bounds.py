@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.console import avatar
-from linkmgr.qr import image as qr_image
+from linkmgr.qr import image
 from linkmgr.repository import qr
 from tests.conftest import Client
 from tests.support.codes import add_code, clear_cache, decoded, fetched, pixels, row_of
@@ -26,9 +26,9 @@ def test_images_leave_half_of_the_places_to_other_requests(app: Flask, alice: Cl
     assert fetched(alice, f"{path}?size=1000").status_code == 200
 
 
-@pytest.mark.parametrize("cache", [qr_image._code, avatar._render])
+@pytest.mark.parametrize("cache", [image._code, avatar._render])
 def test_codes_and_avatars_need_a_place_unless_they_are_kept(app: Flask, alice: Client, cache: Any) -> None:
-    path = add_code(alice) if cache is qr_image._code else "/avatar/alice.png"
+    path = add_code(alice) if cache is image._code else "/avatar/alice.png"
     cache.cache_clear()
     with full(app):
         assert fetched(alice, path).status_code == 503
@@ -46,7 +46,7 @@ def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     tag = first.headers["ETag"]
     assert tag.startswith('"')
     assert first.headers["Cache-Control"] == "no-cache"
-    monkeypatch.setattr(qr_image, "render", None)
+    monkeypatch.setattr(image, "render", None)
     again = fetched(alice, path)
     assert (again.data, again.headers["ETag"]) == (first.data, tag)
     clear_cache()

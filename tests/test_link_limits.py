@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.core.web import passwords
-from linkmgr.repository import link_bin as binned
+from linkmgr.repository import link_bin
 from tests.conftest import Client
 from tests.support.factories import Sql, row
 from tests.support.pages import get
@@ -181,8 +181,8 @@ def test_a_link_keeps_its_counter_in_the_bin_and_loses_it_when_it_is_deleted(
     for link in (kept, deleted):
         link.ask()
     with app.app_context():
-        binned.put(alice.id, kept.id)
-        binned.restore(alice.id, kept.id)
+        link_bin.put(alice.id, kept.id)
+        link_bin.restore(alice.id, kept.id)
     alice.delete(f"/api/url/{deleted.id}/delete")
     run_jobs()
     assert sql("SELECT * FROM taken_clicks") == [{"link_id": kept.id, "total": 1}]

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr.core.web import pool
-from linkmgr.qr import image as qr_image
+from linkmgr.qr import image
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.operations import KEYED
@@ -60,7 +60,7 @@ def test_all_operations_that_are_streamed_or_take_long_are_known(world: World) -
 
 def test_all_pages_that_are_streamed_or_take_long_are_known(console: FlaskClient, alice: Client, sql: Sql) -> None:
     ids, busy = {word: make(sql, alice.id) for word, make in ROWS.items()}, set()
-    qr_image._code.cache_clear()
+    image._code.cache_clear()
     for method, rule in console_rules(console.application):
         if method != "GET":
             continue

@@ -13,7 +13,7 @@ import pytest
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.core.database import statements
-from linkmgr.visits import store as visits
+from linkmgr.visits import store
 from linkmgr.visits.queue import MAX_TRIES, SET_ASIDE, VisitQueue
 from tests.conftest import Client
 from tests.support.servers import free_port, serving
@@ -59,13 +59,13 @@ def test_a_broken_connection_neither_loses_nor_doubles_visits(
 def test_an_unexpected_error_does_not_stop_the_queue(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = visits.add
+    add = store.add
 
     def fail(*_arguments: object) -> bool:
-        monkeypatch.setattr(visits, "add", add)
+        monkeypatch.setattr(store, "add", add)
         raise RuntimeError
 
-    monkeypatch.setattr(visits, "add", fail)
+    monkeypatch.setattr(store, "add", fail)
     for _ in range(3):
         recorder.add(visit_of(target, alice))
     wait_until(lambda: target.clicks == 3)
@@ -74,7 +74,7 @@ def test_an_unexpected_error_does_not_stop_the_queue(
 def test_a_batch_that_exceeds_its_timeout_is_followed_by_smaller_ones(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add, sizes, canceled = visits.add, list[int](), list[int]()
+    add, sizes, canceled = store.add, list[int](), list[int]()
 
     def add_few(spool: str, start: int, stop: int, batch: str) -> bool:
         number = len(json.loads(batch))
@@ -85,9 +85,9 @@ def test_a_batch_that_exceeds_its_timeout_is_followed_by_smaller_ones(
 
     for _ in range(100):
         recorder.add(visit_of(target, alice))
-    monkeypatch.setattr(visits, "add", add_few)
+    monkeypatch.setattr(store, "add", add_few)
     wait_until(recorder.flush)
-    monkeypatch.setattr(visits, "add", add)
+    monkeypatch.setattr(store, "add", add)
     wait_until(recorder.flush)
     assert target.clicks == 100
     assert sum(sizes) <= 100
@@ -102,7 +102,7 @@ def test_a_plan_that_was_made_for_empty_tables_is_made_again_after_a_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """PostgreSQL takes a scan of a table for free if the table was analyzed while it was empty."""
-    add, canceled = visits.add, []
+    add, canceled = store.add, []
 
     def counting(spool: str, start: int, stop: int, batch: str) -> bool:
         try:
@@ -118,8 +118,8 @@ def test_a_plan_that_was_made_for_empty_tables_is_made_again_after_a_timeout(
         recorder.add(visit_of(target, alice))
         assert recorder.flush()
         cursor.execute("INSERT INTO visitors SELECT -n, int4send(n), now() FROM generate_series(1, 200000) n")
-        monkeypatch.setattr(visits, "PRELUDE", f"{visits.PRELUDE}SET LOCAL statement_timeout = 700; ")
-        monkeypatch.setattr(visits, "add", counting)
+        monkeypatch.setattr(store, "PRELUDE", f"{store.PRELUDE}SET LOCAL statement_timeout = 700; ")
+        monkeypatch.setattr(store, "add", counting)
         for number in range(200):
             recorder.add(replace(visit_of(target, alice), visitor=f"{number:04x}"))
         assert recorder.flush()
@@ -150,7 +150,7 @@ def slow_visits(raw: psycopg2.extensions.connection) -> Iterator[None]:
 def test_a_visit_that_takes_too_long_is_set_aside_and_delays_no_other(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visits, "PRELUDE", f"{visits.PRELUDE}SET LOCAL statement_timeout = 500; ")
+    monkeypatch.setattr(store, "PRELUDE", f"{store.PRELUDE}SET LOCAL statement_timeout = 500; ")
     for country in ["Peru"] * 20 + ["Chile"] + ["Peru"] * 20:
         recorder.add(visit_of(target, alice, country))
     wait_until(lambda: recorder.flush() and target.clicks == 40)

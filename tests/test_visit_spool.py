@@ -8,8 +8,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.visits import queue
-from linkmgr.visits import store as visits
+from linkmgr.visits import queue, store
 from linkmgr.visits.queue import REPLACE_BYTES, VisitQueue
 from linkmgr.visits.spool import Spool
 from tests.conftest import Client
@@ -25,27 +24,27 @@ pytestmark = pytest.mark.slow
 def test_a_repeated_batch_stores_nothing(app: Flask, target: Target, alice: Client) -> None:
     batch = f"[{line_of(target, alice).decode()}]"
     with app.app_context():
-        assert visits.add("repeated", 0, 100, batch)
-        assert not visits.add("repeated", 0, 100, batch)
-        assert visits.stored_bytes("repeated") == 100
-        assert not visits.add("repeated", 50, 200, batch)
-        assert visits.add("repeated", 100, 200, batch)
-        visits.delete_spool("repeated")
-        assert not visits.add("repeated", 200, 300, batch), "a gap is no beginning"
+        assert store.add("repeated", 0, 100, batch)
+        assert not store.add("repeated", 0, 100, batch)
+        assert store.stored_bytes("repeated") == 100
+        assert not store.add("repeated", 50, 200, batch)
+        assert store.add("repeated", 100, 200, batch)
+        store.delete_spool("repeated")
+        assert not store.add("repeated", 200, 300, batch), "a gap is no beginning"
     assert target.clicks == 2
 
 
 def test_a_batch_stored_without_confirmation_is_not_stored_again(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = visits.add
+    add = store.add
 
     def lose_answer(spool: str, start: int, stop: int, batch: str) -> bool:
-        monkeypatch.setattr(visits, "add", add)
+        monkeypatch.setattr(store, "add", add)
         add(spool, start, stop, batch)
         raise psycopg2.OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setattr(visits, "add", lose_answer)
+    monkeypatch.setattr(store, "add", lose_answer)
     recorder.add(visit_of(target, alice))
     wait_until(recorder.flush)
     assert target.clicks == 1

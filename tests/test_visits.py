@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.visits import store as visits
+from linkmgr.visits import store
 from linkmgr.visits.counting import DIRECT
 from tests.conftest import Client
 from tests.support import geoip
@@ -46,7 +46,7 @@ def test_labels_are_sorted_by_count_and_limited_to_ten(target: Target) -> None:
 
 
 def test_invented_referrers_are_counted_under_one_label(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "MAX_LABELS", 3)
+    monkeypatch.setattr(store, "MAX_LABELS", 3)
     for number in (1, 2, 3, 4, 5, 1):
         target.visit(Referer=f"https://site{number}.example.com/")
     assert target.statistics()["topReferrers"] == {

@@ -24,8 +24,7 @@ from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, listing, ok, record, updated, versioned, with_record, with_statistics
-from linkmgr.repository import link_bin as binned
-from linkmgr.repository import link_lists, link_records, links
+from linkmgr.repository import link_bin, link_lists, link_records, links
 from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
 from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
 from linkmgr.schemas.tries import TRIED, DescribedVisitor, try_link
@@ -34,7 +33,7 @@ bp = Blueprint("urls", __name__, url_prefix="/api")
 SECTION = Section(
     "links",
     "Links",
-    prose(__file__, days=binned.DAYS),
+    prose(__file__, days=link_bin.DAYS),
     lambda: shapes.records_of(Link) | {"Statistics": STATISTICS_SHAPE},
     tables={"Conditions of rules": "Conditions"},
 )
@@ -63,7 +62,7 @@ QUERY = {
     ),
     "to": Parameter("The links that were created before this time.", parse_time, pattern=TIME, examples=["2026-11-01"]),
     "bin": Parameter(
-        f"`1` lists the links in the bin, which were deleted in the last {binned.DAYS} days, the last deleted first, "
+        f"`1` lists the links in the bin, which were deleted in the last {link_bin.DAYS} days, the last deleted first, "
         "without `next` and `after`. The other filters do not apply.",
         enum=["0", "1"],
         default="0",
@@ -85,7 +84,7 @@ QUERY = {
 
 TO_BIN = {
     "bin": Parameter(
-        f"`1` moves a link to the bin: for {binned.DAYS} days `POST /api/url/{{link_id}}/restore` "
+        f"`1` moves a link to the bin: for {link_bin.DAYS} days `POST /api/url/{{link_id}}/restore` "
         "brings it back, and its alias stays reserved.",
         enum=["0", "1"],
         default="0",
@@ -152,7 +151,7 @@ def _list_links(sent: Row) -> Page:
     if sent["bin"] == "1":
         if page["after"]:
             raise invalid("after requires bin=0. Use page to list the bin")
-        return binned.index(user_id(), **page)
+        return link_bin.index(user_id(), **page)
     if page["after"] and order == "click":
         raise invalid("after requires order=date. Use page to list links by clicks")
     if page["after"] and sent["sort"] == "asc":
@@ -259,7 +258,7 @@ def delete(link_id: int) -> Json:
 
     This is final, also for a link in the bin, unless `bin` is `1`.
     """
-    delete_link = binned.put if values_of(TO_BIN)["bin"] == "1" else links.delete
+    delete_link = link_bin.put if values_of(TO_BIN)["bin"] == "1" else links.delete
     delete_link(user_id(), link_id)
     return ok("Link has been deleted successfully.")
 
@@ -279,7 +278,7 @@ def restore(link_id: int) -> Response:
     It has its id, alias, statistics and channels as before, without rows that were deleted meanwhile, such as its
     campaign. A new link of the same URL does not return it.
     """
-    binned.restore(user_id(), link_id)
+    link_bin.restore(user_id(), link_id)
     return _written("Link has been restored successfully.", links.read(user_id(), link_id))
 
 

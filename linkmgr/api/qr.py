@@ -8,8 +8,7 @@ from linkmgr.core.outbound import fetch
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, listing, ok, updated, versioned, with_statistics
-from linkmgr.qr import image as qr_image
-from linkmgr.qr import logos
+from linkmgr.qr import image, logos
 from linkmgr.repository import qr
 from linkmgr.schemas.qr import QrCode, change_code, create_code
 
@@ -17,7 +16,7 @@ bp = Blueprint("qr", __name__, url_prefix="/api")
 SECTION = Section(
     "qr",
     "QR codes",
-    prose(__file__, image=qr_image, fetch=fetch, logos=logos),
+    prose(__file__, image=image, fetch=fetch, logos=logos),
     lambda: shapes.records_of(QrCode),
     tables={f"Data of the type {name}": schema.__name__ for name, schema in OBJECTS.items()},
     nouns={"qr": "QR code"},

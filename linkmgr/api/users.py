@@ -4,9 +4,7 @@ from linkmgr.core.database import transaction
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.query import Parameter, values_of
-from linkmgr.core.web import auth
-from linkmgr.core.web import session_store as login
-from linkmgr.core.web import streams as web_export
+from linkmgr.core.web import auth, session_store, streams
 from linkmgr.core.web.operation import Section, operation
 from linkmgr.core.web.responses import Json, ok, updated, versioned
 from linkmgr.core.web.streams import BUSY
@@ -34,7 +32,7 @@ def index() -> Response:
     """
     users.note_shown_key(None)
     sent = values_of(QUERY)
-    return web_export.streamed(users.search(status=sent["filter"], email=sent["email"]))
+    return streams.streamed(users.search(status=sent["filter"], email=sent["email"]))
 
 
 @bp.get("/user/<id:user_id>")
@@ -110,4 +108,4 @@ def login_link(user_id: int) -> Json:
 
     The link can be used once, within an hour.
     """
-    return ok(url=login.new_link(user_id))
+    return ok(url=session_store.new_link(user_id))

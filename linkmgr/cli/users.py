@@ -7,8 +7,7 @@ from linkmgr.core import keys
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.bodies import load
-from linkmgr.core.web import passwords
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import passwords, session_store
 from linkmgr.repository import account, users
 from linkmgr.schemas.account import Account
 from linkmgr.schemas.users import User, register
@@ -69,7 +68,7 @@ def user_key(name: str, rotate: bool) -> None:
 @click.argument("name")
 def login_link(name: str) -> None:
     """Print a URL that signs a user in without a password. It works once, within an hour."""
-    click.echo(login.new_link(find_id(name)))
+    click.echo(session_store.new_link(find_id(name)))
 
 
 @group.command("password")

@@ -11,8 +11,7 @@ from linkmgr.core import errors, keys
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.fields.zones import parse_zone, regional_zones
-from linkmgr.core.web import attempts, passwords, security_headers, sessions
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import attempts, passwords, security_headers, session_store, sessions
 from linkmgr.core.web.attempts import Limit
 from linkmgr.public.home import first_page
 from linkmgr.repository import account as accounts
@@ -44,7 +43,7 @@ def _page(*, with_key: bool = False, success: str | None = None, problems: dict[
         usage=plan_use.usage(account),
         features=plan_use.features(account),
         rate=plan_use.rate(account),
-        sessions=login.sessions(g.user_id, session=g.session),
+        sessions=session_store.sessions(g.user_id, session=g.session),
         zones=regional_zones(),
     )
 
@@ -141,7 +140,7 @@ for path, store in _FORMS.items():
 @bp.post("/sessions/<session_id>/end")
 def end_session(session_id: str) -> Response:
     try:
-        has_ended = login.end_sessions(g.user_id, session=bytes.fromhex(session_id), others=False)
+        has_ended = session_store.end_sessions(g.user_id, session=bytes.fromhex(session_id), others=False)
     except ValueError:
         raise AppError("no_such_page") from None
     flash("The browser has been signed out." if has_ended else "This browser was signed out before.", "success")
@@ -150,7 +149,7 @@ def end_session(session_id: str) -> Response:
 
 @bp.post("/sessions/end-others")
 def end_other_sessions() -> Response:
-    login.end_sessions(g.user_id, session=g.session, others=True)
+    session_store.end_sessions(g.user_id, session=g.session, others=True)
     flash("All other browsers have been signed out.", "success")
     return redirect(url_for("account_page.show"), code=303)
 

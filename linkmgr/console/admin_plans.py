@@ -6,7 +6,7 @@ from linkmgr.console.controls import FormData
 from linkmgr.console.forms import BOTH, LIST, Form
 from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
-from linkmgr.repository import plans as stored_plans
+from linkmgr.repository import plans
 from linkmgr.schemas.plans import COUNTED, NUMBERS, SWITCHED, Plan, change_plan, create_plan, price_problem
 
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name in Plan.controls()]
@@ -19,12 +19,10 @@ class PlanForm(Form):
     bp = bp
 
     def show_list(self) -> str:
-        return render_template(
-            "administration/plans.html", form=self, plans=stored_plans.with_users(), **self.choices()
-        )
+        return render_template("administration/plans.html", form=self, plans=plans.with_users(), **self.choices())
 
     def read(self, _user_id: int, row_id: int) -> Row:
-        return stored_plans.read(row_id)
+        return plans.read(row_id)
 
     def add(self, _user_id: int, members: Row) -> Row:
         return create_plan(members)

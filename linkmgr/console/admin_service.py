@@ -15,7 +15,7 @@ from linkmgr.console import charts, signed_in
 from linkmgr.console.admin_access import bp
 from linkmgr.core.database import service as repository
 from linkmgr.core.settings import PREFIX, RELEASE, settings
-from linkmgr.features.statistics import latest_visits as latest
+from linkmgr.features.statistics import latest_visits
 from linkmgr.features.statistics.selection import Owner
 from linkmgr.visits import spool
 
@@ -46,7 +46,7 @@ def _settings() -> Iterator[tuple[str, str, str, str]]:
 @bp.get("")
 def service() -> str:
     state = repository.state()
-    minutes = latest.report(Owner(g.user_id, everyone=True), "exclude").rows
+    minutes = latest_visits.report(Owner(g.user_id, everyone=True), "exclude").rows
     starts = [signed_in.parse_utc(row["time"][:19]).astimezone(g.zone) for row in minutes]
     buckets = [charts.Bucket(start, row["clicks"], 0) for start, row in zip(starts, minutes, strict=True)]
     return render_template(
@@ -57,5 +57,5 @@ def service() -> str:
         python=platform.python_version(),
         settings=_settings(),
         has_clicks=any(bucket.clicks for bucket in buckets),
-        chart=charts.chart(buckets, unit="minute", period=f"the last {latest.MINUTES} minutes", noun="visit"),
+        chart=charts.chart(buckets, unit="minute", period=f"the last {latest_visits.MINUTES} minutes", noun="visit"),
     )

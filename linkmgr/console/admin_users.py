@@ -14,10 +14,9 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError, refusal
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import page_number, query_text
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import session_store
 from linkmgr.repository import account as accounts
-from linkmgr.repository import plans
-from linkmgr.repository import users as stored_users
+from linkmgr.repository import plans, users
 from linkmgr.schemas.plans import Subscription
 from linkmgr.schemas.users import ManagedUser, register
 
@@ -37,7 +36,7 @@ class UserForm(FormWithDelete):
 
     def show_list(self) -> str:
         q = query_text("q")
-        page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
+        page = users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
         return render_template("administration/users.html", form=self, page=page, searched=q)
 
     def page(self, row_id: int, **values: Any) -> str:
@@ -58,13 +57,13 @@ class UserForm(FormWithDelete):
     def add(self, _user_id: int, members: Row) -> Row:
         has_password = members["password"] is not None
         row = register(members)
-        return row if has_password else row | {"secret": login.new_link(row["id"])}
+        return row if has_password else row | {"secret": session_store.new_link(row["id"])}
 
     def change(self, user_id: int, row_id: int, members: Row) -> None:
-        stored_users.update(row_id, by=user_id, **members)
+        users.update(row_id, by=user_id, **members)
 
     def delete(self, user_id: int, row_id: int) -> None:
-        stored_users.delete(row_id, by=user_id)
+        users.delete(row_id, by=user_id)
 
     def check(self, _members: Row) -> dict[str, str]:
         return password_problem()
@@ -104,4 +103,4 @@ def user_login(row_id: int) -> ResponseReturnValue:
         raise AppError("own_login_link")
     if messages := password_problem():
         return FORM.page(row_id, problems=messages), 400
-    return FORM.page(row_id, login_link=login.new_link(row_id))
+    return FORM.page(row_id, login_link=session_store.new_link(row_id))

@@ -9,15 +9,15 @@ from linkmgr.console.frame import bp
 from linkmgr.console.link_changes import BATCH, MAX_BATCHES, selected_ids
 from linkmgr.core.errors import AppError, refusal
 from linkmgr.core.fields.query import page_number
-from linkmgr.repository import link_bin as binned
+from linkmgr.repository import link_bin
 
-_CHANGES = {"restore": ("restored", binned.restore_all), "delete": ("deleted forever", binned.delete)}
+_CHANGES = {"restore": ("restored", link_bin.restore_all), "delete": ("deleted forever", link_bin.delete)}
 
 
 @bp.get("/links/bin")
 def links_bin() -> str:
-    page = binned.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/bin.html", page=page, days=binned.DAYS)
+    page = link_bin.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    return render_template("console/bin.html", page=page, days=link_bin.DAYS)
 
 
 @bp.post("/links/bin")
@@ -27,7 +27,7 @@ def links_bin_change() -> Response:
     if action not in _CHANGES:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_CHANGES)}")
     done, store = _CHANGES[action]
-    chosen = binned.newest(g.user_id, BATCH * MAX_BATCHES) if request.form.get("all") else ids
+    chosen = link_bin.newest(g.user_id, BATCH * MAX_BATCHES) if request.form.get("all") else ids
     batches = (chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH))
     numbers: list[int] = []
     error = refusal(lambda: numbers.extend(store(g.user_id, some) for some in batches))

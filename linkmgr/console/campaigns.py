@@ -3,8 +3,7 @@ from typing import Unpack
 from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
-from linkmgr.console import charts
-from linkmgr.console import queries as console_queries
+from linkmgr.console import charts, queries
 from linkmgr.console.forms import BOTH, PAGE
 from linkmgr.console.frame import bp
 from linkmgr.console.groups import GroupForm
@@ -31,7 +30,7 @@ class CampaignForm(GroupForm):
 
     def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
         """List the newest links, because each has rows of its own, which are read."""
-        page = console_queries.of_campaign(user_id, row_id, days=charts.spark_days(g.zone), **paging)
+        page = queries.of_campaign(user_id, row_id, days=charts.spark_days(g.zone), **paging)
         for link in page.rows:
             charts.add_spark(link, link["days"])
         return page

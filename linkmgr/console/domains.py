@@ -3,7 +3,7 @@ import re
 from flask import flash, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from linkmgr.console import queries as console_queries
+from linkmgr.console import queries
 from linkmgr.console.frame import bp
 from linkmgr.console.groups import CountedForm
 from linkmgr.core.database.statements import Row
@@ -38,7 +38,7 @@ class DomainForm(CountedForm):
 
     def read(self, user_id: int, row_id: int) -> Row:
         row = super().read(user_id, row_id)
-        states = console_queries.uses(user_id, [row_id], path="domain")
+        states = queries.uses(user_id, [row_id], path="domain")
         row |= states[0] | {"host": row["domain"].partition("://")[2]}
         if has_feature("missing_paths"):
             row["missing"] = paths = missing_paths.index(user_id, row_id, limit=_MISSING, number=1)

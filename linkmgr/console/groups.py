@@ -7,9 +7,7 @@ from typing import Unpack
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console import overview as console_numbers
-from linkmgr.console import periods
-from linkmgr.console import queries as console_queries
+from linkmgr.console import overview, periods, queries
 from linkmgr.console.controls import lines
 from linkmgr.console.forms import PER_PAGE
 from linkmgr.console.stored_forms import StoredForm
@@ -33,12 +31,12 @@ class CountedForm(StoredForm):
         period, order = periods.requested()._replace(units=[]), query_choice("order", tuple(ORDERS))
         order = order or ("date" if request.args.keys().isdisjoint(("period", "from", "to")) else "-clicks")
         number, is_newest = page_number(), order == "date"
-        limit, first = (PER_PAGE, number) if is_newest else (console_queries.MANY, 1)
+        limit, first = (PER_PAGE, number) if is_newest else (queries.MANY, 1)
         listed = self.stored.rows.index(g.user_id, limit=limit, number=first, after=None)
         rows = self._counted(listed.rows, period)
         if not is_newest:
             rows = periods.by_clicks(rows, order)[(number - 1) * PER_PAGE : number * PER_PAGE]
-        total = listed.total if is_newest else min(listed.total, console_queries.MANY)
+        total = listed.total if is_newest else min(listed.total, queries.MANY)
         page = Page(self.with_uses(rows), total, PER_PAGE, number, None)
         return self.render_list(
             page,
@@ -55,7 +53,7 @@ class CountedForm(StoredForm):
             return rows
         pool.take_for(g.account["used"].get("links", 0), "stats_busy")
         ids, subject = [row["id"] for row in rows], self.stored.words.path
-        counts = console_numbers.of_groups(g.user_id, subject, ids, times=period.with_before())
+        counts = overview.of_groups(g.user_id, subject, ids, times=period.with_before())
         by_id = {row["id"]: row for row in counts}
         return [row | by_id[row["id"]] for row in rows]
 
@@ -76,16 +74,16 @@ class GroupForm(CountedForm):
 
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
         pool.take_for(g.account["used"].get("links", 0), "stats_busy")
-        row = console_queries.group(g.user_id, self.stored.words.path, row_id, limit=_PROPOSED)
+        row = queries.group(g.user_id, self.stored.words.path, row_id, limit=_PROPOSED)
         page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-        most = console_queries.MANY if self.stored.words.path == "campaign" else page.total
+        most = queries.MANY if self.stored.words.path == "campaign" else page.total
         return render_template(
             self.page_template,
             form=self,
             row=row,
             page=page._replace(total=min(page.total, most)),
             number=page.total,
-            many=console_queries.MANY,
+            many=queries.MANY,
             numbers_of=periods.numbers(self.stored.words.path, row_id),
             typed=typed,
             problem=problem,

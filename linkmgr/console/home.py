@@ -6,8 +6,7 @@ from operator import itemgetter
 from flask import g, render_template, request
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console import overview as console_numbers
-from linkmgr.console import periods, plan_use
+from linkmgr.console import overview, periods, plan_use
 from linkmgr.console.controls import with_scheme
 from linkmgr.console.frame import bp
 from linkmgr.core import errors
@@ -49,7 +48,7 @@ def _numbers(tracked: int) -> Row:
     counted = sum(mark["clicks"] + mark["previous"] for mark in chart["marks"])
     is_large = min(counted, tracked * 2 * DAYS) > _MAX_COMPARED
     busiest = max(chart["marks"], key=itemgetter("clicks"))["start"].isoformat() if is_large else None
-    top = console_numbers.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)
+    top = overview.top_tracked(g.user_id, busiest=busiest, limit=_TOP, times=labels)
     rows += [row if chart["second"] else row | {"before": None} for row in top]
     return {"chart": chart, "tables": periods.tables(rows, _TABLES, _labeled, {}), "is_large": is_large}
 

@@ -2,7 +2,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.console import queries as console_queries
+from linkmgr.console import queries
 from linkmgr.console.account import confirm_password, password_problem
 from linkmgr.console.forms import LIST
 from linkmgr.console.frame import blueprint
@@ -59,7 +59,7 @@ class KeyForm(StoredForm):
         return password_problem()  # a key gives lasting access
 
     def options(self) -> dict[str, dict[str, str]]:
-        return {"domains": console_queries.choices(g.user_id)["domain"]}
+        return {"domains": queries.choices(g.user_id)["domain"]}
 
     def choices(self) -> Row:
         return {"table": _scope_table()}

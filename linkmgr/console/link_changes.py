@@ -8,21 +8,18 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.console import charts, link_list, signed_in
-from linkmgr.console import queries as console_queries
+from linkmgr.console import charts, link_list, queries, signed_in
 from linkmgr.console.controls import to_number
 from linkmgr.console.frame import bp
 from linkmgr.core.database.statements import MAX_BIGINT, Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.bodies import load, problems
-from linkmgr.core.web import csv
-from linkmgr.core.web import streams as web_export
-from linkmgr.features.bulk import changes as bulk_changes
+from linkmgr.core.web import csv, streams
+from linkmgr.features.bulk import changes
 from linkmgr.features.exports import handlers as export
 from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import parameters_of
-from linkmgr.repository import link_bin as binned
-from linkmgr.repository import link_lists, plans
+from linkmgr.repository import link_bin, link_lists, plans
 from linkmgr.schemas.links import Link, link_columns
 
 MAX_SELECTED = 100
@@ -42,22 +39,22 @@ class Change(NamedTuple):
 
 
 def _set(member: str) -> Callable[[int, list[int], Any], int]:
-    return lambda user_id, ids, value: bulk_changes.set_members(
+    return lambda user_id, ids, value: changes.set_members(
         user_id, ids, **link_columns(load(Link.updates(), {member: value}))
     )
 
 
 def _leave(user_id: int, ids: list[int], channel: int) -> int:
-    return bulk_changes.set_members(user_id, ids, unassign_channel=channel)
+    return changes.set_members(user_id, ids, unassign_channel=channel)
 
 
 def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
-    return bulk_changes.set_parameters(user_id, ids, parameters_of(utm.read(user_id, template_id)))
+    return changes.set_parameters(user_id, ids, parameters_of(utm.read(user_id, template_id)))
 
 
 # By value of the button.
 CHANGES = {
-    "delete": Change("Delete", "deleted", lambda user_id, ids, _: len(binned.put_all(user_id, ids)["deleted"])),
+    "delete": Change("Delete", "deleted", lambda user_id, ids, _: len(link_bin.put_all(user_id, ids)["deleted"])),
     "campaign": Change("Move", "moved", _set("campaign"), "campaign", " to the campaign {}"),
     "channel": Change("Add", "added to the channel", _set("channel"), "channel", " to the channel {}"),
     "unassign": Change("Remove", "removed from the channel", _leave, "channel", " from the channel {}"),
@@ -119,15 +116,15 @@ def links_change() -> ResponseReturnValue:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
     if not (is_all or ids):
         return _back("Select links first.")
-    filters = link_list.all_filters(console_queries.choices(g.user_id)) if is_all else {}
+    filters = link_list.all_filters(queries.choices(g.user_id)) if is_all else {}
     query = link_list.requested(filters) if is_all else {}
     if action != "export":
         link_list.take_place()
         return _change(action, ids, query, filters)
     plans.require_exports(g.user_id)
     user_id = g.user_id
-    rows = (console_queries.selected(user_id, some) for some in _batches(user_id, ids, link_list.conditions(query)))
-    return web_export.download(web_export.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
+    rows = (queries.selected(user_id, some) for some in _batches(user_id, ids, link_list.conditions(query)))
+    return streams.download(streams.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
 
 
 def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters) -> ResponseReturnValue:
@@ -150,7 +147,7 @@ def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters)
             category = restorable(ids) if action == "delete" else "success"
             return _back(f"{charts.count(done, 'link')} {change.done}.", category)
     elif ids:
-        rows = console_queries.selected(g.user_id, ids)
+        rows = queries.selected(g.user_id, ids)
         number = len(rows)
     else:
         newest = link_lists.matching(g.user_id, chosen, limit=1, number=1, after=None)
@@ -169,7 +166,7 @@ def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters)
         ids=ids,
         rows=rows,
         query=_list_query(),
-        days=binned.DAYS,
+        days=link_bin.DAYS,
     )
 
 

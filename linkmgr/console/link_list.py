@@ -6,8 +6,7 @@ from typing import Any
 
 from flask import g, render_template, request, url_for
 
-from linkmgr.console import charts, periods
-from linkmgr.console import queries as console_queries
+from linkmgr.console import charts, periods, queries
 from linkmgr.console.forms import PER_PAGE, Form
 from linkmgr.console.frame import Chip
 from linkmgr.core.database.statements import Row
@@ -107,16 +106,14 @@ def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
 def show(form: Form) -> str:
     if any(request.args.get(name) for name in _FILTERS) or request.args.get("order") == "recent":
         take_place()  # before any other statement
-    choices = console_queries.choices(g.user_id)
+    choices = queries.choices(g.user_id)
     filters = all_filters(choices)
     query = requested(filters)
     order, limit = query["order"], int(query["per"] or PER_PAGE)
     page = link_lists.matching(g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None)
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
-    states = (
-        {row["id"]: row for row in console_queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
-    )
+    states = {row["id"]: row for row in queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "status": "public"})
         if blocked().has_host(row["longurl"]):

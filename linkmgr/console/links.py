@@ -8,8 +8,7 @@ from flask import Response, flash, g, redirect, render_template, request, url_fo
 from flask.typing import ResponseReturnValue
 from itsdangerous import BadData
 
-from linkmgr.console import link_changes, link_list, periods, rule_rows, signed_in
-from linkmgr.console import queries as console_queries
+from linkmgr.console import link_changes, link_list, periods, queries, rule_rows, signed_in
 from linkmgr.console.controls import FormData, lines, to_number
 from linkmgr.console.forms import GENERAL, PAGE
 from linkmgr.console.frame import bp
@@ -27,8 +26,7 @@ from linkmgr.features.statistics import visit_list
 from linkmgr.features.utm import repository as utm
 from linkmgr.features.utm.schema import PARAMETERS
 from linkmgr.public import qr as qr_page
-from linkmgr.repository import link_bin as binned
-from linkmgr.repository import link_records
+from linkmgr.repository import link_bin, link_records
 from linkmgr.schemas.links import LINKS, Link
 from linkmgr.schemas.tries import DescribedVisitor, try_link
 from linkmgr.visits import targets
@@ -120,13 +118,13 @@ class LinkForm(StoredForm):
     unique = ("custom", "password")
     consequence = "Visitors of {shorturl} will see a page that says it does not exist."
 
-    afterwards = f"You can restore it for {binned.DAYS} days."
+    afterwards = f"You can restore it for {link_bin.DAYS} days."
 
     def show_list(self) -> str:
         return link_list.show(self)
 
     def delete(self, user_id: int, row_id: int) -> None:
-        binned.put(user_id, row_id)
+        link_bin.put(user_id, row_id)
 
     def say_deleted(self, row_id: int) -> None:
         flash("Link deleted.", link_changes.restorable([row_id]))
@@ -199,7 +197,7 @@ class LinkForm(StoredForm):
         return GENERAL if field == "url" and others else super().control_of(field)
 
     def options(self) -> dict[str, dict[str, str]]:
-        named, own = console_queries.choices(g.user_id), settings().base_url
+        named, own = queries.choices(g.user_id), settings().base_url
         return {
             "domain": {own: own} | {name: name for name in named["domain"].values()},
             "campaign": {"": "None"} | named["campaign"],

@@ -9,8 +9,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.core import keys
 from linkmgr.core.errors import AppError
-from linkmgr.core.web import attempts, passwords, security_headers, sessions
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import attempts, passwords, security_headers, session_store, sessions
 from linkmgr.public.home import first_page
 from linkmgr.repository import account as accounts
 from linkmgr.visits import counting
@@ -35,7 +34,7 @@ def _cache_dummy_hash(_state: object) -> None:
 def _authenticate(email: str, password: str) -> int | None:
     """Return the user id, or None, and remember the browser. Unknown and known e-mail addresses take the same steps, so
     that timing does not reveal accounts."""
-    account = login.find_credentials(email.replace("\0", ""))
+    account = session_store.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
     if limit := attempts.by_browser(user_id, password_hash):
         name = f"user {user_id}"
@@ -72,14 +71,14 @@ def sign_in() -> ResponseReturnValue:
         error = AppError("sign_in_failed")
         return render_template("login.html", email=email, error=error.message), error.status
     token = keys.new_token()
-    login.add_session(user_id, session=keys.digest(token), **_browser())
+    session_store.add_session(user_id, session=keys.digest(token), **_browser())
     return _start_session(token)
 
 
 @bp.get("/login/<token>")
 def confirm_link(token: str) -> str:
     """Show the sign-in button. GET does not consume the link, because mail scanners and link previews fetch it."""
-    if not login.is_usable(keys.digest(token)):
+    if not session_store.is_usable(keys.digest(token)):
         raise AppError("link_spent")
     return render_template("login_link.html", signed_in=sessions.current() is not None)
 
@@ -87,7 +86,7 @@ def confirm_link(token: str) -> str:
 @bp.post("/login/<token>")
 def use_link(token: str) -> Response:
     session = keys.new_token()
-    user_id = login.consume_link(keys.digest(token), session=keys.digest(session), **_browser())
+    user_id = session_store.consume_link(keys.digest(token), session=keys.digest(session), **_browser())
     if user_id is None:
         raise AppError("link_spent")
     attempts.remember_browser(user_id, accounts.password_hash(user_id))

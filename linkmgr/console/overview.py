@@ -1,11 +1,11 @@
 """Statements of the console: clicks and labels of a period. Visits of bots are not counted. Times are those of
 `periods.as_rollups`."""
 
-from linkmgr.console import queries as console_queries
+from linkmgr.console import queries
 from linkmgr.core.database.statements import Row, replica_rows
 from linkmgr.visits.dimensions import UNKNOWN
 
-MAX_MEMBERS = 15 * console_queries.MANY  # links and QR codes of the groups of a list
+MAX_MEMBERS = 15 * queries.MANY  # links and QR codes of the groups of a list
 
 
 def overview(
@@ -89,7 +89,7 @@ def overview(
         user_id=user_id,
         subject=subject,
         row_id=row_id,
-        most=console_queries.MANY,
+        most=queries.MANY,
         dimensions=dimensions,
         unknown=UNKNOWN,
         limit=limit,
@@ -174,7 +174,7 @@ def of_groups(user_id: int, subject: str, ids: list[int], *, times: dict[str, st
         user_id=user_id,
         subject=subject,
         ids=ids,
-        many=console_queries.MANY,
+        many=queries.MANY,
         most=MAX_MEMBERS,
         **times,
     )

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from flask import g, url_for
 
-from linkmgr.console import charts, signed_in
-from linkmgr.console import overview as console_numbers
+from linkmgr.console import charts, overview, signed_in
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import query_choice, query_text
@@ -146,7 +145,7 @@ def count(
     days_before = period.now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     labels = period.with_before()
-    rows = console_numbers.overview(
+    rows = overview.overview(
         g.user_id,
         subject=subject,
         row_id=row_id,

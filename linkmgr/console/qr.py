@@ -4,8 +4,7 @@ from contextlib import suppress
 
 from flask import Response, g, render_template, request, url_for
 
-from linkmgr.console import charts, periods
-from linkmgr.console import queries as console_queries
+from linkmgr.console import charts, periods, queries
 from linkmgr.console.controls import FormData, lines, with_scheme
 from linkmgr.console.forms import PAGE, PER_PAGE
 from linkmgr.console.frame import bp
@@ -63,7 +62,7 @@ class QrForm(StoredForm):
     def show_list(self) -> str:
         page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
-        codes = {row["id"]: row for row in console_queries.of_codes(g.user_id, ids, days=days)} if ids else {}
+        codes = {row["id"]: row for row in queries.of_codes(g.user_id, ids, days=days)} if ids else {}
         for row in page.rows:
             if code := codes.get(row["id"]):  # else it was deleted since
                 content = qr_data.default_name(code["type"], code["data"])

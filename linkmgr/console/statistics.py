@@ -14,8 +14,7 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import page_number, query_choice, query_id, query_text
 from linkmgr.core.web import csv
-from linkmgr.features.statistics import results as stats
-from linkmgr.features.statistics import visit_list
+from linkmgr.features.statistics import results, visit_list
 from linkmgr.features.statistics.label_filters import Filter
 from linkmgr.features.statistics.periods import buckets
 from linkmgr.features.statistics.query import MAX_ROWS, Query, Selection
@@ -104,7 +103,7 @@ def _read_query() -> PageQuery:
     return PageQuery(selected, filters, dimensions, periods.requested(), order)
 
 
-def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str], list[stats.Report]]:
+def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str], list[results.Report]]:
     """Return the names of what is selected, and the reports of the labels and over time, with the time before. The
     latter is missing if the clicks of the whole account are counted."""
     ids = [selection.selected[subject] for subject in ("link", "qr") if subject in selection.selected] or None
@@ -121,10 +120,10 @@ def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str]
     over_time = Query(by=[f"time:{unit}"], order="time", limit=MAX_ROWS, before=before(unit), **shared)
     by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, before=before(), **shared)
     is_of_account = not (selection.selected or filters or selection.dimensions[1:] or over_time_too)
-    return stats.reports(Owner(g.user_id), [by_label] if is_of_account else [by_label, over_time])
+    return results.reports(Owner(g.user_id), [by_label] if is_of_account else [by_label, over_time])
 
 
-def _chart(selection: PageQuery, over_time: list[stats.Report]) -> Row:
+def _chart(selection: PageQuery, over_time: list[results.Report]) -> Row:
     period, noun = selection.period, selection.noun
     if not over_time:
         return periods.count(period, dimensions=["kind"], limit=MAX_LABELS)[1]

@@ -4,8 +4,7 @@ from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.console import plan_use
-from linkmgr.console import queries as console_queries
+from linkmgr.console import plan_use, queries
 from linkmgr.console.forms import BOTH, PER_PAGE, Form
 from linkmgr.console.plan_use import Usage
 from linkmgr.core.database import tables, transaction
@@ -75,7 +74,7 @@ class StoredForm(FormWithDelete):
     def with_uses(self, rows: list[Row]) -> list[Row]:
         if not (self.used and rows):
             return rows
-        states = console_queries.uses(g.user_id, [row["id"] for row in rows], path=self.stored.words.path)
+        states = queries.uses(g.user_id, [row["id"] for row in rows], path=self.stored.words.path)
         uses = {row["id"]: row for row in states}
         return [row | uses.get(row["id"], {}) for row in rows]
 

@@ -14,9 +14,8 @@ from linkmgr.core import errors
 from linkmgr.core.database.tables import in_batches
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import page_number
-from linkmgr.core.web import streams as web_export
-from linkmgr.core.web import uploads
-from linkmgr.features.exports import account as account_export
+from linkmgr.core.web import streams, uploads
+from linkmgr.features.exports import account
 from linkmgr.features.exports.handlers import OF_LINKS
 from linkmgr.features.imports import bodies, repository, requests, services
 from linkmgr.features.imports import failed_rows as import_rows
@@ -29,7 +28,7 @@ from linkmgr.schemas.qr import QR_CODES
 
 bp = blueprint("transfer", "/console")
 
-_WORDS = [stored.words for stored in (LINKS, QR_CODES, *account_export.RESOURCES.values())]
+_WORDS = [stored.words for stored in (LINKS, QR_CODES, *account.RESOURCES.values())]
 _NOUNS = {words.file_name: words.noun for words in _WORDS}  # by file of an exported account
 PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 
@@ -121,13 +120,13 @@ def import_delete(row_id: int) -> Response:
 def export_links() -> Response:
     plans.require_exports(g.user_id)
     batches = in_batches(LINKS.exported, g.user_id)
-    chunks, name = web_export.encode("csv", OF_LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
-    return web_export.download(chunks, "text/csv", name)
+    chunks, name = streams.encode("csv", OF_LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
+    return streams.download(chunks, "text/csv", name)
 
 
 @bp.get("/export/account.zip")
 def export_everything() -> Response:
     plans.require_exports(g.user_id)
-    chunks = web_export.zipped(account_export.files(g.user_id))
+    chunks = streams.zipped(account.files(g.user_id))
     name = f"linkmgr-account-{datetime.now(g.zone):%Y-%m-%d}.zip"
-    return web_export.download(chunks, "application/zip", name)
+    return streams.download(chunks, "application/zip", name)

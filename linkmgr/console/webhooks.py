@@ -5,7 +5,7 @@ import orjson
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console import queries as console_queries
+from linkmgr.console import queries
 from linkmgr.console.controls import FormData, to_number
 from linkmgr.console.forms import PAGE, PER_PAGE
 from linkmgr.console.frame import blueprint
@@ -97,7 +97,7 @@ class WebhookForm(StoredForm):
         return {"events": f"Events {problem}."} if problem else {}
 
     def options(self) -> dict[str, dict[str, str]]:
-        return {path: {"0": "All"} | names for path, names in console_queries.choices(g.user_id).items()}
+        return {path: {"0": "All"} | names for path, names in queries.choices(g.user_id).items()}
 
     def choices(self) -> Row:
         return {"groups": _groups(), "label_of": _label}

@@ -10,7 +10,7 @@ from linkmgr.core.fields.short_urls import ShortUrl
 from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
 from linkmgr.repository.link_lists import UNCHECKED, to_health
-from linkmgr.visits import store as visits
+from linkmgr.visits import store
 from linkmgr.visits.blocked import blocked
 from linkmgr.visits.dimensions import SCAN
 
@@ -101,7 +101,7 @@ def as_columns(link: Row) -> Row:
 def to_record(link: Row, *, statistics: bool = True) -> Row:
     related = link["related"] or _UNRELATED
     domain = related["domain"] or settings().base_url
-    totals = {"statistics": visits.statistics(link) if link["clicks"] else visits.NO_VISITS} if statistics else {}
+    totals = {"statistics": store.statistics(link) if link["clicks"] else store.NO_VISITS} if statistics else {}
     return (
         link
         | totals

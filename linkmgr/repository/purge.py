@@ -12,8 +12,7 @@ from linkmgr.core.database import tables
 from linkmgr.core.database.expiry import delete_some, older_than
 from linkmgr.core.database.jobs import registered
 from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
-from linkmgr.repository import link_bin as binned
-from linkmgr.repository import plans
+from linkmgr.repository import link_bin, plans
 from linkmgr.visits.store import ALL_DIMENSIONS, DETAILED_DAYS, PRELUDE
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
@@ -268,7 +267,7 @@ _ROUND_SECONDS = 600  # between two rounds of a process
 EXPIRING = (
     older_than("rate_windows", "until", "1 hour"),
     older_than("idempotency_keys", "created", "24 hours"),
-    older_than("binned_links", "binned", f"{binned.DAYS} days"),
+    older_than("binned_links", "binned", f"{link_bin.DAYS} days"),
     older_than("outbox", "created", "30 days"),  # without the feature that moves events, they wait here
     older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     _clear_quarters,

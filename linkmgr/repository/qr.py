@@ -13,7 +13,7 @@ from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import AppError, existing, required
 from linkmgr.core.fields.qr import new_code
 from linkmgr.core.settings import settings
-from linkmgr.visits import store as visits
+from linkmgr.visits import store
 
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
@@ -63,7 +63,7 @@ def _link(code: str) -> str:
 
 
 def _to_record(code: Row) -> Row:
-    statistics = visits.statistics({name: code.pop(name) for name in visits.TOTALS})
+    statistics = store.statistics({name: code.pop(name) for name in store.TOTALS})
     first = {"version": code.pop("version"), "id": code.pop("id"), "link": _link(code.pop("code"))}
     return first | {"scans": statistics["clicks"]} | code | {"statistics": statistics}
 

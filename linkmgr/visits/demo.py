@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from linkmgr.core.database.statements import rows, run
-from linkmgr.visits import store as visits
+from linkmgr.visits import store
 from linkmgr.visits.counting import DIRECT, Visit, social
 from linkmgr.visits.dimensions import UNKNOWN
 
@@ -79,9 +79,9 @@ def add(user_id: int) -> None:
     for start in range(0, len(past), _BATCH):
         batch = past[start : start + _BATCH]
         text = orjson.dumps(batch).decode()
-        visits.create_partitions_for(text)
-        visits.add(spool, start, start + len(batch), text)
-    visits.delete_spool(spool)
+        store.create_partitions_for(text)
+        store.add(spool, start, start + len(batch), text)
+    store.delete_spool(spool)
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0).timestamp()
     # The clicks of the plan are those that were stored in a month, whenever they happened.
     run(

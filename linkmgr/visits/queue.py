@@ -18,8 +18,7 @@ from linkmgr.core.database.background import Background
 from linkmgr.core.database.deadlines import TimedOut
 from linkmgr.core.database.statements import database
 from linkmgr.core.settings import settings
-from linkmgr.visits import spool
-from linkmgr.visits import store as visits
+from linkmgr.visits import spool, store
 from linkmgr.visits.spool import Spool
 
 BATCH_SECONDS = 0.5
@@ -119,7 +118,7 @@ class VisitQueue(Background):
             return
         for orphan in spool.orphans(self._folder):
             with self._flush_lock, self._app.app_context(), closing(orphan):
-                orphan.stored = visits.stored_bytes(orphan.name)
+                orphan.stored = store.stored_bytes(orphan.name)
                 self._drain(orphan)
                 _delete([orphan])
             self._flush()
@@ -163,7 +162,7 @@ class VisitQueue(Background):
             self._tries += 1
             if self._tries < MAX_TRIES:
                 raise error
-            visits.add(source.name, source.stored, source.stored, "[]")
+            store.add(source.name, source.stored, source.stored, "[]")
         with suppress(OSError):
             aside = self._folder / SET_ASIDE
             if not aside.exists() or aside.stat().st_size < spool.SIZE:
@@ -177,12 +176,12 @@ class VisitQueue(Background):
         """Store a batch and the new position of its file. Return False if the stored position was a different one."""
         stop = source.stored + sum(map(len, lines))
         try:
-            stored = visits.add(source.name, source.stored, stop, batch)
+            stored = store.add(source.name, source.stored, stop, batch)
         except pg.CheckViolation:  # a month without a partition
-            visits.create_partitions_for(batch)
-            stored = visits.add(source.name, source.stored, stop, batch)
+            store.create_partitions_for(batch)
+            stored = store.add(source.name, source.stored, stop, batch)
         # If not, an earlier attempt stored it but its response was lost, or a different database is connected.
-        source.stored = stop if stored else visits.stored_bytes(source.name)
+        source.stored = stop if stored else store.stored_bytes(source.name)
         return source.stored == stop
 
     def _count_lost(self, error: Exception) -> None:
@@ -200,7 +199,7 @@ def _delete(stored: list[Spool]) -> None:
     for source in stored:
         source.delete()
     for source in stored:
-        visits.delete_spool(source.name)
+        store.delete_spool(source.name)
 
 
 def init_app(app: Flask) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from linkmgr.core.web import idempotency_store as idempotency
+from linkmgr.core.web import idempotency_store
 from linkmgr.features.imports import failed_rows as import_rows
 from linkmgr.features.webhooks import outbox
 from linkmgr.qr import logos
@@ -20,7 +20,7 @@ from tests.support.servers import resident
 PRIVATE = {"private_networks": "127.0.0.0/8", "private_networks_for_all": "1"}
 MAX_MEMORY = 300  # MiB per worker
 MAX_WAITS = {"health": 0.5, "import": 2.0, "webhook": 2.0, "export": 2.0}  # seconds
-MAX_STORED = outbox.MAX_BYTES + idempotency.MAX_BYTES + import_rows.MAX_ERROR_BYTES + (logos.MAX_TOTAL << 20)
+MAX_STORED = outbox.MAX_BYTES + idempotency_store.MAX_BYTES + import_rows.MAX_ERROR_BYTES + (logos.MAX_TOTAL << 20)
 HEAD = (
     "| Attack by one user | Longest time: health | Import of another user | Webhook | Export | Memory of a worker"
     " | Stored | Rows of imports |\n|---|--:|--:|--:|--:|--:|--:|--:|"

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 from flask import Flask
 
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import session_store
 from tests.support.browser import Browser
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def login_link(base: str, app: Flask, user_id: int) -> str:
     with app.app_context():
-        return base + urlsplit(login.new_link(user_id)).path
+        return base + urlsplit(session_store.new_link(user_id)).path
 
 
 def sign_in(browser: Browser, base: str, app: Flask, user_id: int) -> None:

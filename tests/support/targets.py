@@ -9,7 +9,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.core.database import statements
-from linkmgr.visits import store as visits
+from linkmgr.visits import store
 from tests.support import factories, geoip
 from tests.support.factories import Sql
 
@@ -36,7 +36,7 @@ def wait_until(holds: Callable[[], object], seconds: float = 120) -> None:
 
 def statistics(sql: Sql, tracked_id: int) -> statements.Row:
     totals = sql("SELECT clicks, visitors, top_labels FROM totals WHERE tracked_id = %(id)s", id=tracked_id)
-    return visits.statistics(totals[0] if totals else dict.fromkeys(visits.TOTALS))
+    return store.statistics(totals[0] if totals else dict.fromkeys(store.TOTALS))
 
 
 class Target:

@@ -16,9 +16,8 @@ from flask import Response
 from linkmgr.core import keys
 from linkmgr.core.database.tables import try_lock
 from linkmgr.core.errors import AppError
-from linkmgr.core.web import idempotency_store as idempotency
+from linkmgr.core.web import idempotency_store, uploads
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web import uploads
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -44,7 +43,7 @@ class IdempotencyKey:
         self.is_large = False
 
     def replay(self) -> None:
-        sealed = idempotency.find(self.user_id, self.text)
+        sealed = idempotency_store.find(self.user_id, self.text)
         if sealed is None:
             return
         stored = orjson.loads(zlib.decompress(keys.unseal_bytes(self.user_id, sealed)))
@@ -63,11 +62,11 @@ class IdempotencyKey:
         head = [self.request_hash, response.status_code, response.content_type, response.headers.get("ETag")]
         packed = zlib.compress(orjson.dumps([*head, response.get_data(as_text=True)]))
         self.is_large = len(packed) > _LARGE
-        idempotency.store(self.user_id, self.text, keys.seal_bytes(self.user_id, packed))
+        idempotency_store.store(self.user_id, self.text, keys.seal_bytes(self.user_id, packed))
 
     def trim(self) -> None:
         if self.is_large or random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
-            idempotency.trim(self.user_id)
+            idempotency_store.trim(self.user_id)
 
 
 def parse() -> IdempotencyKey | None:

@@ -8,7 +8,7 @@ from linkmgr.core import keys
 from linkmgr.core.database.statements import Row
 from linkmgr.core.settings import settings
 from linkmgr.core.web import request as web_request
-from linkmgr.core.web import session_store as login
+from linkmgr.core.web import session_store
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)
@@ -39,7 +39,7 @@ def digest() -> bytes | None:
 
 def current() -> Row | None:
     token_digest = digest()
-    row = None if token_digest is None else login.find_session(token_digest)
+    row = None if token_digest is None else session_store.find_session(token_digest)
     if row:
         web_request.set_log_user(row["user_id"])
     return row
@@ -49,4 +49,4 @@ def end() -> None:
     token_digest = digest()
     session.clear()
     if token_digest is not None:
-        login.delete_session(token_digest)
+        session_store.delete_session(token_digest)

@@ -35,7 +35,7 @@ import orjson
 from linkmgr.core.database.statements import Row
 from linkmgr.core.database.tables import Batch, in_batches
 from linkmgr.core.settings import settings
-from linkmgr.core.web import streams as web_export
+from linkmgr.core.web import streams
 from linkmgr.features.conversions import repository as conversions
 from linkmgr.features.statistics import visit_list
 from linkmgr.features.utm.schema import UTM_TEMPLATES
@@ -103,6 +103,6 @@ def _lines(name: str, user_id: int, counts: dict[str, int]) -> Iterator[bytes]:
     counts[f"{name}.jsonl"], derived = 0, _DERIVED.get(name, ())
     for batch in _batches(name, user_id):
         counts[f"{name}.jsonl"] += len(batch)
-        yield web_export.json_lines(
+        yield streams.json_lines(
             {member: value for member, value in record.items() if member not in derived} for record in batch
         )

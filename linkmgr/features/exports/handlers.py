@@ -12,8 +12,7 @@ from linkmgr.core.fields.countries import with_code
 from linkmgr.core.fields.query import Parameter, query_choice, query_position
 from linkmgr.core.fields.resource import Stored
 from linkmgr.core.settings import settings
-from linkmgr.core.web import csv
-from linkmgr.core.web import streams as web_export
+from linkmgr.core.web import csv, streams
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Operation, Section, operation, prose
 from linkmgr.core.web.responses import Json
@@ -185,8 +184,8 @@ def account() -> Response:
     import: only digests of keys are stored.
     """
     plans.require_exports(user_id())
-    chunks = web_export.zipped(account_export.files(user_id()))
-    return web_export.download(chunks, "application/zip", "linkmgr-account.zip")
+    chunks = streams.zipped(account_export.files(user_id()))
+    return streams.download(chunks, "application/zip", "linkmgr-account.zip")
 
 
 def _export_visits(tracked_id: int, what: str, form: str | None = None) -> Response:
@@ -202,5 +201,5 @@ def _to_visit(visit: Json) -> Json:
 
 def _respond(name: str, columns: Columns, batches: Iterator[list[Json]], form: str | None = None) -> Response:
     plans.require_exports(user_id())
-    form = form or query_choice("format", tuple(web_export.FORMATS)) or web_export.preferred()
-    return web_export.download(web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}")
+    form = form or query_choice("format", tuple(streams.FORMATS)) or streams.preferred()
+    return streams.download(streams.encode(form, columns, batches), streams.FORMATS[form], f"{name}.{form}")

@@ -9,8 +9,7 @@ from linkmgr.core.fields import shapes
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.query import PAGING, Parameter, paging
 from linkmgr.core.web import csv as web_csv
-from linkmgr.core.web import streams as web_export
-from linkmgr.core.web import uploads
+from linkmgr.core.web import streams, uploads
 from linkmgr.core.web.auth import user_id
 from linkmgr.core.web.operation import Section, operation, prose
 from linkmgr.core.web.responses import Json, listing, ok, versioned
@@ -209,7 +208,7 @@ def errors(import_id: int) -> Response:
     imports.read(user_id(), import_id)
     if web_csv.is_preferred():
         return errors_csv(user_id(), import_id)
-    return web_export.streamed(_pages(user_id(), import_id))
+    return streams.streamed(_pages(user_id(), import_id))
 
 
 @bp.get("/imports/<id:import_id>/errors.csv")
@@ -278,4 +277,4 @@ def error_lines(owner: int, import_id: int) -> Generator[bytes]:
 
 def errors_csv(owner: int, import_id: int) -> Response:
     """Stream the failed rows. The console uses this too."""
-    return web_export.download(error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")
+    return streams.download(error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")

@@ -11,14 +11,11 @@ from linkmgr.core.web import auth, csv, pool
 from linkmgr.core.web.operation import Operation, Section, operation, prose
 from linkmgr.core.web.responses import Json, ok
 from linkmgr.core.web.streams import BUSY
-from linkmgr.features.statistics import latest_visits as latest
-from linkmgr.features.statistics import periods, visit_list
+from linkmgr.features.statistics import latest_visits, periods, results, visit_list
 from linkmgr.features.statistics import query as queries
-from linkmgr.features.statistics import results as stats
 from linkmgr.features.statistics.results import Report
 from linkmgr.features.statistics.selection import Owner
-from linkmgr.visits import dimensions
-from linkmgr.visits import store as visits
+from linkmgr.visits import dimensions, store
 from linkmgr.visits.dimensions import BY_NAME, DIMENSIONS
 
 bp = Blueprint("stats", __name__, url_prefix="/api")
@@ -78,7 +75,7 @@ _RECORDS = {
 SECTION = Section(
     "stats",
     "Statistics",
-    prose(__file__, dimensions=dimensions, periods=periods, queries=queries, stats=stats, visits=visits),
+    prose(__file__, dimensions=dimensions, periods=periods, queries=queries, stats=results, visits=store),
     lambda: _RECORDS,
     tables={"Members of meta": "StatsMeta"},
 )
@@ -124,7 +121,7 @@ _LIVE = operation(
     ),
     query=queries.LIVE,
     errors=("administrators_only", "missing", "too_slow"),
-    values={"minutes": latest.MINUTES},
+    values={"minutes": latest_visits.MINUTES},
 )
 
 
@@ -135,14 +132,14 @@ def read() -> Json | Response:
 
     A parameter or a name that does not exist is a 400 that lists those that do.
     """
-    return _respond(stats.report(_owner(), queries.parse()))
+    return _respond(results.report(_owner(), queries.parse()))
 
 
 @bp.get("/stats.csv")
 @_QUERY.as_csv("time,country,clicks\r\n2026-10-24,Germany,12\r\n")
 def read_csv() -> Response:
     """Read statistics over time as CSV."""
-    return _as_csv(stats.report(_owner(), queries.parse()))
+    return _as_csv(results.report(_owner(), queries.parse()))
 
 
 @bp.get("/stats/live")
@@ -152,14 +149,14 @@ def live() -> Json | Response:
 
     A row for each of the last {minutes} minutes, in UTC, the current one included.
     """
-    return _respond(latest.report(_owner(), parameters(queries.LIVE)["bots"]))
+    return _respond(latest_visits.report(_owner(), parameters(queries.LIVE)["bots"]))
 
 
 @bp.get("/stats/live.csv")
 @_LIVE.as_csv("time,clicks\r\n2026-11-21 09:30:00,3\r\n")
 def live_csv() -> Response:
     """Read the clicks of the last minutes as CSV."""
-    return _as_csv(latest.report(_owner(), parameters(queries.LIVE)["bots"]))
+    return _as_csv(latest_visits.report(_owner(), parameters(queries.LIVE)["bots"]))
 
 
 # --- the visits of links and QR codes

@@ -16,7 +16,7 @@ from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.zones import start_of_day
 from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
-from linkmgr.features.statistics import counts as stats_counts
+from linkmgr.features.statistics import counts
 from linkmgr.features.statistics import selection as stats_scope
 from linkmgr.features.statistics.conversions import with_conversions
 from linkmgr.features.statistics.periods import Bucket, Range, as_array, as_rollups, buckets, checked
@@ -139,9 +139,9 @@ def _count_rollups(count: _Count) -> list[Row]:
     query, params = count.query, _params(count) | count.times.rollups
     dimension = next(iter({*query.dimensions, *query.filters}), None)
     if not dimension:
-        return stats_counts.unlabeled(count.owner, **params)
+        return counts.unlabeled(count.owner, **params)
     label_filter = query.filters.get(dimension)
-    return stats_counts.of_rollups(
+    return counts.of_rollups(
         count.owner,
         dimensions=["", dimension] if dimension in BY_NAME else [TARGET],
         by_tracked=dimension in OF_ROWS,
@@ -162,7 +162,7 @@ def _count_visits(count: _Count) -> list[Row]:
     params |= {"a": first, "b": second, "joins_a": first in _JOINED, "joins_b": second in _JOINED}
     params["count_visitors"] = "visitors" in query.metrics
     params["filters"] = orjson.dumps(filters).decode() if filters else None
-    return stats_counts.of_visits(count.owner, **params)
+    return counts.of_visits(count.owner, **params)
 
 
 # --- the report

@@ -13,8 +13,7 @@ from linkmgr.core import keys, metrics
 from linkmgr.core.database.background import Background
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.times import iso
-from linkmgr.features.webhooks import events as records
-from linkmgr.features.webhooks import outbox
+from linkmgr.features.webhooks import events, outbox
 from linkmgr.features.webhooks import repository as webhooks
 from linkmgr.features.webhooks.sender import Message, Response, Sender
 
@@ -39,7 +38,7 @@ class Dispatcher:
         """Move and deliver events until none is left. When the process stops, finish what has been sent."""
         while not stopping.is_set() or self._sender.deliveries:
             if not stopping.is_set():
-                has_moved, has_claimed = records.move(), self._claim()
+                has_moved, has_claimed = events.move(), self._claim()
                 if not (has_moved or has_claimed or self._sender.deliveries):
                     return
             results = self._sender.wait(_WAIT_SECONDS)
