@@ -7,7 +7,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from linkmgr import api, cli, console, document, public
 from linkmgr.core import feature, hooks, metrics, settings
-from linkmgr.core.database import jobs, lookups, replica, statements, tables
+from linkmgr.core.database import jobs, lookups, replica, statements
 from linkmgr.core.feature import Feature
 from linkmgr.core.web import (
     auth,
@@ -23,7 +23,7 @@ from linkmgr.core.web import (
 from linkmgr.core.web.request import IdConverter, Service
 from linkmgr.features import load
 from linkmgr.public import branded, short
-from linkmgr.repository import link_lists, purge
+from linkmgr.repository import deletions, link_lists, purge
 from linkmgr.schemas.stored import STORED
 from linkmgr.visits import blocked
 
@@ -36,7 +36,7 @@ DOCUMENTED = Feature(
     sections=tuple(module.SECTION for module in api.MODULES),
     resources=STORED,
     jobs=jobs.Jobs(
-        handlers=tables.HANDLERS,
+        handlers=deletions.HANDLERS,
         idle=(link_lists.empty_pending_list, purge.delete_some_expired),
         expiring=purge.EXPIRING,
     ),

@@ -5,10 +5,11 @@ from psycopg2 import IntegrityError
 
 from linkmgr.core.database.paging import NamedPaging, Page, named_page
 from linkmgr.core.database.statements import Row, row, rows, run, run_repaired
-from linkmgr.core.database.tables import BATCH, release_name
+from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
 from linkmgr.core.settings import settings
 from linkmgr.repository.links import with_random_alias
+from linkmgr.repository.taken_names import release_name
 
 
 def _to_record(bio: Row) -> Row:

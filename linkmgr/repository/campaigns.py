@@ -2,9 +2,10 @@ from typing import Unpack
 
 from linkmgr.core.database.paging import NamedPaging, Page, named_page
 from linkmgr.core.database.statements import Row, row, rows, run, run_one, run_repaired
-from linkmgr.core.database.tables import BATCH, release_name
+from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing, not_found
 from linkmgr.core.settings import settings
+from linkmgr.repository.taken_names import release_name
 
 
 def to_record(campaign: Row) -> Row:

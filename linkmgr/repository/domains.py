@@ -2,8 +2,9 @@ from typing import Unpack
 
 from linkmgr.core.database.paging import NamedPaging, Page, named_page
 from linkmgr.core.database.statements import Row, row, rows, run, run_repaired
-from linkmgr.core.database.tables import batch_of, release_name
+from linkmgr.core.database.tables import batch_of
 from linkmgr.core.errors import existing
+from linkmgr.repository.taken_names import release_name
 
 batch = batch_of("domains")
 

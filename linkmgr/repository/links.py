@@ -10,13 +10,13 @@ from psycopg2.errors import UniqueViolation
 
 from linkmgr.core.database.halves import failure, in_halves
 from linkmgr.core.database.statements import Row, repaired, run, run_one, undoable
-from linkmgr.core.database.tables import release
 from linkmgr.core.errors import RETRY_SECONDS, AppError, existing, not_found
 from linkmgr.core.fields.aliases import new_alias, own_words
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.core.settings import settings
 from linkmgr.repository import link_lists, link_records
 from linkmgr.repository.link_records import as_columns, to_record
+from linkmgr.repository.taken_names import release
 from linkmgr.visits import spool
 
 # The statements that read links, so that this module has all functions that modules of rows have

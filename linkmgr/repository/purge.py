@@ -12,7 +12,7 @@ from linkmgr.core.database import tables
 from linkmgr.core.database.expiry import delete_some, older_than
 from linkmgr.core.database.jobs import registered
 from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
-from linkmgr.repository import link_bin, plans
+from linkmgr.repository import deletions, link_bin, plans
 from linkmgr.visits.store import ALL_DIMENSIONS, DETAILED_DAYS, PRELUDE
 
 LAST = "last_purge"  # file of the data folder, changed by each purge
@@ -43,7 +43,7 @@ def purge() -> Purged:
     dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
     visits = 0
     for tracked in _tracked_batches():
-        while tracked["orphans"] and not tables.tracked.run({"ids": tracked["orphans"]}):
+        while tracked["orphans"] and not deletions.tracked.run({"ids": tracked["orphans"]}):
             pass
         deleted = sum(_delete_expired(tracked | month) for month in months if not month["whole"])
         if deleted or dropped:
