@@ -10,7 +10,7 @@ from linkmgr.features.imports.conditions import kind_of
 from tests.conftest import Client
 from tests.support.imported import Import, counts, details, send
 from tests.support.pages import signed_in
-from tests.support.reading import SALE, only
+from tests.support.reading import SALE, only, read
 
 CASE = (
     b"url,slug,pwd,not_after,available_from,visibility\n"
@@ -133,6 +133,72 @@ def test_members_of_objects_are_columns_of_their_own(alice: Client, run_import: 
     meta = {"validUntil": None, "audience": "all"}
     file = json.dumps({"shortUrls": {"data": [{"longUrl": SALE, "shortCode": "a", "meta": meta}]}}).encode()
     assert run_import(alice, file)["message"] == "These columns are ignored: meta.audience."
+
+
+EXPIRY = """\
+CREATE TABLE `yourls_expiry` (
+  `keyword` varchar(200) NOT NULL,
+  `type` varchar(5) NOT NULL,
+  `shelflife` int(20)
+);
+INSERT INTO `yourls_expiry` VALUES ('ended','clock',60),('click','click',5);
+"""
+OPTIONS = r"""
+CREATE TABLE `yourls_options` (
+  `option_id` bigint(20) unsigned NOT NULL AUTO_INCREMENT,
+  `option_name` varchar(64) NOT NULL DEFAULT '',
+  `option_value` longtext NOT NULL,
+  PRIMARY KEY (`option_id`,`option_name`)
+);
+INSERT INTO `yourls_options` VALUES (1,'version','1.9'),
+(2,'active_plugins','a:1:{i:0;s:4:"open";}'),(3,'matthew_pwprotection','{\"locked\":\"walnut\"}');
+"""
+LINKS = "INSERT INTO `yourls_url` VALUES " + ",".join(
+    f"('{alias}','{SALE}','','2024-01-31 10:00:00','',1)" for alias in ("open", "ended", "click", "locked")
+)
+
+
+def test_links_that_plugins_of_yourls_have_closed_fail(alice: Client, run_import: Import) -> None:
+    rows = read(f"{EXPIRY}{OPTIONS}{LINKS};\n".encode())
+    names = [row.problem and row.problem.split("'")[1] for row in rows]
+    assert names == [None, "yourls_expiry", "yourls_expiry", "matthew_pwprotection"]
+    assert {row.code for row in rows[1:]} == {"import_inactive"}
+    ignored = read(f"{EXPIRY}{OPTIONS}{LINKS};\n".encode(), mapping={"yourls_expiry": None})
+    assert [row.problem is None for row in ignored] == [True, True, True, False]
+    found = run_import(alice, f"{LINKS};\n{EXPIRY}".encode())
+    assert (found["state"], "'yourls_expiry' says that links before it" in found["message"]) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    "dump",
+    [
+        b"PGDMP\x01\x0e\x00",
+        b"--\n-- PostgreSQL database dump\n--\n\nSET statement_timeout = 0;\n",
+        b"--\n-- PostgreSQL database dump\n--\n\nINSERT INTO public.links VALUES (1, 'a', 'https://example.com');\n",
+        b"COPY public.links (id, address, target) FROM stdin;\n1\ta\thttps://example.com\n\\.\n",
+    ],
+)
+def test_a_dump_of_kutt_is_refused_with_what_to_export_instead(alice: Client, dump: bytes) -> None:
+    for query in ("", "?dry_run=1"):
+        answer = send(alice, dump, query)
+        assert (answer.status_code, answer.get_json()["code"]) == (400, "import_unreadable")
+        assert "TO 'links.csv' CSV HEADER" in answer.get_json()["message"]
+
+
+def test_the_table_that_the_refusal_of_such_a_dump_names_is_read() -> None:
+    table = (
+        b"id,address,description,banned,banned_by_id,created_at,domain_id,expire_in,password,target,updated_at,user_id,"
+        b"visit_count,uuid,domain\n"
+        b"1,summer,Sale,f,,2024-02-04 12:04:57.1+00,2,2030-01-01 00:00:00+00,,https://example.com/sale,"
+        b"2024-02-04 12:04:57+00,1,3,0a1b,s.example.org\n"
+        b"2,locked,,f,,2024-02-04 12:04:57.1+00,,,$2a$12$abcdefghijklmnopqrstuv,https://example.com/x,,1,3,0a1c,\n"
+    )
+    summer, locked = read(table)
+    assert summer.members == {
+        "url": SALE, "custom": "summer", "description": "Sale", "domain": "s.example.org",
+        "expiry": "2030-01-01 00:00:00",
+    }  # fmt: skip
+    assert (summer.clicks, summer.created, locked.code) == (3, "2024-02-04 12:04:57", "import_inactive")
 
 
 def test_names_are_read_by_their_words() -> None:

@@ -8,6 +8,7 @@ from typing import IO, Any, NamedTuple, TextIO
 
 from linkmgr.features.imports.cells import expand
 from linkmgr.features.imports.files import text
+from linkmgr.features.imports.files.closed_links import ClosedLinks
 from linkmgr.features.imports.files.csv_file import csv_entries, read_header
 from linkmgr.features.imports.files.json_file import first_objects, has_array, json_elements, json_lines
 from linkmgr.features.imports.files.sql_file import LINKS, is_visit, links_table, sql_entries
@@ -20,6 +21,12 @@ _SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|
 _READERS: dict[str, Callable[[TextIO], Iterator[Entry | None]]] = {
     "csv": csv_entries, "json": json_elements, "jsonl": json_lines, "sql": sql_entries,
 }  # fmt: skip
+_POSTGRES = re.compile(r"^(?:-- PostgreSQL database dump|COPY \S+ \(.*\) FROM stdin;)", re.MULTILINE)
+_OF_KUTT = (
+    "This is a dump of PostgreSQL, such as that of Kutt. Import the links of Kutt with its API key, or the CSV that "
+    'this command writes: psql -c "\\copy (SELECT links.*, domains.address AS domain FROM links LEFT JOIN domains ON '
+    "domains.id = links.domain_id) TO 'links.csv' CSV HEADER\"."
+)
 _MAX_QUOTED = 50  # columns of a file in a message, and characters of each
 
 
@@ -38,6 +45,8 @@ def recognize(start: bytes) -> Form:
     """Return the form of a file, which may be packed with gzip. Raise ReadError if it is not supported."""
     head = text.head(start)
     stripped = head.text.lstrip()
+    if stripped.startswith(("PGDMP", "COPY ")) or (_SQL.match(stripped) and _POSTGRES.search(stripped)):
+        raise ReadError(_OF_KUTT)
     if _SQL.match(stripped):
         return Form("sql", list(LINKS), [], BY_NAME["yourls"])
     if stripped.startswith(("{", "[")):
@@ -90,14 +99,15 @@ def read(
         raise ReadError(f"This is not an export of {source or 'links'}. Its columns are: {names}.")
     target = mapping.get("url") or form.mapping.get("url", "url")
     converter = Converter(form.source, columns, target, is_csv=form.format == "csv", ignored=ignored)
-    number = 0
+    closed, number = ClosedLinks(ignored), 0
 
     def numbered(entry: Entry | None) -> list[ImportRow] | list[None]:
         nonlocal number
-        if entry is None:
+        if entry is None or entry.table:
+            closed.note(entry, number)
             return [None]
         is_link = form.format != "sql" or not is_visit(entry.values)
-        rows = converter.rows(number + 1, entry) if is_link else [visit_row(number + 1, entry)]
+        rows = [*map(closed.check, converter.rows(number + 1, entry))] if is_link else [visit_row(number + 1, entry)]
         rows = [row._replace(number=n) for n, row in enumerate(rows, number + 1)]
         number += len(rows)
         return rows

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from linkmgr.features.imports.files import closed_links
 from linkmgr.features.imports.files.text import CHUNK, HEAD, MAX_COLUMNS, Buffer, Entry, mended
 from linkmgr.features.imports.rows import ReadError, Unreadable
 
@@ -47,11 +48,14 @@ _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
 # https://github.com/YOURLS/YOURLS/blob/master/includes/functions-install.php
 LINKS = ("keyword", "url", "title", "timestamp", "ip", "clicks")
 VISITS = ("shorturl", "click_time")
+_OPTIONS = ("option_id", "option_name", "option_value")
 LOG = ("click_id", "click_time", "shorturl", "referrer", "user_agent", "ip_address", "country_code")
+_DEFAULTS = {"url": LINKS, "log": LOG, "options": _OPTIONS}  # by the end of the name of a table
 
 
-def _is_wanted(columns: list[str]) -> bool:
-    return len(columns) <= MAX_COLUMNS and any({*names} <= {*columns} for names in (LINKS[:2], VISITS))
+def _is_wanted(name: str, columns: list[str]) -> bool:
+    is_known = any({*names} <= {*columns} for names in (LINKS[:2], VISITS))
+    return len(columns) <= MAX_COLUMNS and (is_known or closed_links.is_noted(name, columns))
 
 
 def is_visit(values: dict[str, Any]) -> bool:
@@ -97,8 +101,8 @@ def sql_entries(file: TextIO) -> Iterator[Entry | None]:
             if len(tables) < _MAX_TABLES:
                 tables |= _created(statement)
             statement = ""
-        elif lexeme == "(" and (columns := _inserted(statement, tables)):
-            yield from _rows(buffer, columns)
+        elif lexeme == "(" and (inserted := _inserted(statement, tables)):
+            yield from _rows(buffer, *inserted)
             statement = ""
         elif len(statement) < _MAX_STATEMENT:
             statement += lexeme
@@ -109,20 +113,21 @@ def _created(statement: str) -> dict[str, list[str]]:
         return {}
     names = [column[1].strip(_QUOTES) for column in _COLUMN.finditer(statement, create.end())]
     columns = [name for name in names if name.upper() not in _KEYS]
-    return {create[1].strip(_QUOTES): columns} if _is_wanted(columns) else {}
+    name = create[1].strip(_QUOTES)
+    return {name: columns} if _is_wanted(name, columns) else {}
 
 
-def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
+def _inserted(statement: str, tables: dict[str, list[str]]) -> tuple[str, list[str]] | None:
     if statement.rstrip()[-6:].upper() != "VALUES" or not (insert := _INSERT.fullmatch(statement.rstrip())):
         return None
     name, listed = insert[1].strip(_QUOTES), insert[2]
-    default = [*(LINKS if name.endswith("url") else LOG if name.endswith("log") else ())]
+    default = [*next((names for end, names in _DEFAULTS.items() if name.endswith(end)), ())]
     columns = [name.strip(_QUOTES) for name in listed.split(",")] if listed else tables.get(name, default)
-    return columns if _is_wanted(columns) else None
+    return (name, columns) if _is_wanted(name, columns) else None
 
 
-def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Entry | None]:
-    is_row = True
+def _rows(buffer: Buffer, name: str, columns: list[str]) -> Iterator[Entry | None]:
+    is_row, table = True, name if closed_links.is_noted(name, columns) else ""
     while is_row:
         values, end = _values(buffer)
         following = _FOLLOWING.match(buffer.text, end)
@@ -133,10 +138,10 @@ def _rows(buffer: Buffer, columns: list[str]) -> Iterator[Entry | None]:
         if not end or not following:
             raise Unreadable(_MALFORMED)
         if len(values) == len(columns):
-            yield Entry(dict[str, Any](zip(columns, values, strict=True)))
+            yield Entry(dict[str, Any](zip(columns, values, strict=True)), table=table)
         else:
             quoted = mended(buffer.text[buffer.at : end][:_MAX_QUOTED])
-            yield Entry({"row": f"({quoted}"}, f"has {len(values)} values instead of {len(columns)}.")
+            yield Entry({"row": f"({quoted}"}, f"has {len(values)} values instead of {len(columns)}.", table)
         buffer.at, is_row = following.end(), bool(following[1])
 
 

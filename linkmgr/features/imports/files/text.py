@@ -33,6 +33,7 @@ class Entry(NamedTuple):
 
     values: dict[str, Any]  # columns of the source
     problem: str | None = None  # the end of a sentence that begins with "Row 7"
+    table: str = ""  # of an SQL dump, if it says which links are closed
 
 
 class Head(NamedTuple):
