@@ -403,6 +403,7 @@ def test_titles_of_pages(site: Site, body: bytes, content_type: str, title: str)
         (200, b"USER-AGENT: Linkmgr-Link-Check/1.0 # us\nAllow: /\n\nUser-agent: *\nDisallow: /", True),
         (200, b"User-agent: a\nUser-agent: *\nUser-agent: b\nDisallow: /target", False),
         (200, b"User-agent: linkmgr\nDisallow: /", True),
+        (200, b"User agent *\nDisallow: /target", False),
         (200, b"User-agent: *\n" + b"#\n" * 150_000 + b"Disallow: /", False),
         (404, b"User-agent: *\nDisallow: /", True),
         (429, b"User-agent: *\nDisallow: /", True),
@@ -422,9 +423,11 @@ def test_a_robots_txt_that_redirects_for_ever_allows_everything(site: Site, monk
     assert Checks(BASE_URL).check(f"http://{HOSTS[0]}/target", (), wants_title=True).outcome == "ok"
 
 
-def test_a_robots_txt_with_many_agents_and_rules_is_read_in_time() -> None:
-    text = b"".join(b"User-agent: a%d\n" % number for number in range(15_000)) + b"Allow: /a*$\n" * 20_000
-    response = requests._Response(200, "", "text/plain", text)
+@pytest.mark.parametrize("name", ["User-agent:", "USER\tAGENT :", "useragent", "user-agent", "User  agent"])
+def test_a_robots_txt_with_many_agents_and_rules_is_read_in_time(name: str) -> None:
+    """The parser also reads lines without a colon, and the name of the rule as two words."""
+    text = "".join(f"{name} a{number}\n" for number in range(2500)) + "Allow: /a*$\n" * 5000
+    response = requests._Response(200, "", "text/plain", text.encode())
     began = time.monotonic()
     rules = requests._parsed(response)
     assert isinstance(rules, Protego)

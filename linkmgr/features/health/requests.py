@@ -46,10 +46,8 @@ _TITLE = re.compile(
     rb"|<title(?:\s[^<>]*)?>(?P<text>[^<]{1,2000})",
     re.IGNORECASE | re.DOTALL,
 )
-# Each name of another program would get a copy of the rules behind it.
-_USER_AGENT = r"^[ \t]*user-?agent[ \t]*:[ \t]*+"
-_OTHER_AGENT = re.compile(rf"{_USER_AGENT}(?!\*[ \t]*(?:#|$)|{AGENT}(?![\w-])).*", re.I | re.M)
-_OWN_AGENT = re.compile(rf"{_USER_AGENT}{AGENT}(?![\w-]).*", re.I | re.M)
+# In all spellings that Protego reads, with the name of a program or `*`
+_USER_AGENT = re.compile(r"\s*user(?:-|\s*)agent[\s:]+([\w*-]*)", re.IGNORECASE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _AS_WINDOWS = (b"iso-8859-1", b"latin1", b"us-ascii")  # as browsers read them
 
@@ -240,11 +238,19 @@ def _parsed(response: _Response) -> Protego | Result:
         reason = f"The robots.txt of the host has the status {response.status}."
         return Result("unchecked", reason)
     text = response.body.decode("utf-8-sig", "replace") if response.status in _SUCCESS else ""
-    lines = "\n".join(text.splitlines())
-    own = _OWN_AGENT.sub(f"User-agent: {AGENT}", _OTHER_AGENT.sub("User-agent: other", lines))
     with suppress(ValueError):  # of a path that is no URL
-        return Protego.parse(own)
+        return Protego.parse("\n".join(map(_with_one_agent, text.splitlines())))
     return Protego.parse("")
+
+
+def _with_one_agent(line: str) -> str:
+    """Return a line with one name for all other programs, since each name gets a copy of the rules
+    behind it: 512 KiB can have 15,000 of both."""
+    match = _USER_AGENT.match(line)
+    if match is None:
+        return line
+    name = match[1].lower()
+    return f"User-agent: {name if name in ('*', AGENT) else 'other'}"
 
 
 def _result(response: _Response) -> Result:
