@@ -1823,7 +1823,9 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
              UNION ALL
             SELECT l.* FROM link_checks c JOIN links l ON l.id = link_id WHERE c.user_id = owner AND state = health
              UNION ALL
-            SELECT l.* FROM links l, service WHERE user_id = owner AND id > checks_until AND health = 'unchecked') l
+            SELECT l.* FROM links l, service
+             WHERE user_id = owner AND id > checks_until AND health = 'unchecked'
+               AND NOT EXISTS (SELECT FROM link_checks WHERE link_id = l.id)) l
      WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
        AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
        AND (matching_links.campaign IS NULL OR l.campaign = matching_links.campaign)

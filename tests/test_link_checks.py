@@ -166,6 +166,8 @@ def test_a_link_is_checked_again_at_once_over_the_api_and_in_the_console(
     unknown = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page", "title": "New"})
     path = f"/api/url/{link_id}/check"
     assert alice.post(f"/api/url/{unknown}/check").status_code == 200  # before its first check
+    listed = alice.get("/api/urls?health=unchecked").get_json()["data"]
+    assert ([row["id"] for row in listed["urls"]], listed["result"]) == ([unknown, link_id], 2)
     for days in (0, 1.1):
         check(days=days)
     assert health(alice, link_id)["state"] == "broken"
