@@ -11,7 +11,9 @@ import pytest
 from flask import Flask
 from psycopg2.extensions import connection as Connection
 
+from linkmgr.features.health import checks as worker
 from linkmgr.features.health import repository as link_checks
+from linkmgr.features.health.requests import DEADLINE, LINK_SECONDS
 from tests.conftest import Client
 from tests.support.checked_sites import HTML, PAGE, health
 from tests.support.explain import rows_read
@@ -49,6 +51,13 @@ def test_picking_the_next_batch_reads_no_other_links(
 
         assert max(rows_read(monkeypatch, dsn, pick)) < 20
         assert len(link_checks.due()) == 3
+
+
+def test_the_longest_check_of_a_batch_ends_before_its_results_are_stored() -> None:
+    """It begins last, with a lookup, and its last request begins when its time is over."""
+    longest = worker.BATCH_SECONDS + DEADLINE + LINK_SECONDS + DEADLINE
+    assert longest <= worker.MAX_SECONDS
+    assert 2 * worker.MAX_SECONDS < link_checks.LEASE_SECONDS  # also with a link that responded
 
 
 def test_another_process_continues_when_one_is_killed(alice: Client, sql: Sql, serve: Callable[..., str]) -> None:

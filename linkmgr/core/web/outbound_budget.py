@@ -4,7 +4,7 @@ own. Pages of a service that is imported are counted apart, because an import ha
 from linkmgr.core.errors import AppError
 from linkmgr.core.web import rate_windows
 
-PER_HOUR = 100  # logos and checks of domains
+PER_HOUR = 100  # logos, and checks of domains and links
 PAGES_PER_HOUR = 10_000  # of services that are imported
 _HOUR = 3600
 

@@ -18,7 +18,7 @@ from linkmgr.features.health.requests import DEADLINE, Checks
 
 THREADS = 8
 BATCH_SECONDS = 10  # in which the checks of a batch begin
-_MAX_SECONDS = 50  # after which its results are stored; others are lost
+MAX_SECONDS = 58  # after which its results are stored; others are lost
 PER_HOST, PER_ADDRESS, PER_USER = 5, 5, 50  # links of a batch
 DELAY = 60  # seconds until a new link is added: longer than a transaction that stores links
 _OFFLINE_SECONDS = 60  # until the next batch if the network may be away
@@ -157,7 +157,7 @@ class Checker(Background):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(max(0, began + _MAX_SECONDS - monotonic()))
+            thread.join(max(0, began + MAX_SECONDS - monotonic()))
         ended = results.copy()
         later: dict[int, float] = {link_id: _HOUR for link_id, result in ended.items() if result is None}
         left = {link["link_id"]: self._seconds_of(address, PER_ADDRESS) for link, address in turn.left()}
