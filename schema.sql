@@ -989,14 +989,17 @@ BEGIN
                    FROM jsonb_path_query(targets_in(link), 'strict $.** ? (@.type() == "string")') AS target);
 END $$;
 
--- Return the first target of a link on each host, as {host, longurl}: that of `url` comes first.
-CREATE FUNCTION hosts_in(link links) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+-- Return the targets of a link, as {host, longurl}: those that are the first on their hosts come
+-- first, and of these `url`.
+CREATE FUNCTION listed_targets(link links) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    RETURN (SELECT jsonb_agg(jsonb_build_object('host', host, 'longurl', target) ORDER BY n)
-              FROM (SELECT DISTINCT ON (host_of(target)) host_of(target) AS host, target, n
+    RETURN (SELECT jsonb_agg(jsonb_build_object('host', host, 'longurl', target)
+                             ORDER BY rank > 1, n)
+              FROM (SELECT host_of(target) AS host, target, min(n) AS n,
+                           row_number() OVER (PARTITION BY host_of(target) ORDER BY min(n)) AS rank
                       FROM unnest(targets_of(link)) WITH ORDINALITY AS targets (target, n)
                      WHERE target <> ''
-                     ORDER BY host_of(target), n) hosts);
+                     GROUP BY target) targets);
 END $$;
 
 -- Return why the targets of a link are refused, or NULL: a new target or image is, or a target of `stored` is on the new

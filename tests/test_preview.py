@@ -65,7 +65,19 @@ def test_it_shows_a_target_on_each_host_that_visitors_may_be_led_to(short: Make,
     assert admin.post(f"/api/block/{number}/end").status_code == 200
     many = short(geotarget={str(number): f"https://n{number}.example/" for number in range(50)})
     page = many.ask(path="+").text
-    assert (page.count("<dt>Target</dt>"), "There are targets on 31 more hosts." in page) == (20, True)
+    assert (page.count("<dt>Target</dt>"), "There are 31 more targets." in page) == (20, True)
+
+
+def test_a_target_does_not_hide_another_one_on_the_same_host(short: Make, admin: Client) -> None:
+    """Many users share the host of a service, such as one for documents and forms."""
+    urls = [f"https://{host}/{path}" for host in ("docs.example", "forms.example") for path in "ab"]
+    link = short(url=urls[0], variants=[{"name": url, "url": url, "weight": 1} for url in urls])
+    page = link.ask(path="+").text
+    assert [page.count(f'href="{url}"') for url in urls] == [1, 1, 1, 1]
+    report(link, reason="phishing")
+    [row] = [row for row in admin.get("/api/reports").get_json()["data"] if row["link"] == link.id]
+    shown = [urls[0], urls[2], urls[1], urls[3]]  # at first one on each host
+    assert ([target["longurl"] for target in row["targets"]], row["hosts"]) == (shown, 2)
 
 
 def test_it_works_on_a_branded_domain(short: Make) -> None:

@@ -103,9 +103,9 @@ def clicks(link_id: int) -> int:
 
 
 def preview(link_id: int) -> Row:
-    """Return when a link was created, and its first target on each host."""
+    """Return when a link was created, and its targets."""
     stored = public_row(
-        "SELECT created, hosts_in(l) AS targets FROM links l WHERE id = %(link_id)s",
+        "SELECT created, listed_targets(l) AS targets FROM links l WHERE id = %(link_id)s",
         link_id=link_id,
     )
     return required(stored, "no_such_page")

@@ -21,7 +21,7 @@ _RECORDS: dict[str, JsonSchema] = {
         longurl=_TARGET,
         host=_HOST,
         targets=shapes.array_of(shapes.object_of(host=_HOST, longurl=_TARGET))
-        | {"description": "A target on each host, at most ten: that of `longurl` is the first."},
+        | {"description": "At most ten, beginning with one on each host, `longurl` first."},
         hosts=shapes.number(1, 1) | {"description": "The number of hosts of all targets."},
         user=shapes.ID,
         username="alice",

@@ -29,7 +29,7 @@ REASONS = {
     "spam": "It is unwanted advertising",
     "other": "Another reason",
 }
-_MAX_SHOWN = 20  # targets: one on each host
+_MAX_SHOWN = 20  # targets
 _DAYS_OF = {"year": 365, "month": 30, "day": 1}
 
 

@@ -27,7 +27,8 @@ def add(link_id: int, reporter: str, *, reason: str, text: str) -> None:
         added AS (
             INSERT INTO reports (kind, link_id, host, target_hosts, reason, text, reporter)
             SELECT 'report', id, host_of(url),
-                   ARRAY(SELECT item ->> 'host' FROM jsonb_array_elements(hosts_in(l)) AS item),
+                   ARRAY(SELECT DISTINCT host_of(target) FROM unnest(targets_of(l)) AS target
+                          WHERE target <> ''),
                    %(reason)s, %(text)s, %(reporter)s
               FROM links l, of_link
              WHERE id = %(link_id)s AND number < %(of_link)s AND of_person < %(of_person)s
@@ -51,8 +52,9 @@ def open_reports(*, limit: int) -> list[Row]:
     links = rows(
         """
         SELECT r.link_id AS link, d.domain, l.alias, l.url AS longurl, host_of(l.url) AS host,
-               jsonb_path_query_array(hosts_in(l), '$[0 to 9]') AS targets,
-               jsonb_array_length(hosts_in(l)) AS hosts,
+               jsonb_path_query_array(listed_targets(l), '$[0 to 9]') AS targets,
+               (SELECT count(DISTINCT host_of(target)) FROM unnest(targets_of(l)) AS target
+                 WHERE target <> '') AS hosts,
                l.user_id AS user, u.username, count(*) AS number, array_agg(DISTINCT r.reason) AS reasons,
                coalesce((array_agg(r.text ORDER BY r.id DESC) FILTER (WHERE r.text <> ''))[:5], '{}') AS texts,
                min(r.created) AS first, max(r.created) AS last
@@ -81,7 +83,7 @@ def hosts_of_targets(link_id: int) -> list[str]:
     """Return the hosts of all targets of a link, first that of its `url`."""
     link = row(
         """
-        SELECT jsonb_path_query_array(hosts_in(l), '$[*].host') AS hosts
+        SELECT jsonb_path_query_array(listed_targets(l), '$[*].host') AS hosts
           FROM (SELECT l FROM links l WHERE id = %(link_id)s
                  UNION ALL
                 SELECT jsonb_populate_record(NULL::links, to_jsonb(b))
@@ -89,7 +91,7 @@ def hosts_of_targets(link_id: int) -> list[str]:
         """,
         link_id=link_id,
     )
-    return list(existing(link, "link")["hosts"])
+    return [*dict.fromkeys(existing(link, "link")["hosts"])]
 
 
 def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
