@@ -206,6 +206,22 @@ def test_no_check_is_wanted_where_checks_are_off(app_with: Callable[..., Flask],
     assert (answer.status_code, answer.get_json()["code"]) == (409, "checks_off")
 
 
+def test_a_broken_link_that_refuses_programs_is_not_broken_for_receivers_either(
+    alice: Client, site: Site, check: Check, deliver: Deliver
+) -> None:
+    """Otherwise they would get no event when it responds, since `unchecked` becomes `ok`."""
+    subscribe(alice, "", "link.broken", "link.recovered")
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/a"})
+    states = []
+    for status, days in ((404, 0), (404, 1.1), (503, 8), (200, 8)):
+        site.answers["/a"] = answering(b"", status)
+        check(days=days)
+        states.append(health(alice, link_id)["state"])
+    assert states == ["unchecked", "broken", "unchecked", "ok"]
+    deliver()
+    assert [event["type"] for event in events(alice)] == ["link.broken", "link.recovered"]
+
+
 def test_a_target_recovers_although_the_url_cannot_be_checked(
     alice: Client, site: Site, check: Check, deliver: Deliver
 ) -> None:

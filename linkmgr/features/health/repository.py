@@ -131,12 +131,11 @@ def store(results: list[Row], days: int) -> None:
     """Store results, unless the targets have changed since the check began. A link is broken after
     two failures of the same target at least a day apart, and then checked again after an hour, six
     hours, a day, and the days between all checks. The owner gets an event then, and another one
-    when it responds again. A null keeps what an earlier turn of the check has stored."""
+    when it no longer is. A null keeps what an earlier turn of the check has stored."""
     run_unsynced(
         """
         WITH results AS MATERIALIZED (
             SELECT c.link_id, lease, outcome, r.reason, r.target, r.title, r.passed, c.state AS before,
-                   c.state = 'broken' AND (outcome = 'ok' OR c.target <> r.target) AS is_recovered,
                    CASE outcome WHEN 'failed' THEN coalesce(CASE c.target WHEN r.target THEN c.failed END, now())
                         END AS failed,
                    CASE WHEN outcome IS DISTINCT FROM 'failed' THEN coalesce(outcome, c.state)
@@ -161,11 +160,11 @@ def store(results: list[Row], days: int) -> None:
                               ELSE now() + make_interval(days => %(days)s) END
               FROM results r
              WHERE c.link_id = r.link_id AND c.due = lease
-            RETURNING c.user_id, c.link_id, before, c.state, is_recovered)
+            RETURNING c.user_id, c.link_id, before, c.state)
         INSERT INTO outbox (user_id, type, object_id)
         SELECT user_id, CASE state WHEN 'broken' THEN 'link.broken' ELSE 'link.recovered' END, link_id
           FROM stored
-         WHERE (is_recovered OR (before <> 'broken' AND state = 'broken')) AND has_webhooks(user_id)
+         WHERE (before = 'broken') <> (state = 'broken') AND has_webhooks(user_id)
          ORDER BY link_id
         """,
         results=orjson.dumps(results).decode(),
