@@ -66,9 +66,11 @@ BODIES = [*_bodies()]
 
 
 @pytest.fixture(autouse=True)
-def _forgotten(app: Flask, located: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what earlier tests blocked, and notice each change at once."""
+def _forgotten(app: Flask, located: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Notice each change at once, and forget afterwards what was blocked, also in other files."""
     monkeypatch.setattr("linkmgr.visits.blocked.REFRESH_SECONDS", 0)
+    yield
+    sql("WITH gone AS (DELETE FROM reports) UPDATE service SET blocks = blocks + 1 RETURNING 1")
     for started in (app, located):
         with started.app_context():
             blocked().refresh(now=True)
