@@ -102,7 +102,7 @@ def test_the_console_asks_before_an_import_begins(app: Any, alice: Client) -> No
     browser = signed_in(app)
     page = browser.post(
         "/console/imports/new",
-        data={"file": ((FILES / "closed.csv").open("rb"), "closed.csv")},
+        data={"file": ((FILES / "other_closed.csv").open("rb"), "closed.csv")},
         content_type="multipart/form-data",
     )
     path = page.headers["Location"]
