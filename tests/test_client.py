@@ -102,7 +102,9 @@ def test_each_operation_is_called_and_its_whole_response_is_read(generated: Gene
         repeatable = {"idempotency_key": str(call)} if call.path.endswith("/add") else {}
         answers = [generated.send(call, **repeatable) for _ in range(1 + bool(repeatable))]
         # The ids in the bodies of bulk requests are those of no rows.
-        assert answers[0]["error"] == 0 or answers[0]["code"] == "bulk_failed", (call.path, answers[0])
+        # The service of this test visits no targets.
+        failures = ("bulk_failed", "checks_off") if call.path.endswith("/check") else ("bulk_failed",)
+        assert answers[0]["error"] == 0 or answers[0]["code"] in failures, (call.path, answers[0])
         assert answers[0] == answers[-1], call
         if read := call.method == "DELETE" and READS.get(call.path.removesuffix("/delete")):
             assert generated.send(read)["code"] == "missing"

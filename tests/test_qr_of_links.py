@@ -68,7 +68,7 @@ def test_a_scan_is_one_visit_and_the_redirect_behind_it_none(
     answer = visit(app, scan(app, sql, qr_id).headers["Location"])
     assert PAGE in (answer.headers.get("Location", "") + answer.text)
     assert clicks(sql, qr_id, link["id"]) == [1, 0]
-    assert sql("SELECT total FROM usage WHERE counted LIKE 'visits %%'") == [{"total": 1}]
+    assert sql("SELECT total FROM visit_months WHERE NOT bot") == [{"total": 1}]
 
 
 def test_the_mark_of_a_scan_hides_no_other_click(

@@ -164,7 +164,7 @@ def expected(link: Link, visitor: Visitor) -> set[str]:
 def set_clicks(sql: Sql, link: int, clicks: int) -> None:
     sql(
         """
-        WITH taken AS (DELETE FROM usage_parts WHERE counted = 'link ' || %(id)s::bigint)
+        WITH taken AS (DELETE FROM taken_clicks WHERE link_id = %(id)s)
         INSERT INTO totals VALUES (%(id)s, %(clicks)s, 0)
         ON CONFLICT (tracked_id) DO UPDATE SET clicks = %(clicks)s RETURNING 1
         """,

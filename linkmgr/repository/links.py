@@ -51,10 +51,14 @@ def add(user_id: int, link: Row) -> Row:
 
 
 def _add(user_id: int, link: Row, alias: str) -> Row:
-    added = _explained(
-        lambda many: _insert(user_id, [link], [alias], many=many, atomic=False),
-        lambda violation: _release([link.get("alias", alias)], violation),
-    )
+    def write(many: bool) -> Row:
+        return _insert(user_id, [link], [alias], many=many, atomic=False)
+
+    def repair(violation: IntegrityError) -> bool:
+        return _release([link.get("alias", alias)], violation)
+
+    # Another alias takes the place of a generated one.
+    added = repaired(lambda: write(False), repair) if alias else _explained(write, repair)
     _raise_refusal(added)
     return {"is_new": True} | to_record(_NEW | as_columns(added["record"]))
 
