@@ -139,6 +139,16 @@ def test_an_ipv6_address_is_blocked_in_every_spelling(short: Make, admin: Client
     assert admin.post(f"/api/block/{public_suffix_of_one}/end").status_code == 200
 
 
+def test_the_host_of_a_long_url_is_blocked_as_the_document_says(admin: Client) -> None:
+    document = admin.http.get("/api/openapi.json").get_json()
+    host = document["components"]["schemas"]["HostToBlock"]["properties"]["host"]
+    url = "https://evil.example/".ljust(host["maxLength"], "x")
+    block = admin.add("/api/block/add", {"host": url})
+    assert [row["host"] for row in admin.get("/api/blocks").get_json()["data"]] == ["evil.example"]
+    assert admin.post(f"/api/block/{block}/end").status_code == 200
+    assert admin.post("/api/block/add", {"host": f"{url}x"}).get_json()["code"] == "invalid"
+
+
 def test_an_administrator_chooses_which_host_of_several_targets_is_blocked(short: Make, admin: Client) -> None:
     """A benign URL must not hide where the variants lead."""
     variants = [{"name": name, "url": f"https://{name}.evil.example/x", "weight": 1} for name in "ab"]

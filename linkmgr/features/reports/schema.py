@@ -1,5 +1,7 @@
 """Bodies of decisions about reports and of blocked hosts."""
 
+from typing import Any
+
 from marshmallow import ValidationError
 from publicsuffixlist import PublicSuffixList
 
@@ -7,7 +9,7 @@ from linkmgr.core.fields.base import Choice, Text
 from linkmgr.core.fields.bodies import New
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.urls import is_ipv4, is_own_host, parse_ip, split_ascii
+from linkmgr.core.fields.urls import MAX_URL, is_ipv4, is_own_host, parse_ip, split_ascii
 from linkmgr.core.settings import settings
 from linkmgr.features.reports import repository as reports
 
@@ -19,6 +21,9 @@ _SUFFIXES = PublicSuffixList(only_icann=True)
 
 class BlockedHost(Text):
     """A host name or IP address, or a URL with it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(MAX_URL, **kwargs)
 
     def clean(self, text: str) -> str:
         if ":" in text and parse_ip(text):
