@@ -44,15 +44,14 @@ class OpenapiGenerator {
     String after = null;
     do {
       LinksList200ResponseData page = links.linksList(
-          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after,
-          null).getData();
+          null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, 2, null, after).getData();
       page.getUrls().forEach(link -> listed.add(link.getLongurl()));
       after = page.getNext();
     } while (after != null);
 
     LinksList200Response found = links.linksList(
         null, null, null, null, null, null, null, null, null, null, null, null, null, base + "/seeded", null, null,
-        null, null, null);
+        null, null);
     List<StatsBy> by = List.of(StatsBy.STATS_BY_TIME_DAY, StatsBy.STATS_BY_COUNTRY);
     StatsPeriod week = StatsPeriod.STATS_PERIOD_7D;
     String id = found.getId().toString();
@@ -69,19 +68,19 @@ class OpenapiGenerator {
     URI other = URI.create(codes.qrCreate(card, null).getLink());
     HttpRequest request = HttpRequest.newBuilder(image).build();
     byte[] png = HttpClient.newHttpClient().send(request, BodyHandlers.ofByteArray()).body();
-    String csv = new ExportsApi(client).exportLinksCsv(null, null);
+    String csv = new ExportsApi(client).exportLinksCsv(null);
     String refused = errorOf(() -> links.linksCreate(first, null));
 
-    LinksGet200Response read = links.linksGet(created.getId(), null, null, null);
+    LinksGet200Response read = links.linksGet(created.getId(), null, null);
     links.linksDelete(created.getId(), null, null, null);
-    String missing = errorOf(() -> links.linksGet(created.getId(), null, null, null));
+    String missing = errorOf(() -> links.linksGet(created.getId(), null, null));
 
     ImportsApi imports = new ImportsApi(client);
     Long upload = imports.importsCreate(new File(arguments[2]), null, null, null, null, null).getId();
-    ModelImport done = imports.importsGet(upload, null, null).getData();
+    ModelImport done = imports.importsGet(upload, null).getData();
     while (done.getFinished() == null) {
       Thread.sleep(100);
-      done = imports.importsGet(upload, null, null).getData();
+      done = imports.importsGet(upload, null).getData();
     }
     List<Object> failed = new ArrayList<>();
     for (ImportError row : imports.importsListErrors(upload).getData()) {
