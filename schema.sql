@@ -989,6 +989,12 @@ BEGIN
                    FROM jsonb_path_query(targets_in(link), 'strict $.** ? (@.type() == "string")') AS target);
 END $$;
 
+-- Return the blocked host of a target of the link, or NULL.
+CREATE FUNCTION blocked_host_of(link links) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN blocked_host(ARRAY(SELECT host_of(target) FROM unnest(targets_of(link)) AS target));
+END $$;
+
 -- Return the targets of a link, as {host, longurl}: those that are the first on their hosts come
 -- first, and of these `url`.
 CREATE FUNCTION listed_targets(link links) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$

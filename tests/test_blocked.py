@@ -102,6 +102,19 @@ def test_a_link_that_leads_to_a_blocked_host_is_a_page_until_it_is_unblocked(
     assert link.redirect_target() == BELOW
 
 
+@pytest.mark.parametrize("columns", LED, ids=str)
+def test_the_console_marks_a_link_with_a_target_on_a_blocked_host(
+    short: Make, block: Block, console: FlaskClient, columns: dict[str, Any]
+) -> None:
+    link, other = short(**columns), short()
+    block("evil.example")
+    listed = console.get("/console/links").text
+    assert listed.count('<span class="badge warn">blocked</span>') == 1
+    page, other_page = (console.get(f"/console/links/{row.id}").text for row in (link, other))
+    assert 'blocked <bdi dir="ltr">evil.example</bdi>, the host of a target' in page
+    assert "blocked" not in other_page
+
+
 def test_a_try_says_that_the_link_is_blocked(short: Make, block: Block, alice: Client) -> None:
     link, other = short(url=BELOW), short()
     block("evil.example")

@@ -17,7 +17,6 @@ from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
 from linkmgr.repository import link_lists
 from linkmgr.schemas.links import HEALTH
-from linkmgr.visits.blocked import blocked
 
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
@@ -116,8 +115,6 @@ def show(form: Form) -> str:
     states = {row["id"]: row for row in queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "status": "public"})
-        if blocked().has_host(row["longurl"]):
-            row["state"]["state"] = "blocked"
         charts.add_spark(row, row["state"].get("days", {}))
     most, chips = link_lists.MAX_COMPARED if order else page.total, chips_of(query, filters)
     return render_template(

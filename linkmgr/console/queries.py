@@ -75,7 +75,8 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
     return replica_rows(
         """
         SELECT id, password_hash IS NOT NULL AS has_password, type, status,
-               link_state(id, starts, expiry, maxclicks, blocked) AS state,
+               CASE WHEN blocked_host_of(links) IS NULL THEN link_state(id, starts, expiry, maxclicks, blocked)
+                    ELSE 'blocked' END AS state,
                (SELECT json_agg(named)
                   FROM (SELECT c.id, name, color
                           FROM channel_items i

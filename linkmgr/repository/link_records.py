@@ -11,7 +11,6 @@ from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
 from linkmgr.repository.link_lists import UNCHECKED, to_health
 from linkmgr.visits import store
-from linkmgr.visits.blocked import blocked
 from linkmgr.visits.dimensions import SCAN
 
 STORED = ("password_hash", "plain", "source_host", "source_clicks")  # columns of which only an export has the values
@@ -53,6 +52,7 @@ def read_named(user_id: int, link_id: int) -> Row:
                (SELECT labels -> 'variant' FROM tracked_rollups
                  WHERE tracked_id = l.id AND unit = 'all' AND NOT bot AND variants <> '[]') AS variant_visits,
                link_state(l.id, starts, expiry, maxclicks, blocked) AS state,
+               (SELECT blocked_host_of(stored) FROM links stored WHERE stored.id = l.id) AS blocked_host,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
@@ -67,10 +67,10 @@ def read_named(user_id: int, link_id: int) -> Row:
     )
     link = existing(stored, "link")
     scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
-    if blocked().has_host(link["url"]):
+    if link["blocked_host"]:
         link["state"] = "blocked"
     counts = {"visits": link["variant_visits"] or {}, "visitors": (link["variant_visitors"] or {}).get("variant", {})}
-    named = {name: link[name] for name in ("campaign", "channel", "state")}
+    named = {name: link[name] for name in ("campaign", "channel", "state", "blocked_host")}
     return to_record(link) | named | {"scans": scans, "counts": {**counts, **(link["conversions"] or {})}}
 
 
