@@ -11,7 +11,7 @@ from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
 from tests.support.pages import fields, get, message, signed_in, words
-from tests.support.places import full
+from tests.support.slots import full
 
 DOMAIN = {"domain": "https://go.example.com"}
 

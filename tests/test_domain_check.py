@@ -15,8 +15,8 @@ from linkmgr.core.outbound import fetch
 from tests.conftest import Client
 from tests.support.factories import PLAIN
 from tests.support.foreign import Publish, answering, publish, resolve
-from tests.support.places import full
 from tests.support.servers import free_port
+from tests.support.slots import full
 
 DOMAIN = {"domain": "https://go.example.com"}
 

@@ -13,7 +13,7 @@ from tests.conftest import Client
 from tests.support.codes import add_code, clear_cache, decoded, fetched, pixels, row_of
 from tests.support.factories import Sql
 from tests.support.logos import logo_file
-from tests.support.places import full, taken
+from tests.support.slots import full, taken
 
 
 def test_images_leave_half_of_the_places_to_other_requests(app: Flask, alice: Client) -> None:

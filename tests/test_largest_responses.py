@@ -1,4 +1,4 @@
-"""No response is longer than a page of a list may be, unless it has a place of the pool. A page that ends at its bytes
+"""No response is longer than a page of a list may be, unless it has a slot of the pool. A page that ends at its bytes
 says where the list goes on."""
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from tests.conftest import Client
 from tests.support import factories, largest
 from tests.support.factories import Sql
 from tests.support.operations import READS, Call
-from tests.support.places import full
 from tests.support.schemas import execute
+from tests.support.slots import full
 from tests.support.worlds import World
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def test_the_largest_response_of_each_operation_is_bounded_or_has_a_place(filled
         else:
             assert answer.status_code == 200, (call, answer.text)
             assert len(answer.data) <= LARGE, call
-            assert "Content-Length" in answer.headers, f"{call} is streamed without a place"
+            assert "Content-Length" in answer.headers, f"{call} is streamed without a slot"
     assert refused > BEYOND
 
 

@@ -1,4 +1,4 @@
-"""Requests that take long have places of their own, by user, and never wait for one (linkmgr/core/web/pool.py)."""
+"""Requests that take long have slots of their own, by user, and never wait for one (linkmgr/core/web/pool.py)."""
 
 import re
 
@@ -13,11 +13,11 @@ from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.operations import KEYED
 from tests.support.pages import ROWS, console_rules, signed_in
-from tests.support.places import full
 from tests.support.shortlinks import Make
+from tests.support.slots import full
 from tests.support.worlds import World, ask
 
-# The operations whose examples take long, by the code of their error if no place is free.
+# The operations whose examples take long, by the code of their error if no slot is free.
 LONG = {
     "export_busy": """
         GET /api/users  GET /api/imports/{import_id}/errors  GET /api/imports/{import_id}/errors.csv
@@ -54,7 +54,7 @@ def test_all_operations_that_are_streamed_or_take_long_are_known(world: World) -
             assert code in call.operation.errors
             busy.setdefault(code, set()).add(str(call))
         elif call.method == "GET":
-            assert "Content-Length" in ask(admin, call, ids).headers, f"{call} is streamed without a place"
+            assert "Content-Length" in ask(admin, call, ids).headers, f"{call} is streamed without a slot"
     assert busy == {code: set(re.findall(r"[A-Z]+ \S+", operations)) for code, operations in LONG.items()}
 
 
@@ -70,7 +70,7 @@ def test_all_pages_that_are_streamed_or_take_long_are_known(console: FlaskClient
         if is_refused:
             busy.add(rule)
         else:
-            assert "Content-Length" in console.get(path).headers, f"{rule} is streamed without a place"
+            assert "Content-Length" in console.get(path).headers, f"{rule} is streamed without a slot"
     assert busy == LONG_PAGES
 
 

@@ -14,8 +14,8 @@ from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
-from tests.support.places import taken
 from tests.support.reports import DAY, NOW, TODAY, date, refusal, report, rows
+from tests.support.slots import taken
 from tests.support.visited import Store, Visited
 
 # --- ranges

@@ -17,7 +17,7 @@ SECTION = Section("account", "Account", _ABOUT, lambda: shapes.records_of(Accoun
 
 
 @bp.get("/account")
-@operation("account:read", "account.get", shapes.reading(Account), has_etag=True)
+@operation("account:read", "account.get", shapes.reading_schema(Account), has_etag=True)
 def read() -> Response:
     """Read the account."""
     return _account()
@@ -30,7 +30,7 @@ def _account() -> Response:
 
 
 @bp.post("/account")  # clients read with POST
-@operation("account:read", "account.getByPost", shapes.reading(Account), has_etag=True)
+@operation("account:read", "account.getByPost", shapes.reading_schema(Account), has_etag=True)
 def read_by_post() -> Response:
     """Read the account.
 
@@ -43,7 +43,7 @@ def read_by_post() -> Response:
 @operation(
     "account:write",
     "account.update",
-    shapes.changed("Account has been successfully updated.", Account),
+    shapes.changed_schema("Account has been successfully updated.", Account),
     body=Account.updates(),
     errors=("email_taken", "password_busy", "domain_unknown"),
     row="users",

@@ -17,14 +17,14 @@ SECTION = Section("bio", "Bio pages", _ABOUT, lambda: shapes.records_of(BioPage)
 
 
 @bp.get("/bio")
-@operation("bio:read", "bio.list", shapes.listing("bios", BioPage), query=NAMED_PAGING)
+@operation("bio:read", "bio.list", shapes.listing_schema("bios", BioPage), query=NAMED_PAGING)
 def index() -> Json:
     """List bio pages."""
     return listing("bios", bio.index(user_id(), **named_paging()), BioPage)
 
 
 @bp.get("/bio/<id:bio_id>")
-@operation("bio:read", "bio.get", shapes.reading(BioPage), has_etag=True)
+@operation("bio:read", "bio.get", shapes.reading_schema(BioPage), has_etag=True)
 def read(bio_id: int) -> Response:
     """Read a bio page."""
     return reading(BioPage, bio.read(user_id(), bio_id))
@@ -34,7 +34,7 @@ def read(bio_id: int) -> Response:
 @operation(
     "bio:create",
     "bio.create",
-    shapes.created(BioPage, alias="dana", shorturl=shapes.own_url("dana")),
+    shapes.created_schema(BioPage, alias="dana", shorturl=shapes.own_url("dana")),
     body=BioPage.creates(),
     example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
     errors=("plan_feature", "alias_taken", "target_blocked"),
@@ -49,7 +49,7 @@ def add(new: Row) -> Response:
 @operation(
     "bio:write",
     "bio.update",
-    shapes.changed("Bio page has been updated successfully.", BioPage),
+    shapes.changed_schema("Bio page has been updated successfully.", BioPage),
     body=BioPage.updates(),
     stored=bio.read,
     example={"bio": "I write.", "theme": "dark"},

@@ -25,7 +25,7 @@ _ADDED = {name: _MEMBERS[name] for name in ("id", "public", "rotator", "list")}
 @operation(
     "campaigns:read",
     "campaigns.list",
-    shapes.listing("campaigns", Campaign),
+    shapes.listing_schema("campaigns", Campaign),
     query=NAMED_PAGING,
 )
 def index() -> Json:
@@ -34,7 +34,7 @@ def index() -> Json:
 
 
 @bp.get("/campaign/<id:campaign_id>")
-@operation("campaigns:read", "campaigns.get", shapes.reading(Campaign), has_etag=True)
+@operation("campaigns:read", "campaigns.get", shapes.reading_schema(Campaign), has_etag=True)
 def read(campaign_id: int) -> Response:
     """Read a campaign."""
     return reading(Campaign, campaigns.read(user_id(), campaign_id))
@@ -44,7 +44,7 @@ def read(campaign_id: int) -> Response:
 @operation(
     "campaigns:create",
     "campaigns.create",
-    shapes.created(Campaign, **_ADDED, **_NAMES),
+    shapes.created_schema(Campaign, **_ADDED, **_NAMES),
     body=Campaign.creates(),
     example={"name": "Summer", "slug": "summer", "public": True},
     errors=("plan_feature", "campaign_name_taken", "campaign_slug_taken"),
@@ -60,7 +60,7 @@ def add(new: Row) -> Response:
 @operation(
     "campaigns:write",
     "campaigns.update",
-    shapes.with_record(
+    shapes.record_schema(
         Campaign, message="Campaign has been updated successfully.", **_MEMBERS, **_NAMES, data=shapes.ref("Campaign")
     ),
     body=Campaign.updates(),

@@ -45,7 +45,7 @@ class Assignment(New):
 @operation(
     "channels:read",
     "channels.list",
-    shapes.listing("channels", Channel),
+    shapes.listing_schema("channels", Channel),
     query=NAMED_PAGING,
 )
 def index() -> Json:
@@ -57,7 +57,7 @@ def index() -> Json:
 @operation(
     "channels:read",
     "channels.get",
-    shapes.listing("items", "ChannelItem", details=shapes.ref("Channel"), record=shapes.ref("Channel")),
+    shapes.listing_schema("items", "ChannelItem", details=shapes.ref("Channel"), record=shapes.ref("Channel")),
     query=PAGING,
     has_etag=True,
 )
@@ -72,7 +72,7 @@ def read(channel_id: int) -> Response:
 @operation(
     "channels:create",
     "channels.create",
-    shapes.with_record(Channel, **_MEMBERS),
+    shapes.record_schema(Channel, **_MEMBERS),
     body=Channel.creates(),
     example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
     errors=("channel_name_taken",),
@@ -88,7 +88,7 @@ def add(new: Row) -> Response:
 @operation(
     "channels:write",
     "channels.update",
-    shapes.with_record(Channel, message="Channel has been updated successfully.", **_MEMBERS),
+    shapes.record_schema(Channel, message="Channel has been updated successfully.", **_MEMBERS),
     body=Channel.updates(),
     stored=channels.read,
     example={"starred": False},

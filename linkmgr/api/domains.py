@@ -22,14 +22,14 @@ SECTION = Section(
 
 
 @bp.get("/domains")
-@operation("domains:read", "domains.list", shapes.listing("domains", Domain), query=NAMED_PAGING)
+@operation("domains:read", "domains.list", shapes.listing_schema("domains", Domain), query=NAMED_PAGING)
 def index() -> Json:
     """List branded domains."""
     return listing("domains", domains.index(user_id(), **named_paging()), Domain)
 
 
 @bp.get("/domain/<id:domain_id>")
-@operation("domains:read", "domains.get", shapes.reading(Domain), has_etag=True)
+@operation("domains:read", "domains.get", shapes.reading_schema(Domain), has_etag=True)
 def read(domain_id: int) -> Response:
     """Read a branded domain."""
     return reading(Domain, domains.read(user_id(), domain_id))
@@ -39,7 +39,7 @@ def read(domain_id: int) -> Response:
 @operation(
     "domains:create",
     "domains.create",
-    shapes.created(Domain),
+    shapes.created_schema(Domain),
     body=Domain.creates(),
     example={
         "domain": "https://go.example.com",
@@ -58,7 +58,7 @@ def add(new: Row) -> Response:
 @operation(
     "domains:write",
     "domains.update",
-    shapes.changed("Domain has been updated successfully.", Domain),
+    shapes.changed_schema("Domain has been updated successfully.", Domain),
     body=Domain.updates(),
     stored=domains.read,
     errors=_ERRORS,

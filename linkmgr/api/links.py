@@ -103,7 +103,7 @@ _FOUND = shapes.success(
     record=shapes.ref("Link"),
 )
 _LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {"required": ["error"]}
-_LIST["examples"] = [shapes.example_of(shapes.listing("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
+_LIST["examples"] = [shapes.example_of(shapes.listing_schema("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
 
 _SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
 _RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}

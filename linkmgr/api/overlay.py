@@ -20,14 +20,14 @@ SECTION = Section(
 
 
 @bp.get("/overlay")
-@operation("overlay:read", "overlay.list", shapes.listing("cta", Overlay), query=NAMED_PAGING)
+@operation("overlay:read", "overlay.list", shapes.listing_schema("cta", Overlay), query=NAMED_PAGING)
 def index() -> Json:
     """List CTA overlays."""
     return listing("cta", overlay.index(user_id(), **named_paging()), Overlay)
 
 
 @bp.get("/overlay/<id:overlay_id>")
-@operation("overlay:read", "overlay.get", shapes.reading(Overlay), has_etag=True)
+@operation("overlay:read", "overlay.get", shapes.reading_schema(Overlay), has_etag=True)
 def read(overlay_id: int) -> Response:
     """Read a CTA overlay."""
     return reading(Overlay, overlay.read(user_id(), overlay_id))
@@ -37,7 +37,7 @@ def read(overlay_id: int) -> Response:
 @operation(
     "overlay:create",
     "overlay.create",
-    shapes.created(Overlay),
+    shapes.created_schema(Overlay),
     body=Overlay.creates(),
     example={"type": "message", "name": "Sale", "message": "Everything must go."},
     errors=("plan_feature", "plan_limit", "overlay_colours_too_close", "target_blocked"),
@@ -52,7 +52,7 @@ def add(new: Row) -> Response:
 @operation(
     "overlay:write",
     "overlay.update",
-    shapes.changed("Overlay has been updated successfully.", Overlay),
+    shapes.changed_schema("Overlay has been updated successfully.", Overlay),
     body=Overlay.updates(),
     stored=overlay.read,
     example={"label": "Have a look", "position": "top"},
@@ -85,7 +85,7 @@ def delete(overlay_id: int) -> Json:
 @operation(
     "overlay:read",
     "overlay.listAnswers",
-    shapes.listing("answers", "OverlayAnswer"),
+    shapes.listing_schema("answers", "OverlayAnswer"),
     query=PAGING,
 )
 def answers(overlay_id: int) -> Json:

@@ -16,14 +16,14 @@ SECTION = Section("pixels", "Pixels", _ABOUT, lambda: shapes.records_of(Pixel))
 
 
 @bp.get("/pixels")
-@operation("pixels:read", "pixels.list", shapes.listing("pixels", Pixel), query=NAMED_PAGING)
+@operation("pixels:read", "pixels.list", shapes.listing_schema("pixels", Pixel), query=NAMED_PAGING)
 def index() -> Json:
     """List pixels."""
     return listing("pixels", pixels.index(user_id(), **named_paging()), Pixel)
 
 
 @bp.get("/pixel/<id:pixel_id>")
-@operation("pixels:read", "pixels.get", shapes.reading(Pixel), has_etag=True)
+@operation("pixels:read", "pixels.get", shapes.reading_schema(Pixel), has_etag=True)
 def read(pixel_id: int) -> Response:
     """Read a pixel."""
     return reading(Pixel, pixels.read(user_id(), pixel_id))
@@ -33,7 +33,7 @@ def read(pixel_id: int) -> Response:
 @operation(
     "pixels:create",
     "pixels.create",
-    shapes.created(Pixel),
+    shapes.created_schema(Pixel),
     body=Pixel.creates(),
     example={"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"},
     errors=("plan_feature", "plan_limit"),
@@ -48,7 +48,7 @@ def add(new: Row) -> Response:
 @operation(
     "pixels:write",
     "pixels.update",
-    shapes.changed("Pixel has been updated successfully.", Pixel),
+    shapes.changed_schema("Pixel has been updated successfully.", Pixel),
     body=Pixel.updates(),
     stored=pixels.read,
     row="pixels",

@@ -27,14 +27,16 @@ def index() -> Json:
 
 
 @bp.get("/plan/<id:plan_id>")
-@operation("admin", "plans.get", shapes.reading(Plan), has_etag=True)
+@operation("admin", "plans.get", shapes.reading_schema(Plan), has_etag=True)
 def read(plan_id: int) -> Response:
     """Read a plan."""
     return reading(Plan, plans.record(plan_id))
 
 
 @bp.post("/plan/add")
-@operation("admin", "plans.create", shapes.created(Plan), body=PlanCreate, errors=("plan_name_taken",), has_etag=True)
+@operation(
+    "admin", "plans.create", shapes.created_schema(Plan), body=PlanCreate, errors=("plan_name_taken",), has_etag=True
+)
 def add(new: Row) -> Response:
     """Add a plan."""
     if price_problem(new):
@@ -46,7 +48,7 @@ def add(new: Row) -> Response:
 @operation(
     "admin",
     "plans.update",
-    shapes.changed("Plan has been updated successfully.", Plan),
+    shapes.changed_schema("Plan has been updated successfully.", Plan),
     body=PlanUpdate,
     errors=("plan_name_taken",),
     row="plans",

@@ -16,14 +16,14 @@ SECTION = Section("splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Sp
 
 
 @bp.get("/splash")
-@operation("splash:read", "splash.list", shapes.listing("splash", Splash), query=NAMED_PAGING)
+@operation("splash:read", "splash.list", shapes.listing_schema("splash", Splash), query=NAMED_PAGING)
 def index() -> Json:
     """List splash pages."""
     return listing("splash", splash.index(user_id(), **named_paging()), Splash)
 
 
 @bp.get("/splash/<id:splash_id>")
-@operation("splash:read", "splash.get", shapes.reading(Splash), has_etag=True)
+@operation("splash:read", "splash.get", shapes.reading_schema(Splash), has_etag=True)
 def read(splash_id: int) -> Response:
     """Read a splash page."""
     return reading(Splash, splash.read(user_id(), splash_id))
@@ -33,7 +33,7 @@ def read(splash_id: int) -> Response:
 @operation(
     "splash:create",
     "splash.create",
-    shapes.created(Splash),
+    shapes.created_schema(Splash),
     body=Splash.creates(),
     example={"name": "Launch", "title": "One moment", "message": "The sale starts soon."},
     errors=("plan_feature", "plan_limit", "target_blocked"),
@@ -48,7 +48,7 @@ def add(new: Row) -> Response:
 @operation(
     "splash:write",
     "splash.update",
-    shapes.changed("Splash page has been updated successfully.", Splash),
+    shapes.changed_schema("Splash page has been updated successfully.", Splash),
     body=Splash.updates(),
     stored=splash.read,
     row="splash_pages",

@@ -36,7 +36,7 @@ def index() -> Response:
 
 
 @bp.get("/user/<id:user_id>")
-@operation("admin", "users.get", shapes.reading(User), errors=("other_secret",), has_etag=True)
+@operation("admin", "users.get", shapes.reading_schema(User), errors=("other_secret",), has_etag=True)
 def read(user_id: int) -> Response:
     """Read a user."""
     users.note_shown_key(user_id)
@@ -48,7 +48,7 @@ def read(user_id: int) -> Response:
 @operation(
     "admin",
     "users.create",
-    shapes.changed("User has been registered.", User),
+    shapes.changed_schema("User has been registered.", User),
     body=User.creates(),
     example={"username": "carol", "email": "carol@example.com", "password": "correct horse"},
     errors=("username_taken", "email_taken", "plan_not_premium", "other_secret", "password_busy"),
@@ -65,7 +65,7 @@ def add(new: Row) -> Response:
 @operation(
     "admin",
     "users.update",
-    shapes.changed("User has been updated successfully.", User),
+    shapes.changed_schema("User has been updated successfully.", User),
     body=ManagedUser.updates(),
     stored=lambda _, user_id: users.read(user_id),
     example={"email": "dana@example.com"},

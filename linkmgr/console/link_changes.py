@@ -119,7 +119,7 @@ def links_change() -> ResponseReturnValue:
     filters = link_list.all_filters(queries.choices(g.user_id)) if is_all else {}
     query = link_list.requested(filters) if is_all else {}
     if action != "export":
-        link_list.take_place()
+        link_list.take_slot()
         return _change(action, ids, query, filters)
     plans.require_exports(g.user_id)
     user_id = g.user_id

@@ -67,7 +67,7 @@ def _day(name: str) -> str | None:
     return min(max(day, _FIRST), _LAST).isoformat() if day else None
 
 
-def take_place() -> None:
+def take_slot() -> None:
     pool.take_for(g.account["used"].get("links", 0), "search_busy")
 
 
@@ -104,7 +104,7 @@ def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
 
 def show(form: Form) -> str:
     if any(request.args.get(name) for name in _FILTERS) or request.args.get("order") == "recent":
-        take_place()  # before any other statement
+        take_slot()  # before any other statement
     choices = queries.choices(g.user_id)
     filters = all_filters(choices)
     query = requested(filters)

@@ -97,7 +97,7 @@ class FastRedirects:
 
 def _is_fast(link: Row, agent: str) -> bool:
     return (
-        link["is_plain"]
+        link["fast_redirect"]
         and not link["state"]
         and not _shows_preview(link, agent[: counting.MAX_AGENT])
         and not loops.is_on_our_hosts(link["url"], branded=link["url_branded"])

@@ -14,7 +14,7 @@ from linkmgr.visits.blocked import blocked
 
 disabled_users: set[int] = set()  # that this process has suspended with `all`
 # The details of a link that has none
-_PLAIN: Row = {"type": "direct"} | dict.fromkeys(
+_FAST_REDIRECT: Row = {"type": "direct"} | dict.fromkeys(
     ("password_hash", "starts", "maxclicks", "confirmclick", "geotarget", "devicetarget",
      "languagetarget", "parameters", "forwardquery", "deeplink", "variants", "rules", "splash", "overlay", "pixels")
 )  # fmt: skip
@@ -54,8 +54,8 @@ def qr_code(host: str | None, code: str) -> Row:
 def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
     """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another answer.
 
-    `url_branded` is True if the URL is on a branded domain, and `is_plain` if the link only redirects, as most do: the
-    members of `_details` would double the time.
+    `url_branded` is True if the URL is on a branded domain, and `fast_redirect` if the link only redirects, as most do:
+    the members of `_details` would double the time.
     """
     link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
@@ -64,8 +64,8 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
     link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])
-    if link["is_plain"] and not link["state"]:
-        return _PLAIN | link
+    if link["fast_redirect"] and not link["state"]:
+        return _FAST_REDIRECT | link
     details = _details(link["id"])  # None if the link has been deleted meanwhile
     return details and details | link | {name: blocked().without_urls(details[name]) for name in ("splash", "overlay")}
 
@@ -83,7 +83,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
                    AND num_nonnulls(maxclicks, l.password_hash, pixels, nullif(type, 'direct'),
                                     nullif(geotarget, '{}'), nullif(devicetarget, '{}'), nullif(languagetarget, '{}'),
                                     nullif(parameters, '[]'), nullif(deeplink, '{}'), nullif(variants, '[]'),
-                                    nullif(rules, '[]')) = 0 AS is_plain
+                                    nullif(rules, '[]')) = 0 AS fast_redirect
           FROM aliases a
           JOIN links l ON l.id = a.link_id
           JOIN users u ON u.id = l.user_id

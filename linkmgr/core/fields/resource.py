@@ -19,7 +19,7 @@ from linkmgr.core.fields.bodies import Body, load
 from linkmgr.core.fields.member import member
 from linkmgr.core.web.responses import record
 
-# The places that show a member, if it is not shown everywhere
+# Responses that show a member, if not all do
 READ, DETAIL, EXPORT = "record list", "record export", "export"
 
 
@@ -89,8 +89,8 @@ class Resource(Schema):
 
     @classmethod
     @cache
-    def shown(cls, place: str = "record") -> tuple[str, ...]:
-        return tuple(name for name, field in cls().fields.items() if place in field.metadata["shown"])
+    def shown(cls, shown_in: str = "record") -> tuple[str, ...]:
+        return tuple(name for name, field in cls().fields.items() if shown_in in field.metadata["shown"])
 
 
 @dataclass(frozen=True)

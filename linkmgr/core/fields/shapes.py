@@ -168,23 +168,23 @@ def member(resource: type[Resource], name: str) -> JsonSchema:
     return _in_record(resource().fields[name])
 
 
-def members(resource: type[Resource], place: str = "record") -> dict[str, JsonSchema]:
+def members(resource: type[Resource], shown_in: str = "record") -> dict[str, JsonSchema]:
     declared = resource().fields
-    return {name: _in_record(declared[name]) for name in resource.shown(place)}
+    return {name: _in_record(declared[name]) for name in resource.shown(shown_in)}
 
 
-def record_of(resource: type[Resource], place: str = "record") -> JsonSchema:
-    properties = members(resource, place)
+def record_of(resource: type[Resource], shown_in: str = "record") -> JsonSchema:
+    properties = members(resource, shown_in)
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def records_of(resource: type[Resource]) -> dict[str, JsonSchema]:
-    return {name_of(resource, place): record_of(resource, place) for place in ("list", "export", "record")}
+    return {name_of(resource, shown_in): record_of(resource, shown_in) for shown_in in ("list", "export", "record")}
 
 
-def name_of(resource: type[Resource], place: str = "record") -> str:
-    suffix = {"list": "Listed", "export": "Exported"}.get(place, "")
-    return resource.__name__ + (suffix if resource.shown(place) != resource.shown() else "")
+def name_of(resource: type[Resource], shown_in: str = "record") -> str:
+    suffix = {"list": "Listed", "export": "Exported"}.get(shown_in, "")
+    return resource.__name__ + (suffix if resource.shown(shown_in) != resource.shown() else "")
 
 
 # --- responses
@@ -198,29 +198,29 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def _ref_of(rows: type[Resource] | str, place: str = "record") -> JsonSchema:
-    return ref(rows if isinstance(rows, str) else name_of(rows, place))
+def _ref_of(rows: type[Resource] | str, shown_in: str = "record") -> JsonSchema:
+    return ref(rows if isinstance(rows, str) else name_of(rows, shown_in))
 
 
-def listing(key: str, resource: type[Resource] | str, **others: Shape) -> JsonSchema:
+def listing_schema(key: str, resource: type[Resource] | str, **others: Shape) -> JsonSchema:
     rows = object_of(**{key: array_of(_ref_of(resource, "list"))})
     return success(data={"allOf": [ref("Page"), rows]}, **others)
 
 
-def with_record(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
+def record_schema(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
     return success(**members, record=_ref_of(resource))
 
 
-def reading(resource: type[Resource] | str) -> JsonSchema:
-    return with_record(resource, data=_ref_of(resource))
+def reading_schema(resource: type[Resource] | str) -> JsonSchema:
+    return record_schema(resource, data=_ref_of(resource))
 
 
-def changed(message: str, resource: type[Resource] | str) -> JsonSchema:
-    return with_record(resource, message=text(message), data=_ref_of(resource))
+def changed_schema(message: str, resource: type[Resource] | str) -> JsonSchema:
+    return record_schema(resource, message=text(message), data=_ref_of(resource))
 
 
-def created(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
-    return with_record(resource, **({"id": ID} | members), data=_ref_of(resource))
+def created_schema(resource: type[Resource] | str, **members: Shape) -> JsonSchema:
+    return record_schema(resource, **({"id": ID} | members), data=_ref_of(resource))
 
 
 def all_of(resource: type[Resource] | str) -> JsonSchema:

@@ -80,11 +80,11 @@ def updated(
 
 
 class Resource(Protocol):
-    def shown(self, place: str = ..., /) -> tuple[str, ...]: ...
+    def shown(self, shown_in: str = ..., /) -> tuple[str, ...]: ...
 
 
-def record(resource: Resource, row: Json, place: str = "record") -> Json:
-    return {name: row[name] for name in resource.shown(place)}
+def record(resource: Resource, row: Json, shown_in: str = "record") -> Json:
+    return {name: row[name] for name in resource.shown(shown_in)}
 
 
 def reading(resource: Resource, row: Json) -> Response:

@@ -1,4 +1,4 @@
-"""Each request occupies a thread until its client has everything, so it takes a place of the pool. The worker closes
+"""Each request occupies a thread until its client has everything, so it takes a slot of the pool. The worker closes
 connections that read more slowly than 20 KiB/s."""
 
 import zipfile
@@ -104,7 +104,7 @@ def _stream(first: bytes, others: Generator[bytes], work: ExitStack) -> Iterator
 
 
 def with_place(response: Response) -> Response:
-    """Send a large response, such as one of statistics, with a place too."""
+    """Send a large response, such as one of statistics, with a slot too."""
     try:
         pool.take(*BUSY)
     except AppError as error:

@@ -100,7 +100,7 @@ _BEGUN = shapes.success(message="Import has been queued.", id=shapes.ID, data=sh
 
 
 @bp.get("/imports")
-@operation("imports:read", "imports.list", shapes.listing("imports", "Import"), query=PAGING)
+@operation("imports:read", "imports.list", shapes.listing_schema("imports", "Import"), query=PAGING)
 def index() -> Json:
     """List imports."""
     page = imports.index(user_id(), **paging())
@@ -169,7 +169,7 @@ def add_service(sent: Row) -> Json:
 
 
 @bp.get("/imports/<id:import_id>")
-@operation("imports:read", "imports.get", shapes.reading("Import"), has_etag=True)
+@operation("imports:read", "imports.get", shapes.reading_schema("Import"), has_etag=True)
 def read(import_id: int) -> Response:
     """Read the state of an import.
 

@@ -21,7 +21,7 @@ MISSING_PATH = shapes.object_of(
 @operation(
     "domains:read",
     "domains.listMissing",
-    shapes.listing("missing", "MissingPath"),
+    shapes.listing_schema("missing", "MissingPath"),
     query={name: PAGING[name] for name in ("limit", "page")},
     values={"paths": missing_paths},
 )

@@ -43,7 +43,7 @@ class DefaultKeyUpdate(Body):
 @operation(
     "keys:read",
     "keys.list",
-    shapes.listing("keys", Key, default=shapes.ref("DefaultKey")) | {"required": ["error", "data"]},
+    shapes.listing_schema("keys", Key, default=shapes.ref("DefaultKey")) | {"required": ["error", "data"]},
     query=NAMED_PAGING,
 )
 def index() -> Json:
@@ -52,7 +52,7 @@ def index() -> Json:
 
 
 @bp.get("/key/<id:key_id>")
-@operation("keys:read", "keys.get", shapes.reading(Key), has_etag=True)
+@operation("keys:read", "keys.get", shapes.reading_schema(Key), has_etag=True)
 def read(key_id: int) -> Response:
     """Read an API key."""
     return reading(Key, api_keys.read(user_id(), key_id))
@@ -62,7 +62,7 @@ def read(key_id: int) -> Response:
 @operation(
     "keys:create",
     "keys.create",
-    shapes.created(Key, key=_SECRET),
+    shapes.created_schema(Key, key=_SECRET),
     body=Key.creates(),
     example={"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
     errors=("keys_full", "key_exceeded", "admin_scope", "domains_unknown"),
@@ -77,7 +77,7 @@ def add(new: Row) -> Response:
 @operation(
     "keys:write",
     "keys.update",
-    shapes.changed("API key has been updated successfully.", Key),
+    shapes.changed_schema("API key has been updated successfully.", Key),
     body=Key.updates(),
     stored=api_keys.read,
     example={"scopes": ["links:create"]},

@@ -27,7 +27,7 @@ from linkmgr.visits.dimensions import BY_NAME, CAMPAIGN, CHANNEL, DOMAIN, NO_LAB
 
 RETRY_SECONDS = 60
 _MAX_CACHED = timedelta(days=100)
-# Link-days above which a query needs a place. Visits take longer to count than their sums.
+# Link-days above which a query needs a slot. Visits take longer to count than their sums.
 MAX_VISIT_DAYS, MAX_SUM_DAYS = 400, 4000
 ACCOUNT = 10  # the account counts as this many links
 _JOINED = (CAMPAIGN, CHANNEL, DOMAIN)  # dimensions whose labels are found when visits are counted

@@ -17,14 +17,14 @@ SECTION = Section("utm", "UTM templates", _ABOUT, lambda: shapes.records_of(UtmT
 
 
 @bp.get("/utm")
-@operation("utm:read", "utm.list", shapes.listing("utm", UtmTemplate), query=NAMED_PAGING)
+@operation("utm:read", "utm.list", shapes.listing_schema("utm", UtmTemplate), query=NAMED_PAGING)
 def index() -> Json:
     """List UTM templates."""
     return listing("utm", utm.index(user_id(), **named_paging()), UtmTemplate)
 
 
 @bp.get("/utm/<id:utm_id>")
-@operation("utm:read", "utm.get", shapes.reading(UtmTemplate), has_etag=True)
+@operation("utm:read", "utm.get", shapes.reading_schema(UtmTemplate), has_etag=True)
 def read(utm_id: int) -> Response:
     """Read a UTM template."""
     return reading(UtmTemplate, utm.read(user_id(), utm_id))
@@ -34,7 +34,7 @@ def read(utm_id: int) -> Response:
 @operation(
     "utm:create",
     "utm.create",
-    shapes.created(UtmTemplate),
+    shapes.created_schema(UtmTemplate),
     body=UtmTemplate.creates(),
     example={"name": "Newsletter", "utm_source": "newsletter", "utm_medium": "email"},
     errors=("utm_full",),
@@ -49,7 +49,7 @@ def add(new: Row) -> Response:
 @operation(
     "utm:write",
     "utm.update",
-    shapes.changed("UTM template has been updated successfully.", UtmTemplate),
+    shapes.changed_schema("UTM template has been updated successfully.", UtmTemplate),
     body=UtmTemplate.updates(),
     stored=utm.read,
     row="utm_templates",

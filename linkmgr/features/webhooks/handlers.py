@@ -123,14 +123,14 @@ def _require_admin_for(webhook_id: int) -> None:
 
 
 @bp.get("/webhooks")
-@operation("webhooks:read", "webhooks.list", shapes.listing("webhooks", Webhook), query=NAMED_PAGING)
+@operation("webhooks:read", "webhooks.list", shapes.listing_schema("webhooks", Webhook), query=NAMED_PAGING)
 def index() -> Json:
     """List webhooks."""
     return listing("webhooks", webhooks.index(user_id(), **named_paging()), Webhook)
 
 
 @bp.get("/webhook/<id:webhook_id>")
-@operation("webhooks:read", "webhooks.get", shapes.reading(Webhook), has_etag=True)
+@operation("webhooks:read", "webhooks.get", shapes.reading_schema(Webhook), has_etag=True)
 def read(webhook_id: int) -> Response:
     """Read a webhook."""
     return reading(Webhook, webhooks.read(user_id(), webhook_id))
@@ -140,7 +140,7 @@ def read(webhook_id: int) -> Response:
 @operation(
     "webhooks:create",
     "webhooks.create",
-    shapes.created(Webhook, secret=_SECRET),
+    shapes.created_schema(Webhook, secret=_SECRET),
     body=Webhook.creates(),
     example={"name": "Shop", "url": "https://example.com/hooks", "events": ["link.created", "visit"]},
     errors=("webhooks_full", *_UNKNOWN),
@@ -159,7 +159,7 @@ def add(new: Row) -> Response:
 @operation(
     "webhooks:write",
     "webhooks.update",
-    shapes.changed("Webhook has been updated successfully.", Webhook),
+    shapes.changed_schema("Webhook has been updated successfully.", Webhook),
     body=Webhook.updates(),
     stored=webhooks.read,
     example={"events": ["link.*"]},
@@ -203,7 +203,7 @@ def test(webhook_id: int) -> Json:
 
 
 @bp.get("/webhook/<id:webhook_id>/deliveries")
-@operation("webhooks:read", "webhooks.listDeliveries", shapes.listing("deliveries", "Delivery"), query=PAGING)
+@operation("webhooks:read", "webhooks.listDeliveries", shapes.listing_schema("deliveries", "Delivery"), query=PAGING)
 def deliveries(webhook_id: int) -> Json:
     """List the deliveries of a webhook."""
     _require_admin_for(webhook_id)
