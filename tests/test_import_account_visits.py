@@ -87,6 +87,12 @@ def test_all_labels_that_the_service_gives_are_restored(alice: Client, bob: Clie
     assert {name: {line[name] for line in lines} for name in labels} == labels
 
 
+@pytest.mark.parametrize("host", ["bücher.example", "xn--bcher-kva.example"])
+def test_a_referrer_with_an_international_host_keeps_it(alice: Client, run_import: Import, sql: Sql, host: str) -> None:
+    run_import(alice, yourls("sale", 2, 2).replace(b"t.co", host.encode()))
+    assert sql("SELECT DISTINCT referrer FROM visits") == [{"referrer": "xn--bcher-kva.example"}]
+
+
 # --- visits that the plan does not count
 
 

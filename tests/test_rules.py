@@ -119,6 +119,7 @@ def test_each_problem_of_rules_is_an_error_with_its_place(alice: Client) -> None
          [{}, {"path": "?ref=a"}, {"path": "?bug"}]),
         ({"referrer": ["example.com"]}, [{"Referer": "https://example.com/x"}, {"Referer": "http://a.b.EXAMPLE.com"}],
          [{}, {"Referer": "https://notexample.com"}, {"Referer": "http://[x"}, {"Referer": "https://example.com.org"}]),
+        ({"referrer": ["xn--bcher-kva.example"]}, [{"Referer": "https://a.b\xc3\xbccher.example/"}], [{}]),
         ({"ip": ["192.0.2.0/24", "2001:db8::/32"]}, [{"address": "192.0.2.9"}, {"address": "2001:db8::9"},
          {"address": "::ffff:192.0.2.9"}], [{"address": "192.0.3.9"}, {"address": "x"}, {"address": "2001:db9::"}]),
         ({"dates": {"from": "2020-01-01 00:00:00"}}, [{}], []),

@@ -82,10 +82,18 @@ def test_a_social_network_is_recognized_by_its_hosts_and_apps(
     assert target.statistics()["topReferrers"] == {referrer.partition("//")[2].lower(): "1"}
 
 
+@pytest.mark.parametrize("host", ["xn--bcher-kva.example", "bücher.example", "BÜCHER.example:443"])
+def test_a_referrer_with_an_international_host_keeps_it(target: Target, host: str) -> None:
+    """A program may send the host as it is. WSGI has a character for each byte of a header."""
+    target.visit(Referer=f"https://{host}/a".encode().decode("latin-1"))
+    assert target.statistics()["topReferrers"] == {"xn--bcher-kva.example": "1"}
+
+
 @pytest.mark.parametrize(
     "referrer",
-    ["", "http://127.0.0.1:5000/u/alice/list-1", "http://localhost/", "http://[", "about:blank", "https:// /"],
-)
+    ["", "http://127.0.0.1:5000/u/alice/list-1", "http://localhost/", "http://[", "about:blank", "https:// /",
+     "https://\u0301a.example/".encode().decode("latin-1"), "https://b\xfc cher.example"],
+)  # fmt: skip
 def test_no_referrer_and_our_own_pages_count_as_direct(target: Target, referrer: str) -> None:
     target.visit(Referer=referrer)
     assert target.statistics()["topReferrers"] == {DIRECT: "1"}

@@ -13,11 +13,12 @@ import ua_parser
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask
+from marshmallow import ValidationError
 
 from linkmgr.core import metrics
 from linkmgr.core.fields import languages
 from linkmgr.core.fields.countries import NAMES
-from linkmgr.core.fields.urls import is_own_host
+from linkmgr.core.fields.urls import ascii_host, is_own_host
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web import request as web_request
 from linkmgr.visits import bots, geoip, queue, scans
@@ -203,17 +204,29 @@ def visitor_of(tracked_id: int, address: str, agent: str, at: float) -> str:
     return blake2b(identity, key=key, digest_size=16).hexdigest()
 
 
+def sent_referrer(environ: Environ) -> str:
+    """Return the referrer, in which WSGI has a character for each byte."""
+    header = str(environ.get("HTTP_REFERER", ""))
+    try:
+        return header.encode("latin-1").decode()
+    except UnicodeError:
+        return header
+
+
 def _referrer(environ: Environ) -> str | None:
-    header = environ.get("HTTP_REFERER")
+    header = sent_referrer(environ)
     host = host_of(header) if header else None
     return host if host and not is_own_host(host) and host != host_of(f"//{environ.get('HTTP_HOST', '')}") else None
 
 
 @lru_cache(maxsize=1024)
 def host_of(url: str) -> str | None:
+    """Return the host of a referrer, in ASCII, or None."""
     try:
         host = urlsplit(url).hostname or ""
-    except ValueError:
+        if not host.isascii():
+            host = ascii_host(host)
+    except (ValueError, ValidationError):
         return None
     return host if _HOST.fullmatch(host) else None
 

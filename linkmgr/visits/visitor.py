@@ -85,7 +85,7 @@ def from_environ(environ: counting.Environ, clicks: Callable[[], int]) -> Visito
         web_request.address_of(environ),
         environ.get("HTTP_USER_AGENT", "")[: counting.MAX_AGENT],
         environ.get("HTTP_ACCEPT_LANGUAGE", ""),
-        environ.get("HTTP_REFERER", ""),
+        counting.sent_referrer(environ),
         environ["QUERY_STRING"],
         clicks=clicks,
     )
