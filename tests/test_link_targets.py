@@ -95,6 +95,23 @@ def test_app_links_are_stored(alice: Client, sql: Sql, sent: Any, kept: Any) -> 
     assert stored(sql, alice, deeplink=sent)["deeplink"] == kept
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (r"https://example.org/a?path=C:\dir\&b=1", "https://example.org/a?path=C:%5Cdir%5C&b=1"),
+        (r"https://example.org?\@x.example", "https://example.org?%5C@x.example"),
+        (r"https://example.org/#\a", "https://example.org/#%5Ca"),
+    ],
+)
+def test_a_backslash_in_a_query_is_encoded(alice: Client, sql: Sql, sent: str, kept: str) -> None:
+    assert stored(sql, alice, url=sent)["url"] == kept
+
+
+@pytest.mark.parametrize("url", [r"https://example.org\@x.example/?a", r"https://example.org/a\b?c", r"https:\\x.org"])
+def test_a_backslash_that_browsers_read_as_a_slash_is_refused(alice: Client, url: str) -> None:
+    assert refused(alice, url=url) == "url must not contain spaces, control characters or backslashes."
+
+
 @settings(max_examples=300)
 @given(
     st.sampled_from(["example.com", "a-.b", "xn--bcher-kva.example", "xn--a.b", "1.2", "A.b", "a..b"]),

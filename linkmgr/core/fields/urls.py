@@ -33,8 +33,8 @@ def split_http(text: str) -> SplitResult:
     """Return the parts of an absolute http or https URL with a host. urlsplit alone accepts far more."""
     if len(text) > MAX_URL:
         raise ValidationError(f"must be at most {MAX_URL} characters")
-    # urlsplit strips some of these silently, and browsers read a backslash as a slash.
-    if re.search(r"[\x00-\x20\x7f\\]|\s", text):
+    # urlsplit strips some of these silently. Before a query, browsers read a backslash as a slash.
+    if re.search(r"[\x00-\x20\x7f]|\s|^[^?#]*\\", text):
         raise ValidationError("must not contain spaces, control characters or backslashes")
     try:
         parts = urlsplit(text)
