@@ -52,6 +52,7 @@ def test_an_alias_of_a_service_and_texts_of_our_own_exports_may_be_such_a_word()
 
 
 OVER = "https://example.com/over"
+RULES = "has rules that choose its target at the source. Read the links from the API of Shlink, which has the rules. "
 LEAVE = "at the source. Leave the row out, or empty its column"
 SECRET = "has a password, which the source keeps secret. Fill in 'password', or leave the row out."
 
@@ -68,7 +69,7 @@ SECRET = "has a password, which the source keeps secret. Fill in 'password', or 
         ({"banned": "Y"}, f"is banned {LEAVE} 'banned'."),
         ({"active": "0"}, f"is not active {LEAVE} 'active'."),
         ({"isActive": False}, f"is not active {LEAVE} 'isActive'."),
-        ({"hasRedirectRules": True}, f"has rules that choose its target {LEAVE} 'hasRedirectRules'."),
+        ({"hasRedirectRules": True}, f"{RULES}Leave the row out, or empty its column 'hasRedirectRules'."),
         ({"testVariants": [{"url": SALE}]}, f"has rules that choose its target {LEAVE} 'testVariants'."),
         ({"secret_key": "a1b2"}, SECRET),
         ({"hasPassword": "true"}, SECRET),
@@ -120,7 +121,7 @@ def test_targets_for_devices_and_countries_of_dub_are_kept() -> None:
 def test_the_preview_and_the_report_say_why_a_link_does_not_come_alive(alice: Client, run_import: Import) -> None:
     file = (FILES / "shlink_limits.json").read_bytes()
     first, second = send(alice, file, "?dry_run=1").get_json()["data"]["rows"]
-    assert f"has rules that choose its target {LEAVE} 'hasRedirectRules'." in first["problem"]
+    assert f"{RULES}Leave the row out, or empty its column 'hasRedirectRules'." in first["problem"]
     assert not second["problem"]
     found = run_import(alice, file)
     path = f"/api/imports/{found['id']}/errors"

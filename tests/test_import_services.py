@@ -208,7 +208,7 @@ def test_a_link_that_is_clicked_while_pages_are_read_again_fails_once(
 
     def respond(path: str, query: dict[str, str], request: Any) -> Any:
         link = shlink_link(1) | {"visitsSummary": {"total": len(requests), "nonBots": len(requests), "bots": 0}}
-        page = page_of([link | {"hasRedirectRules": True}], query)
+        page = page_of([link | {"longUrl": ""}], query)
         page["pagination"]["totalItems"] += 1  # another one, which is not sent
         return {"shortUrls": page}
 

@@ -1,15 +1,20 @@
 """Links and visits of a Shlink, read through its API: https://api-spec.shlink.io, version 3."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from linkmgr.features.imports.raw_visits import visit
 from linkmgr.features.imports.rows import ImportRow, RawVisit, Unreadable
 from linkmgr.features.imports.service import LINKS, NotFound, Page, Pass, Service, base_url, find, find_list, unexpected
-from linkmgr.features.imports.values import visit
 
 _VISITS = 200  # of a page
+# The links of a page whose rules are read, and the seconds for them. For those behind them, the
+# page is read again.
+_RULED, _RULE_SECONDS = 10, 10
 
 
 def _now() -> str:
@@ -20,6 +25,7 @@ def _now() -> str:
 class _Cursor:
     began: str = field(default_factory=_now)  # later visits would move pages
     number: int | None = 1  # of the next page of links
+    skip: int = 0  # links of that page that were read
     progress: dict[str, Any] = field(default_factory=dict)  # a Pass
     visits: list[Any] = field(default_factory=list)  # pages of visits that come before it: alias, domain and number
 
@@ -36,14 +42,47 @@ class Shlink(Service):
         number = place.number or 1
         query = urlencode({"page": number, "itemsPerPage": LINKS, "orderBy": "dateCreated-DESC"})
         links, more, total = self._list(f"/rest/v3/short-urls?{query}", "shortUrls", number)
-        rows = self.rows(links, read)
-        progress = Pass(**place.progress).add(new=len(rows), sent=len(links), total=total)
-        again = None if more else progress.again()
-        following = number + 1 if more else 1 if again else None
-        sent = [[find(link, "shortCode"), find(link, "domain")] for link in links]
+        sent = [*self._with_rules(links[place.skip :])]
+        end = place.skip + len(sent)
+        rows = self.rows(sent, read)
+        progress = Pass(**place.progress).add(new=len(rows), sent=len(sent), total=total)
+        is_whole = end >= len(links)
+        again = progress.again() if is_whole and not more else None
+        following = number if not is_whole else number + 1 if more else 1 if again else None
+        names = [[find(link, "shortCode"), find(link, "domain")] for link in sent]
         visited = [[row.members.get("custom"), row.members.get("domain")] for row in rows if row.clicks]
-        waiting = [[*names, 1] for names in visited if names in sent]
-        return _page(rows, replace(place, number=following, progress=asdict(again or progress), visits=waiting))
+        waiting = [[*name, 1] for name in visited if name in names]
+        skip, state = 0 if is_whole else end, asdict(again or progress)
+        return _page(rows, replace(place, number=following, skip=skip, progress=state, visits=waiting))
+
+    def _with_rules(self, links: list[Any]) -> Iterator[Any]:
+        """Yield links, with the rules of those that have some: of as many as one page may take."""
+        left, deadline = _RULED, monotonic() + _RULE_SECONDS
+        for link in links:
+            if not (isinstance(link, dict) and link.get("hasRedirectRules") is True):
+                yield link
+                continue
+            if not left or (left < _RULED and monotonic() > deadline):
+                return
+            left -= 1
+            yield link | self._rules(link)
+
+    def _rules(self, link: dict[str, Any]) -> dict[str, Any]:
+        """Return the members with the rules of a link, without asking for those of one that was
+        read before or cannot be read."""
+        plain = self.rows([link | {"hasRedirectRules": False}], 0)
+        if all(row.unreadable for row in plain):
+            return {}
+        code, domain = link.get("shortCode"), link.get("domain")
+        if not (isinstance(code, str) and isinstance(domain, str | None)):
+            return {}
+        query = f"?{urlencode({'domain': domain})}" if domain else ""
+        try:
+            members = self.call(f"/rest/v3/short-urls/{quote(code)}/redirect-rules{query}")
+        except NotFound:  # deleted since its page was read
+            return {}
+        rules = find_list(members, "redirectRules")
+        return {"redirectRules": rules, "hasRedirectRules": bool(rules)}
 
     def _visits(self, place: _Cursor) -> Page:
         (code, domain, number), *others = place.visits

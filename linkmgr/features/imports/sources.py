@@ -38,10 +38,18 @@ class Source(NamedTuple):
     short_urls: tuple[str, ...]
     card: str
     open: tuple[str, ...]  # columns that say nothing of whether a link is open
+    carried: tuple[str, ...]  # columns of `carried`
 
 
 def _source(
-    name: str, required: str, *, short_urls: str = "", card: str = "", open_anyway: str = "", **columns: str
+    name: str,
+    required: str,
+    *,
+    short_urls: str = "",
+    card: str = "",
+    open_anyway: str = "",
+    carried: str = "",
+    **columns: str,
 ) -> Source:
     alternatives = tuple(tuple(names.split("|")) for names in required.split())
     own = {member: (member,) for member in LINK_MEMBERS} if name == "linkmgr" else {}
@@ -54,6 +62,7 @@ def _source(
         tuple(short_urls.split()),
         card,
         (*_OPEN, *open_anyway.split()),
+        tuple(carried.split()),
     )
 
 

@@ -9,7 +9,8 @@ _FALSE = ("false", "f", "no", "n", "off", "[]", "{}", "0", "0.0", "0000-00-00 00
 _ENDED = ("banned", "blocked", "deleted", "disabled", "inactive", "paused", "removed", "suspended", "trashed")
 _STATES = {word: f"is {word}" for word in (*_ENDED, "draft", "pending", "scheduled", "trash", "unpublished")}
 _STATES["expired"] = "has expired"
-_RULES = "hasredirectrules redirectrules hasrules rules spliturl splitpercent testvariants"
+_HAS_RULES = "hasredirectrules"  # without the rules
+_RULES = f"{_HAS_RULES} redirectrules hasrules rules spliturl splitpercent testvariants"
 
 # Normalized columns
 _MARKS = {column: _STATES[word] for word in _ENDED for column in (word, f"is{word}", f"{word}at")}
@@ -21,13 +22,17 @@ _PASSWORDS = ("haspassword", "passwordprotected", "ispasswordprotected", "isprot
 WATCHED = {*_MARKS, *_ACTIVE, *STATUS, *_PASSWORDS}
 
 
-def check(cells: Cells, kept: Collection[str], *, has_expiry: bool) -> None:
+def check(cells: Cells, kept: Collection[str], *, has_expiry: bool, has_rules: bool = False) -> None:
     """Raise Inactive for a link that has ended or works only under conditions. An expiry keeps that the link has
     expired. `kept` are the columns of rules that linkmgr can read."""
     for column in filter(WATCHED.difference(kept).__contains__, cells):
         state = _state(column, cells.text(column).lower())
-        if state and not (state == _STATES["expired"] and has_expiry):
-            raise Inactive(f"{state} at the source. Leave the row out, or empty its column '{cells.name(column)}'.")
+        is_kept = has_expiry if state == _STATES["expired"] else column == _HAS_RULES and has_rules
+        if state and not is_kept:
+            remedy = f"Leave the row out, or empty its column '{cells.name(column)}'."
+            if column == _HAS_RULES:
+                remedy = f"Read the links from the API of Shlink, which has the rules. {remedy}"
+            raise Inactive(f"{state} at the source. {remedy}")
 
 
 def has_password(cells: Cells) -> bool:

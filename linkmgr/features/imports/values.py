@@ -1,16 +1,15 @@
 """Conversion of the columns of a source to an ImportRow."""
 
-import ipaddress
 import re
 from collections.abc import Mapping, Set
 from typing import Any
 
 import orjson
 
-from linkmgr.features.imports import cells, conditions, figures, states
-from linkmgr.features.imports.cells import Cells, as_text
+from linkmgr.features.imports import carried, cells, conditions, figures, states
+from linkmgr.features.imports.cells import Cells
 from linkmgr.features.imports.files.text import Entry
-from linkmgr.features.imports.rows import LINK_MEMBERS, NESTED, ImportRow, Inactive, RawVisit, Unreadable
+from linkmgr.features.imports.rows import LINK_MEMBERS, NESTED, ImportRow, Inactive, Unreadable
 from linkmgr.features.imports.sources import ANY_SEPARATOR, Columns, Source, normalize
 
 _SHORT_URL = re.compile(
@@ -19,11 +18,7 @@ _SHORT_URL = re.compile(
 _NEUTRALIZED = re.compile(r"'+[=+\-@\t\r]")  # what our CSV has in place of a formula
 _HASH = re.compile(r"\$(?:2[abxy]?|argon2\w*|[1567HPy]|pbkdf2[\w-]*|s?crypt|bcrypt[\w-]*)\$.{10,}", re.DOTALL)
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
-# Normalized columns of targets for devices
-_APPLE, _ANDROID = ("iphone", "ipad"), ("android",)
-_DEVICES = {"ios": _APPLE, "iphoneurl": _APPLE, "android": _ANDROID, "androidurl": _ANDROID}
 _MAX_NAMES = 20  # other short URLs of a link
-_MAX_VISIT = 2048  # characters of a text of a visit
 
 
 def tags_of(text: str, separators: str, *, may_be_json: bool) -> list[str]:
@@ -52,8 +47,8 @@ def split_short_url(text: str) -> tuple[str, str]:
 
 def used_columns(source: Source | None, columns: Columns) -> set[str]:
     """Return the normalized columns that a converter reads."""
-    used = {*states.WATCHED, *_DEVICES, _ERROR}.union(*columns.values())
-    return used.union(source.short_urls, (source.card,)) if source else used
+    used = {*states.WATCHED, *carried.DEVICES, _ERROR}.union(*columns.values())
+    return used.union(source.short_urls, (source.card,), source.carried) if source else used
 
 
 def judged_columns(source: Source | None, columns: Columns) -> set[str]:
@@ -111,6 +106,7 @@ class Converter:
         self._card = source.card if source else ""
         self._short_urls = source.short_urls if source else ()
         self._ignored = ignored
+        self._carried = {*source.carried} - ignored if source else set[str]()
         self._known = judged_columns(source, columns) | ignored
 
     def rows(self, number: int, entry: Entry) -> list[ImportRow]:
@@ -184,7 +180,9 @@ class Converter:
         members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
-        states.check(values, {*self._columns.get("rules", ()), *self._ignored}, has_expiry=bool(expiry))
+        others = carried.members_of(values, self._carried)
+        kept = {*self._columns.get("rules", ()), *self._ignored, *self._carried}
+        states.check(values, kept, has_expiry=bool(expiry), has_rules="rules" in others)
         if not self._is_own:
             conditions.check(values, self._known)
         self._split_alias(members)
@@ -194,9 +192,8 @@ class Converter:
         for member in NESTED:
             if member in members:
                 members[member] = _nested(member, members[member])
-        _add_devices(members, values)
         return row._replace(
-            members=members,
+            members=_with_others(members, others),
             tags=tags,
             created=figures.time(texts.get("created", ""), "a creation date", end_of_day=False),
             clicks=clicks,
@@ -249,15 +246,10 @@ def _check_password(members: dict[str, Any], *, has_password: bool) -> None:
         raise Inactive("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
 
 
-def _add_devices(members: dict[str, Any], values: Cells) -> None:
-    targets = [
-        {"device": device, "link": values.text(column)}
-        for column, devices in _DEVICES.items()
-        for device in devices
-        if values.text(column).startswith(("http://", "https://"))
-    ]
-    if targets:
-        members["devicetarget"] = [*members.get("devicetarget", []), *targets]
+def _with_others(members: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Return the members, and others that the source has in another form: of arrays, all elements."""
+    lists = {name: [*members[name], *others[name]] for name in ("devicetarget",) if name in members and name in others}
+    return others | members | lists
 
 
 def _nested(member: str, text: str) -> Any:
@@ -268,38 +260,3 @@ def _nested(member: str, text: str) -> Any:
     if member == "geotarget" and isinstance(value, dict):  # as Dub has it
         return [{"location": country, "link": url} for country, url in value.items()]
     return value
-
-
-def _address(value: Any) -> str:
-    """Return the IP address in the form of live visits, or "" if it does not identify a visitor."""
-    try:
-        ip = ipaddress.ip_address(as_text(value).strip())
-    except ValueError:
-        return ""
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    return "" if ip.is_loopback or ip.is_unspecified else str(ip)
-
-
-def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "") -> RawVisit:
-    moment = figures.time(as_text(time), "a time", end_of_day=False)
-    if moment is None:
-        raise Unreadable("has no time.")
-    texts = [cells.value(as_text(value)[:_MAX_VISIT].replace("\0", "")) for value in (referrer, agent, country)]
-    code = texts[2].upper()
-    return RawVisit(
-        moment,
-        "" if texts[0] == "direct" else texts[0],
-        texts[1],
-        code if re.fullmatch("[A-Z]{2}", code) and code not in ("XX", "ZZ") else "",
-        _address(address),
-    )
-
-
-def visit_row(number: int, entry: Entry) -> ImportRow:
-    values = entry.values
-    members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
-    try:
-        raw = visit(*(values.get(name) for name in members))
-    except Unreadable as problem:
-        return ImportRow(number, raw=cells.report(cells.columns(values)), unreadable=str(problem))
-    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], file="visits")

@@ -13,9 +13,10 @@ from linkmgr.features.imports.files.csv_file import csv_entries, read_header
 from linkmgr.features.imports.files.json_file import first_objects, has_array, json_elements, json_lines
 from linkmgr.features.imports.files.sql_file import LINKS, is_visit, links_table, sql_entries
 from linkmgr.features.imports.files.text import Entry, Head
+from linkmgr.features.imports.raw_visits import visit_row
 from linkmgr.features.imports.rows import NESTED, ImportRow, ReadError, Unreadable
 from linkmgr.features.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
-from linkmgr.features.imports.values import Converter, ignored_names, visit_row, with_mapping
+from linkmgr.features.imports.values import Converter, ignored_names, with_mapping
 
 _SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
 _READERS: dict[str, Callable[[TextIO], Iterator[Entry | None]]] = {
