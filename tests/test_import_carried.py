@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Client
-from tests.support.imported import Import, counts, details
+from tests.support.imported import Import, counts, details, send
 from tests.support.reading import SALE, only
 
 OTHER = "https://example.com/other"
@@ -60,3 +60,102 @@ def test_a_test_that_variants_cannot_be_fails_its_link(members: dict[str, Any], 
 def test_a_column_that_the_user_ignores_becomes_nothing() -> None:
     row = only(dub(testVariants=TEST), mapping={"testVariants": None})
     assert (row.problem, "variants" in row.members) == (None, False)
+
+
+# --- Short.io
+
+SHORTIO = {"originalURL": SALE, "path": "a", "shortURL": "https://s.example.org/a"}
+PLAY = "https://play.google.com/store/apps/details?id=org.example"
+STORE = "https://apps.apple.com/app/id1"
+
+
+def shortio(**members: Any) -> bytes:
+    return json.dumps([SHORTIO | members]).encode()
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"splitURL": OTHER, "splitPercent": 30}, {"variants": [
+            {"name": "Original", "url": SALE, "weight": 70}, {"name": "Split", "url": OTHER, "weight": 30},
+        ]}),
+        ({"splitURL": OTHER, "splitPercent": None}, {"variants": [
+            {"name": "Original", "url": SALE, "weight": 50}, {"name": "Split", "url": OTHER, "weight": 50},
+        ]}),
+        ({"splitURL": None, "splitPercent": 50}, {"variants": []}),
+        ({"cloaking": True}, {"type": "frame"}),
+        ({"rewrite": True}, {"type": "frame"}),
+        ({"cloaking": False}, {"type": "direct"}),
+        ({"skipQS": False}, {"forwardquery": True}),
+        ({"skipQS": True}, {"forwardquery": False}),
+        ({"utmSource": "mail", "utmMedium": "", "utmTerm": "a b"}, {"parameters": [
+            {"name": "utm_source", "value": "mail"}, {"name": "utm_term", "value": "a b"},
+        ]}),
+        ({"originalURL": f"{SALE}?utm_source=mail", "utmSource": "mail"}, {"parameters": []}),
+        ({"iphoneURL": "itms-apps://apps.apple.com/app/id1", "androidURL": "market://details?id=org.example"},
+         {"deeplink": {"auto": True, "apple": STORE, "google": PLAY}}),
+        ({"iphoneURL": STORE, "androidURL": PLAY},
+         {"devicetarget": [{"device": "ipad", "link": STORE}, {"device": "iphone", "link": STORE},
+                           {"device": "android", "link": PLAY}]}),
+    ],
+)  # fmt: skip
+def test_members_of_short_io_become_ours(
+    alice: Client, run_import: Import, members: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert counts(run_import(alice, shortio(**members))) == ("done", 1, 1, 0, 0, 0)
+    link = details(alice, "a")
+    assert {name: link[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("rewrite", [True, False])
+def test_frames_and_parameters_of_dub_become_ours(alice: Client, run_import: Import, *, rewrite: bool) -> None:
+    target = f"{SALE}?utm_source=mail"
+    run_import(alice, dub(rewrite=rewrite, url=target, utm_source="mail", utm_medium=None))
+    link = details(alice, "a")
+    assert (link["type"], link["parameters"]) == ("frame" if rewrite else "direct", [])
+    assert link["longurl"] == target
+
+
+@pytest.mark.parametrize("member", ["splitURL", "iphoneURL", "androidURL"])
+def test_other_targets_of_short_io_must_be_urls(alice: Client, run_import: Import, member: str) -> None:
+    found = run_import(alice, shortio(**{member: "https://"}))
+    assert counts(found) == ("done", 1, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        *(({"splitURL": OTHER, "splitPercent": percent},
+           "has a 'splitPercent' that is not an integer from 1 to 99. Correct it.") for percent in (0, 100, "x", 3.5)),
+        *(({name: url}, f"has a '{name}' that opens an app and is no page of a store. Fill in an https:// URL, or "
+           "leave it empty.") for name, url in (
+               ("androidURL", "intent://x#Intent;end"), ("iphoneURL", "example:open"), ("iphoneURL", "market://details?id=x"),
+        )),
+    ],
+)  # fmt: skip
+def test_values_of_short_io_that_ours_cannot_be_fail_their_link(members: dict[str, Any], problem: str) -> None:
+    assert only(shortio(**members)).problem == f"Row 1 {problem}"
+
+
+@pytest.mark.parametrize(
+    ("members", "channels"),
+    [
+        ({"tags": ["news"], "folder": {"id": "f1", "name": "Spring, 2026"}}, ["news", "Spring, 2026"]),
+        ({"tags": ["news"], "Folder": "news"}, ["news"]),
+        ({"FolderId": "f1"}, ["Folder f1"]),
+        ({"FolderId": None}, []),
+    ],
+)
+@pytest.mark.parametrize("link", [SHORTIO, DUB])
+def test_folders_become_channels(link: dict[str, Any], members: dict[str, Any], channels: list[str]) -> None:
+    row = only(json.dumps([link | members]).encode())
+    assert (row.problem, row.channels) == (None, channels)
+
+
+def test_the_columns_are_used_and_those_of_other_services_are_named(alice: Client) -> None:
+    members = {"splitURL": None, "splitPercent": None, "cloaking": False, "utmSource": "", "FolderId": ""}
+    notes = send(alice, shortio(**members), "?dry_run=1").get_json()["data"]["notes"]
+    assert not [name for name in members if name in json.dumps(notes)]
+    kutt = json.dumps([{"target": SALE, "address": "a"} | members]).encode()
+    notes = send(alice, kutt, "?dry_run=1").get_json()["data"]["notes"]
+    assert "cloaking" in json.dumps(notes)

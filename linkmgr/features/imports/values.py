@@ -106,7 +106,7 @@ class Converter:
         self._card = source.card if source else ""
         self._short_urls = source.short_urls if source else ()
         self._ignored = ignored
-        self._carried = {*source.carried} - ignored if source else set[str]()
+        self._carried = {*carried.DEVICES, *(source.carried if source else ())} - ignored
         self._known = judged_columns(source, columns) | ignored
 
     def rows(self, number: int, entry: Entry) -> list[ImportRow]:
@@ -180,7 +180,7 @@ class Converter:
         members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
-        others = carried.members_of(values, self._carried)
+        others = carried.members_of(values, self._carried, members["url"])
         kept = {*self._columns.get("rules", ()), *self._ignored, *self._carried}
         states.check(values, kept, has_expiry=bool(expiry), has_rules="rules" in others)
         if not self._is_own:
@@ -194,7 +194,7 @@ class Converter:
                 members[member] = _nested(member, members[member])
         return row._replace(
             members=_with_others(members, others),
-            tags=tags,
+            tags=[*dict.fromkeys([*tags, *carried.folders_of(values, self._carried)])],
             created=figures.time(texts.get("created", ""), "a creation date", end_of_day=False),
             clicks=clicks,
         )
