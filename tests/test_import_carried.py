@@ -159,3 +159,47 @@ def test_the_columns_are_used_and_those_of_other_services_are_named(alice: Clien
     kutt = json.dumps([{"target": SALE, "address": "a"} | members]).encode()
     notes = send(alice, kutt, "?dry_run=1").get_json()["data"]["notes"]
     assert "cloaking" in json.dumps(notes)
+
+
+# --- links at the root of a domain
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        json.dumps([{"originalURL": SALE, "path": "", "shortURL": "https://s.example.org"}]).encode(),
+        json.dumps([{"originalURL": SALE, "path": "/", "shortURL": "https://s.example.org/"}]).encode(),
+        json.dumps([{"originalURL": SALE, "path": "/", "domain": "s.example.org"}]).encode(),
+        f"short URLs,original paths,original URLs\nhttps://s.example.org/,,{SALE}\n".encode(),
+        json.dumps([DUB | {"domain": "s.example.org", "key": "_root", "shortLink": "https://s.example.org"}]).encode(),
+        f"Short link,Destination URL\nhttps://s.example.org/_root,{SALE}\n".encode(),
+    ],
+)
+def test_a_root_link_says_what_becomes_of_it(file: bytes) -> None:
+    row = only(file)
+    assert row.problem == (
+        "Row 1 is the start page of s.example.org, and no link. Set its target as `redirectroot` of that domain, and "
+        "leave the row out."
+    )
+    assert row.members == {}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        json.dumps([{"originalURL": SALE, "path": "", "shortURL": "https://s.example.org/a"}]).encode(),
+        json.dumps([{"originalURL": SALE, "path": "_root"}]).encode(),
+        f"original URLs,paths\n{SALE},\n".encode(),
+        f"Short link,Destination URL\nhttps://s.example.org/a,{SALE}\n".encode(),
+        f"keyword,url,timestamp,clicks\n_root,{SALE},2026-01-01,1\n".encode(),
+    ],
+)
+def test_other_links_are_no_root_links(file: bytes) -> None:
+    assert only(file).problem is None
+
+
+def test_the_preview_and_the_result_name_a_root_link(alice: Client, run_import: Import) -> None:
+    file = json.dumps([SHORTIO, {"originalURL": OTHER, "path": "/", "shortURL": "https://s.example.org"}]).encode()
+    rows = send(alice, file, "?dry_run=1").get_json()["data"]["rows"]
+    assert (rows[0]["problem"], "`redirectroot`" in rows[1]["problem"]) == (None, True)
+    assert counts(run_import(alice, file)) == ("done", 2, 1, 0, 0, 1)

@@ -39,6 +39,7 @@ class Source(NamedTuple):
     card: str
     open: tuple[str, ...]  # columns that say nothing of whether a link is open
     carried: tuple[str, ...]  # columns of `carried`
+    root: str  # the alias of the link at the root of a domain, if there may be one
 
 
 def _source(
@@ -49,6 +50,7 @@ def _source(
     card: str = "",
     open_anyway: str = "",
     carried: str = "",
+    root: str = "",
     **columns: str,
 ) -> Source:
     alternatives = tuple(tuple(names.split("|")) for names in required.split())
@@ -63,6 +65,7 @@ def _source(
         card,
         (*_OPEN, *open_anyway.split()),
         tuple(carried.split()),
+        root,
     )
 
 

@@ -15,6 +15,7 @@ from linkmgr.features.imports.sources import ANY_SEPARATOR, Columns, Source, nor
 _SHORT_URL = re.compile(
     r"https?://([^/\s]++)/++(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:]{2,}(?::\d+)?)/++(.*)", re.IGNORECASE
 )
+_ROOT = re.compile(r"https?://([^/\s]+)/*", re.IGNORECASE)
 _NEUTRALIZED = re.compile(r"'+[=+\-@\t\r]")  # what our CSV has in place of a formula
 _HASH = re.compile(r"\$(?:2[abxy]?|argon2\w*|[1567HPy]|pbkdf2[\w-]*|s?crypt|bcrypt[\w-]*)\$.{10,}", re.DOTALL)
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
@@ -104,6 +105,7 @@ class Converter:
         self._is_own = source is not None and source.name == "linkmgr"
         self._has_aliases = source is not None
         self._card = source.card if source else ""
+        self._root = source.root if source else ""
         self._short_urls = source.short_urls if source else ()
         self._ignored = ignored
         self._carried = {*carried.DEVICES, *(source.carried if source else ())} - ignored
@@ -185,6 +187,8 @@ class Converter:
         states.check(values, kept, has_expiry=bool(expiry), has_rules="rules" in others)
         if not self._is_own:
             conditions.check(values, self._known)
+        if self._root:
+            self._check_root(values)
         self._split_alias(members)
         if self._is_own and "custom" in values and not values.word("custom") and "custom" in members:
             members["alias"] = members.pop("custom")  # generated, as our own exports say
@@ -223,6 +227,25 @@ class Converter:
         clicks = figures.count(text)
         imported = figures.count(values.text("importedclicks")) if self._is_own else None
         return clicks if imported is None else (clicks or 0) + imported
+
+    def _check_root(self, values: Cells) -> None:
+        """Refuse the link at the root of a domain, which would get an alias."""
+        names = filter(None, map(values.word, self._columns["custom"]))
+        hosts = [self._root_host(name) for name in names]
+        if hosts and None not in hosts:
+            hosts += [self._value("domain", values)]
+            host = next(filter(None, hosts), "its domain")
+            raise Unreadable(
+                f"is the start page of {host}, and no link. Set its target as `redirectroot` of that "
+                "domain, and leave the row out."
+            )
+
+    def _root_host(self, name: str) -> str | None:
+        """Return the host of the URL of a root, "" for its alias, and None for another name."""
+        if root := _ROOT.fullmatch(name):
+            return root[1]
+        host, alias = split_short_url(name)
+        return host if alias == self._root.strip("/") else None
 
     def _split_alias(self, members: dict[str, Any]) -> None:
         if host := split_short_url(members.get("domain", ""))[0]:
