@@ -1,7 +1,8 @@
-"""python -m bench [REQUEST...]: compare the throughput with that of a Flask application that returns a constant.
+"""python -m bench [REQUEST...]: compare the throughput with that of a Flask application that
+returns a constant.
 
-Both are measured alternately, so that the ratio depends little on the machine and on its load. With `--against COMMIT`,
-compare this working tree with another commit instead.
+Both are measured alternately, so that the ratio depends little on the machine and on its load. With
+`--against COMMIT`, compare this working tree with another commit instead.
 """
 
 import argparse
@@ -21,8 +22,8 @@ ROUNDS = {1: 3, 16: 5}  # by number of connections
 RESULTS = Path(__file__).with_name("results.json")
 CONSTANT = "constant"
 HEAD = """
-Ratio: throughput divided by that of the constant, at 1 and at 16 connections. The other columns are measured at 16.
-Processor time is per request.
+Ratio: throughput divided by that of the constant, at 1 and at 16 connections. The other
+columns are measured at 16. Processor time is per request.
 
 | Request | Ratio at 1 | Ratio at 16 | Requests/s | p99 / median | Round trips | Service, µs | PostgreSQL, µs |
 |---|--:|--:|--:|--:|--:|--:|--:|"""
@@ -70,7 +71,8 @@ def run(chosen: list[str]) -> None:
             if not chosen or name in chosen:
                 results = [compare(constant, target, number) for number in connections]
                 ratios[name] = {
-                    str(number): round(result.ratio, 3) for number, result in zip(connections, results, strict=True)
+                    str(number): round(result.ratio, 3)
+                    for number, result in zip(connections, results, strict=True)
                 }
                 print(line(name, results, round_trips), flush=True)
         RESULTS.write_text(json.dumps({"ratios": ratios}, indent=1) + "\n")
@@ -80,7 +82,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("requests", metavar="REQUEST", nargs="*", help="the rows to measure (default: all)")
     parser.add_argument("--against", metavar="COMMIT", help="compare with this commit, in alternating turns")
-    parser.add_argument("--turns", type=int, default=against.TURNS, help="of one second (default: %(default)s)")
+    parser.add_argument(
+        "--turns", type=int, default=against.TURNS, help="of one second (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     if arguments.against:
         against.run(arguments.against, arguments.turns, arguments.requests)

@@ -1,7 +1,8 @@
-"""python -m bench --against COMMIT [--turns N] [REQUEST...]: compare this working tree with another commit.
+"""python -m bench --against COMMIT [--turns N] [REQUEST...]: compare this working tree with another
+commit.
 
-Both run at the same time with their own data, and are measured in alternating turns with the same requests. A ratio is
-the throughput of this tree divided by that of the commit in the same turn.
+Both run at the same time with their own data, and are measured in alternating turns with the same
+requests. A ratio is the throughput of this tree divided by that of the commit in the same turn.
 """
 
 import json
@@ -23,15 +24,17 @@ from bench.servers import ROOT
 CONNECTIONS = (1, 16)
 TURNS = 8
 HEAD = """
-Medians, first those of {commit}, then those of this tree. Ratio: throughput of this tree divided by that of the commit.
-Spread: its quartiles. Processor time is per request.
+Medians, first those of {commit}, then those of this tree. Ratio: throughput of this tree
+divided by that of the commit. Spread: its quartiles. Processor time is per request.
 
 | Request | Connections | Ratio | Spread | Requests/s | p99 / median | Service, µs | PostgreSQL, µs |
 |---|--:|--:|--:|--:|--:|--:|--:|"""
 
 
 def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 @contextmanager
@@ -94,7 +97,8 @@ def _line(name: str, connections: int, samples: list[list[Sample]]) -> str:
     low, _, high = statistics.quantiles(ratios, method="inclusive")
     medians = [Sample(*map(statistics.median, zip(*taken, strict=True))) for taken in samples]
     columns = (
-        f"{there:,.{digits}f} → {here:,.{digits}f}" for there, here, digits in zip(*medians, (0, 1, 0, 0), strict=True)
+        f"{there:,.{digits}f} → {here:,.{digits}f}"
+        for there, here, digits in zip(*medians, (0, 1, 0, 0), strict=True)
     )
     cells = [name, connections, f"{statistics.median(ratios):.2f}", f"{low:.2f}-{high:.2f}", *columns]
     return f"| {' | '.join(map(str, cells))} |"
@@ -110,7 +114,8 @@ def run(commit: str, turns: int, chosen: list[str]) -> None:
             for connections in CONNECTIONS[:1] if serial else CONNECTIONS:
                 try:
                     print(
-                        _line(name, connections, _alternate((others[name][0], target), connections, turns)), flush=True
+                        _line(name, connections, _alternate((others[name][0], target), connections, turns)),
+                        flush=True,
                     )
                 except Refused as error:  # the older one may not have the operation
                     print(f"| {name} | {connections} | {error} |", flush=True)

@@ -24,8 +24,8 @@ def get(path: str, headers: dict[str, str]) -> str:
 
 
 def numbered(method: str, path: str, body: str, headers: dict[str, str]) -> str:
-    """Send a different request each time. `path` or `body` has placeholders for the number of the run and of the
-    request."""
+    """Send a different request each time. `path` or `body` has placeholders for the number of the
+    run and of the request."""
     return f"""
         wrk.method = "{method}"
         {_headers(headers)}
@@ -111,7 +111,13 @@ def _writing(path: str, body: str, headers: dict[str, str]) -> Case:
 
 
 def _request(path: str, data: str, headers: dict[str, str]) -> dict[str, Any]:
-    return {"path": path, "method": "POST", "headers": headers, "data": data, "content_type": "application/json"}
+    return {
+        "path": path,
+        "method": "POST",
+        "headers": headers,
+        "data": data,
+        "content_type": "application/json",
+    }
 
 
 def _bulk(key: dict[str, str]) -> Case:
@@ -168,7 +174,9 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
         "create a link, eight users": _create(data.keys or [data.key]),
         "update a link": _update(data),
         "create 1,000 links in one request": _bulk(key),
-        "redirect and visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
+        "redirect and visit": Case(
+            _visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}
+        ),
         "QR image, rendered": Case(_images(), lambda: {"path": "/qr/code-1"}, serial=True),
         "QR image, not modified": _reading(f"/qr/{BUSY}", condition),
         "healthz": _reading("/healthz", {}),

@@ -1,4 +1,5 @@
-"""The measured data: a user with many links and QR codes. One link and one QR code have many visits."""
+"""The measured data: a user with many links and QR codes. One link and one QR code have many
+visits."""
 
 from contextlib import closing
 from typing import NamedTuple
@@ -16,7 +17,8 @@ BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
 _UNLIMITED = "1000000000 per minute"
 
-# A rate and a limit that are never reached: the service counts each request and each create, as with those of any plan.
+# A rate and a limit that are never reached: the service counts each request and each create, as
+# with those of any plan.
 _PLAN = """
     INSERT INTO plans (name, free, rate, limits)
     SELECT 'Bench', false, 1000000000, (limits::jsonb || '{"links": 1000000000}')::json
@@ -26,7 +28,8 @@ _PLAN = """
 _LINKS = """
     INSERT INTO links (user_id, alias, url, title, created)
     SELECT %(user_id)s, CASE n WHEN %(links)s / 2 THEN %(busy)s ELSE 'link-' || n END,
-           'https://example.com/page/' || n, 'Page ' || n, now() - (%(links)s - n) * interval '1 second'
+           'https://example.com/page/' || n, 'Page ' || n,
+           now() - (%(links)s - n) * interval '1 second'
       FROM generate_series(1, %(links)s) n
 """
 _CHECKS = """
@@ -35,18 +38,22 @@ _CHECKS = """
 """
 _QRS = """
     INSERT INTO qrs (user_id, code, type, data, name, background, foreground)
-    SELECT %(user_id)s, CASE n WHEN 0 THEN %(busy)s ELSE 'code-' || n END, 'link', '"https://example.com/"', 'Code',
+    SELECT %(user_id)s, CASE n WHEN 0 THEN %(busy)s ELSE 'code-' || n END, 'link',
+           '"https://example.com/"', 'Code',
            'rgb(255,255,255)', 'rgb(0,0,0)'
       FROM generate_series(0, %(qrs)s) n
 """
-# As in real traffic, few labels are common and most are rare: the n-th occurs 1/n times as often as the first.
+# As in real traffic, few labels are common and most are rare: the n-th occurs 1/n times as often as
+# the first.
 _VISITS = """
     SELECT json_agg(visits)::text AS visits
       FROM (SELECT target.id AS tracked_id, %(user_id)s::bigint AS user_id,
                    extract(epoch FROM now() - (1 - (%(start)s + n) / %(visits)s::float8) * interval '20 days') AS at,
                    encode(sha256(int4send((random() * %(visits)s)::int)), 'hex') AS visitor,
-                   'Country ' || floor(150 ^ random()) AS country, floor(2000 ^ random()) || '.example' AS referrer,
-                   'Browser ' || floor(40 ^ random()) AS browser, 'System ' || floor(20 ^ random()) AS os,
+                   'Country ' || floor(150 ^ random()) AS country,
+                   floor(2000 ^ random()) || '.example' AS referrer,
+                   'Browser ' || floor(40 ^ random()) AS browser,
+                   'System ' || floor(20 ^ random()) AS os,
                    'Unknown' AS device, 'Unknown' AS city, 'Unknown' AS language, 'click' AS kind,
                    false AS bot
               FROM (SELECT id FROM links WHERE alias = %(busy)s
@@ -82,7 +89,9 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             members = [user_id, *(users.next_id() for _ in range(7))]
             for member in members:
                 name, key = f"bench{member}", keys.new_key(member)
-                users.add(member, username=name, email=f"{name}@example.com", password_hash="", planid=plan, **key)
+                users.add(
+                    member, username=name, email=f"{name}@example.com", password_hash="", planid=plan, **key
+                )
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
             for statement in (_LINKS, _CHECKS, _QRS):
                 cursor.execute(statement, values)

@@ -1,4 +1,5 @@
-"""Measure the delete of a row with many dependent rows, and the background job that deletes or clears them."""
+"""Measure the delete of a row with many dependent rows, and the background job that deletes or
+clears them."""
 
 import statistics
 import time
@@ -18,17 +19,21 @@ HEAD = f"""
 
 _LINKS = """
     INSERT INTO links (user_id, alias, url)
-    SELECT %(owner)s, 'delete-' || %(parent)s || '-' || n, 'https://example.com/' FROM generate_series(1, %(rows)s) n
+    SELECT %(owner)s, 'delete-' || %(parent)s || '-' || n, 'https://example.com/'
+      FROM generate_series(1, %(rows)s) n
 """
 _VISITS = """
     INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
-    SELECT %(parent)s, now() - random() * interval '20 days', sha256(int4send(n)), 'Peru', '', 'Firefox', 'Linux'
+    SELECT %(parent)s, now() - random() * interval '20 days', sha256(int4send(n)), 'Peru', '',
+           'Firefox', 'Linux'
       FROM generate_series(1, %(rows)s) n;
-    INSERT INTO visitors SELECT %(parent)s, sha256(int4send(n)), current_date FROM generate_series(1, %(rows)s) n;
+    INSERT INTO visitors SELECT %(parent)s, sha256(int4send(n)), current_date
+      FROM generate_series(1, %(rows)s) n;
     INSERT INTO totals VALUES (%(parent)s, %(rows)s, %(rows)s);
 """
 _REFER = """
-    UPDATE links SET {} WHERE id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s LIMIT %(rows)s))
+    UPDATE links SET {}
+     WHERE id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s LIMIT %(rows)s))
 """
 
 
@@ -43,7 +48,8 @@ CASES = {
     "a link with 1,000,000 visits": Case(
         1_000_000,
         "url",
-        "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, 'delete-' || %(round)s, '') RETURNING id",
+        "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, 'delete-' || %(round)s, '') "
+        "RETURNING id",
         _VISITS,
     ),
     "a user with 150,000 links": Case(
@@ -67,7 +73,8 @@ CASES = {
     "a campaign with 200,000 links": Case(
         200_000,
         "campaign",
-        "INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, 'delete-' || %(round)s, true) RETURNING id",
+        "INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, 'delete-' || "
+        "%(round)s, true) RETURNING id",
         _REFER.format("campaign = %(parent)s"),
     ),
 }
@@ -88,10 +95,14 @@ def _seconds(base: str, data: Data, case: Case, rows: int, name: str) -> tuple[f
         cursor.execute(case.dependants, values)
         cursor.execute("ANALYZE; CHECKPOINT")
         headers = {"Authorization": f"Bearer {data.key}"}
-        with urlopen(Request(f"{base}/api/account", headers=headers)):  # the first request after a checkpoint is slower
+        with urlopen(
+            Request(f"{base}/api/account", headers=headers)
+        ):  # the first request after a checkpoint is slower
             pass
         began = time.monotonic()
-        delete = Request(f"{base}/api/{case.path}/{values['parent']}/delete", method="DELETE", headers=headers)
+        delete = Request(
+            f"{base}/api/{case.path}/{values['parent']}/delete", method="DELETE", headers=headers
+        )
         with urlopen(delete):
             deleted = time.monotonic() - began
         while True:
@@ -102,7 +113,8 @@ def _seconds(base: str, data: Data, case: Case, rows: int, name: str) -> tuple[f
 
 
 def compare(base: str, data: Data) -> dict[str, float]:
-    """Measure few and many dependent rows alternately, and return the ratio of the response times by case."""
+    """Measure few and many dependent rows alternately, and return the ratio of the response times
+    by case."""
     print(HEAD)
     ratios = {}
     for name, case in CASES.items():

@@ -1,4 +1,5 @@
-"""Measure the memory of the service's workers after many requests and after a list of many users."""
+"""Measure the memory of the service's workers after many requests and after a list of many
+users."""
 
 from pathlib import Path
 from urllib.request import Request, urlopen

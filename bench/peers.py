@@ -1,8 +1,8 @@
 """python -m bench.peers: compare the throughput with that of other services.
 
-They must be running, with links, and without rate limits. Their addresses and keys are options, or the environment
-variables KUTT_URL, KUTT_KEY, YOURLS_URL and YOURLS_SIGNATURE. The services are measured in alternating turns at 16
-connections. This creates links at each of them.
+They must be running, with links, and without rate limits. Their addresses and keys are options, or
+the environment variables KUTT_URL, KUTT_KEY, YOURLS_URL and YOURLS_SIGNATURE. The services are
+measured in alternating turns at 16 connections. This creates links at each of them.
 """
 
 import argparse
@@ -94,7 +94,8 @@ def _cell(loads: list[Load | str]) -> tuple[float, str]:
 
 
 def lines(services: list[Service], *, turns: int = TURNS, seconds: int = SECONDS) -> Iterator[str]:
-    """Measure the services in alternating turns. Yield the lines of a table; the first service is our own."""
+    """Measure the services in alternating turns. Yield the lines of a table; the first service is
+    our own."""
     yield f"| Requests/s, p99 | {' | '.join(service.name for service in services)} | Relative to the fastest peer |"
     yield "|---" * (len(services) + 2) + "|"
     for row in ROWS:
@@ -107,7 +108,10 @@ def lines(services: list[Service], *, turns: int = TURNS, seconds: int = SECONDS
         yield f"| {row} | {' | '.join(cells)} | {f'{rates[0] / fastest:.2f}' if fastest else ''} |"
 
 
-_PEERS: dict[str, tuple[Callable[[str, str], Service], str]] = {"kutt": (kutt, "key"), "yourls": (yourls, "signature")}
+_PEERS: dict[str, tuple[Callable[[str, str], Service], str]] = {
+    "kutt": (kutt, "key"),
+    "yourls": (yourls, "signature"),
+}
 
 
 def _peers(options: argparse.Namespace) -> list[Service]:

@@ -1,4 +1,5 @@
-"""python -m bench.scale: compare a million links and visits with a thousand; measure deletes, memory and statistics."""
+"""python -m bench.scale: compare a million links and visits with a thousand; measure deletes,
+memory and statistics."""
 
 import json
 import statistics
@@ -47,7 +48,8 @@ def _scripts(base: str, rows: data.Data, links: int) -> dict[str, str]:
 
 
 def _ratio(base: Target, other: Target, connections: int) -> float:
-    """Measure both alternately, and return the response time of the second relative to the first."""
+    """Measure both alternately, and return the response time of the second relative to the
+    first."""
     samples = [base.sample(connections).rate / other.sample(connections).rate for _ in range(ROUNDS)]
     return round(statistics.median(samples), 2)
 
@@ -63,8 +65,9 @@ def compare(few: dict[str, Target], many: dict[str, Target]) -> dict[str, float]
 
 
 def compare_lists(many: dict[str, Target]) -> dict[str, float]:
-    """Return the response times of a page in the middle, by cursor, and of a search relative to the first page. They
-    are measured at one connection: a service refuses more searches than it has places for at once."""
+    """Return the response times of a page in the middle, by cursor, and of a search relative to the
+    first page. They are measured at one connection: a service refuses more searches than it has
+    places for at once."""
     print(LISTS_HEAD)
     ratios = {}
     for name in (CURSOR, SEARCH):
@@ -82,7 +85,9 @@ def run() -> None:
             rows = data.make(_create_database(dsn, f"bench{number}"), links=number, visits=number)
             base, service = stack.enter_context(gunicorn("app:app", **data.settings(rows.dsn)))
             scripts = _scripts(base, rows, number)
-            targets.append({name: Target(base, script, service, database) for name, script in scripts.items()})
+            targets.append(
+                {name: Target(base, script, service, database) for name, script in scripts.items()}
+            )
         results = {
             "ratios": compare(*targets),
             "lists": compare_lists(targets[1]),

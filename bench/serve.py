@@ -18,7 +18,9 @@ def run() -> None:
         dsn, database = stack.enter_context(postgres())
         rows = data.make(dsn, links=LINKS, visits=VISITS)
         base, service = stack.enter_context(gunicorn("app:app", **data.settings(dsn)))
-        sys.stdout.write(json.dumps({"base": base, "service": service, "database": database, "data": rows}) + "\n")
+        sys.stdout.write(
+            json.dumps({"base": base, "service": service, "database": database, "data": rows}) + "\n"
+        )
         sys.stdout.flush()
         sys.stdin.read()
 

@@ -1,4 +1,5 @@
-"""The servers that are measured: PostgreSQL with durable writes, and gunicorn as `make run` starts it."""
+"""The servers that are measured: PostgreSQL with durable writes, and gunicorn as `make run` starts
+it."""
 
 import os
 import re
@@ -54,10 +55,22 @@ def gunicorn(
     """Run an application. Yield its URL and its process id."""
     port = _free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
-    environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
+    environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {
+        "PORT": str(port)
+    }
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--config", config, "--bind", f"127.0.0.1:{port}", *options, app],
+            [
+                sys.executable,
+                "-m",
+                "gunicorn",
+                "--config",
+                config,
+                "--bind",
+                f"127.0.0.1:{port}",
+                *options,
+                app,
+            ],
             cwd=ROOT,
             env=environment,
             stdout=log,
@@ -66,7 +79,10 @@ def gunicorn(
         try:
             for _ in range(_START_SECONDS * 10):
                 # A worker accepts connections some time before it answers.
-                with suppress(OSError), socket.create_connection(("127.0.0.1", port), _START_SECONDS) as probe:
+                with (
+                    suppress(OSError),
+                    socket.create_connection(("127.0.0.1", port), _START_SECONDS) as probe,
+                ):
                     probe.sendall(b"HEAD /healthz HTTP/1.0\r\n\r\n")
                     if probe.recv(1):
                         break

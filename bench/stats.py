@@ -33,23 +33,28 @@ HEAD = f"""
 _PARTITIONS = "SELECT create_partition(now() - make_interval(days => n)) FROM generate_series(0, %(days)s) n"
 _VISITS = """
     INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
-    SELECT %(link)s, now() - random() * make_interval(days => %(days)s), sha256(int4send((random() * 1e6)::int)),
+    SELECT %(link)s, now() - random() * make_interval(days => %(days)s),
+           sha256(int4send((random() * 1e6)::int)),
            'Country ' || floor(150 ^ random()), floor(2000 ^ random()) || '.example',
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM generate_series(1, %(batch)s)
 """
-# As linkmgr/visits/store.py does it, but for all visits at once. Rows are stored in the order of time there too.
+# As linkmgr/visits/store.py does it, but for all visits at once. Rows are stored in the order of
+# time there too.
 _COUNTED = """
     CREATE TEMPORARY TABLE counted AS
     SELECT * FROM (
     SELECT tracked_id, unit, start AS at, bot, count(*) AS visits,
            CASE GROUPING(country, city, referrer, browser, os, device, language, kind)
-                WHEN 127 THEN 'country' WHEN 191 THEN 'city' WHEN 223 THEN 'referrer' WHEN 239 THEN 'browser'
-                WHEN 247 THEN 'os' WHEN 251 THEN 'device' WHEN 253 THEN 'language' WHEN 254 THEN 'kind'
+                WHEN 127 THEN 'country' WHEN 191 THEN 'city' WHEN 223 THEN 'referrer' WHEN 239
+                  THEN 'browser'
+                WHEN 247 THEN 'os' WHEN 251 THEN 'device' WHEN 253 THEN 'language' WHEN 254
+                  THEN 'kind'
                 ELSE '' END AS dimension,
            coalesce(country, city, referrer, browser, os, device, language, kind, '') AS label
       FROM visits,
-           LATERAL (VALUES ('quarter', date_bin('15 minutes', at, 'epoch')), ('day', date_trunc('day', at, 'UTC')),
+           LATERAL (VALUES ('quarter', date_bin('15 minutes', at, 'epoch')),
+                           ('day', date_trunc('day', at, 'UTC')),
                            ('all', '-infinity')) AS units (unit, start)
      WHERE tracked_id = %(link)s
      GROUP BY tracked_id, unit, start, bot, GROUPING SETS (
@@ -58,7 +63,8 @@ _COUNTED = """
 """
 _TRACKED = """
     INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)
-    SELECT tracked_id, unit, bot, at, max(visits), jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
+    SELECT tracked_id, unit, bot, at, max(visits),
+           jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
       FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits,
                    jsonb_object_agg(label, visits) AS labels
               FROM counted
@@ -72,7 +78,8 @@ _ACCOUNTS = """
            sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(at)]))
       FROM (SELECT dimension, unit, at, label, bot, visits FROM counted
              UNION ALL
-            SELECT 'target', unit, at, tracked_id::text, bot, visits FROM counted WHERE dimension = '') labels,
+            SELECT 'target', unit, at, tracked_id::text, bot, visits FROM counted
+             WHERE dimension = '') labels,
            (SELECT user_id FROM links WHERE id = %(link)s) owner
      WHERE unit = 'quarter'
      GROUP BY 1, 2, 3, 4, 5
@@ -117,7 +124,10 @@ def measure(dsn: str) -> dict[str, float]:
     key = {"Authorization": f"Bearer {rows.key}"}
     print(HEAD)
     ratios = {}
-    with gunicorn("app:app", **data.settings(dsn)) as (base, _), closing(HTTPConnection(base[7:])) as connection:
+    with (
+        gunicorn("app:app", **data.settings(dsn)) as (base, _),
+        closing(HTTPConnection(base[7:])) as connection,
+    ):
         for name, path in REQUESTS.items():
             paths = f"/api/url/{rows.link}", path.format(link=rows.link)
             times = [[_seconds(connection, url, key) for url in paths] for _ in range(ROUNDS)]

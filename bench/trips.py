@@ -28,7 +28,8 @@ def _connect_counting(database: Database) -> psycopg2.extensions.connection:
 
 
 def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
-    """Return the round trips of the third such request. The first ones also prepare the statements."""
+    """Return the round trips of the third such request. The first ones also prepare the
+    statements."""
     database: Database = app.extensions["linkmgr_database"]
     with patch.object(Database, "connect", _connect_counting):
         database.close_idle()

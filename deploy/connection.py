@@ -14,7 +14,9 @@ from deploy import framing
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 BLOCK = 64 << 10  # bytes
 _MAX_HEAD = 64 << 10  # bytes
-_MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
+_MAX_UNSENT = (
+    8 << 20
+)  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
 _MIN_RATE = 20 << 10  # bytes per second that a client must read while a thread waits for it
 Steps = Generator[int]
 
@@ -22,7 +24,9 @@ Steps = Generator[int]
 class Connection(socket.socket):
     additional = 0  # threads that its request may use, or PASSWORDS (deploy/queues.py)
     held = 0  # bytes in memory while it waits
-    is_partial = is_malformed = False  # the application reads or refuses the rest of the body; it can only refuse it
+    is_partial = is_malformed = (
+        False  # the application reads or refuses the rest of the body; it can only refuse it
+    )
     is_overdue = False  # its request has waited too long for a thread
     is_closing = False  # its last response has been sent
     taking: Iterator[bool]  # of `body` from `received`
@@ -90,7 +94,8 @@ class Connection(socket.socket):
         del self.received[:size]
 
     def receive_body(self, request: Request, environ: dict[str, Any], limit: int) -> Steps:
-        """Receive until the body is complete, larger than `limit`, or malformed: the application refuses it then."""
+        """Receive until the body is complete, larger than `limit`, or malformed: the application
+        refuses it then."""
         size, coding = int(environ.get("CONTENT_LENGTH", 0)), environ.get("HTTP_TRANSFER_ENCODING", "")
         if coding.lower() not in ("", "chunked"):
             raise errors.UnsupportedTransferCoding(coding)

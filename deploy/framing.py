@@ -1,5 +1,6 @@
-"""Bodies of requests without their framing. Each byte that has arrived is read once, and the framing is bounded by the
-payload, so that a body in chunks costs about as much as one with a length.
+"""Bodies of requests without their framing. Each byte that has arrived is read once, and the
+framing is bounded by the payload, so that a body in chunks costs about as much as one with a
+length.
 
 Both functions move bytes from `received` to `body`, and yield False whenever more must arrive."""
 

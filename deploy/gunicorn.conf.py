@@ -16,27 +16,33 @@ from deploy.worker import Worker
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
-# Per worker. Redirects and health checks have three more (deploy/queues.py). At most half of these four do what takes
-# long (linkmgr/core/web/pool.py). At 16 connections, 1 thread had 0.63 to 0.90 of the throughput of 4, 2 threads
-# 0.73 to 1.20, and 8 threads 0.99 to 1.22, with twice the connections.
+# Per worker. Redirects and health checks have three more (deploy/queues.py). At most half of these
+# four do what takes long (linkmgr/core/web/pool.py). At 16 connections, 1 thread had 0.63 to 0.90
+# of the throughput of 4, 2 threads 0.73 to 1.20, and 8 threads 0.99 to 1.22, with twice the
+# connections.
 threads = 4
-# Each worker has a socket of its own, among which the kernel distributes connections. Otherwise one worker may get most
-# kept-alive connections. The launcher passes them on, so that a reload closes none.
+# Each worker has a socket of its own, among which the kernel distributes connections. Otherwise one
+# worker may get most kept-alive connections. The launcher passes them on, so that a reload closes
+# none.
 reuse_port = not any("=fd://" in argument for argument in sys.argv)
 timeout = 30
 graceful_timeout = 30
 limit_request_line = 8190  # bytes, gunicorn's maximum: campaigns and mailers append long queries
 sendfile = False  # it blocks until the client has read the file
-keepalive = 75  # seconds; longer than in nginx, so that nginx never uses a connection that gunicorn is closing
+keepalive = (
+    75  # seconds; longer than in nginx, so that nginx never uses a connection that gunicorn is closing
+)
 accesslog = "-"
 control_socket_disable = True  # all masters of the same user would share it
-# By default gunicorn trusts headers from the same machine. Behind a local proxy every request comes from there, so no
-# header may change the path or the scheme. LINKMGR_TRUSTED_PROXIES controls X-Forwarded-For and X-Forwarded-Proto.
+# By default gunicorn trusts headers from the same machine. Behind a local proxy every request comes
+# from there, so no header may change the path or the scheme. LINKMGR_TRUSTED_PROXIES controls
+# X-Forwarded-For and X-Forwarded-Proto.
 forwarded_allow_ips = "*"  # who may send none of these headers: gunicorn need not parse each client's address
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 
-# The token of a sign-in link in any encoding of its path, and any other text as long as a key or a token.
+# The token of a sign-in link in any encoding of its path, and any other text as long as a key or a
+# token.
 _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,
@@ -78,15 +84,18 @@ class _Logger(Logger):  # type: ignore[misc]
         data = orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
         for handler in self.access_log.handlers:
             try:
-                os.write(handler.stream.fileno(), data)  # the handler's lock would make requests wait for each other
+                os.write(
+                    handler.stream.fileno(), data
+                )  # the handler's lock would make requests wait for each other
             except (AttributeError, OSError, ValueError):  # syslog, or a file that is being opened again
                 handler.handle(logging.makeLogRecord({"msg": data.decode().rstrip()}))
 
 
 logger_class = _Logger
 worker_class = Worker  # and not its name, so that --check-config loads it
-# A worker listens as soon as it is forked, so what it serves is loaded before. A worker that replaces a dead one needs
-# none of the files, which may be of a newer version. `make dev` loads them again.
+# A worker listens as soon as it is forked, so what it serves is loaded before. A worker that
+# replaces a dead one needs none of the files, which may be of a newer version. `make dev` loads
+# them again.
 preload_app = "--reload" not in sys.argv
 
 
@@ -99,7 +108,9 @@ def when_ready(server: Any) -> None:
 
 def pre_fork(server: Any, worker: Any) -> None:
     taken = [other.sockets[0] for other in server.WORKERS.values() if other.sockets]
-    worker.sockets = [listener for listener in server.LISTENERS if listener not in taken][:1] or server.LISTENERS
+    worker.sockets = [listener for listener in server.LISTENERS if listener not in taken][
+        :1
+    ] or server.LISTENERS
 
 
 def post_fork(server: Any, worker: Any) -> None:

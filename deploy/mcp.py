@@ -1,5 +1,5 @@
-"""An MCP server over the API: the operations that a language model needs, as tools. It runs where the model's client
-runs and needs only fastmcp; see "Language models" in the README."""
+"""An MCP server over the API: the operations that a language model needs, as tools. It runs where
+the model's client runs and needs only fastmcp; see "Language models" in the README."""
 
 import os
 import sys
@@ -35,8 +35,14 @@ def _without_unused(part: Any) -> Any:
         return [_without_unused(item) for item in part if item not in _HEADERS]
     if isinstance(part, dict):
         is_schema = isinstance(part.get("type"), str | list)
-        slim = {name: _without_unused(value) for name, value in part.items() if not (is_schema and name in _UNUSED)}
-        return slim | {"type": slim["type"][0]} if isinstance(slim.get("type"), list) else slim  # null means not sent
+        slim = {
+            name: _without_unused(value)
+            for name, value in part.items()
+            if not (is_schema and name in _UNUSED)
+        }
+        return (
+            slim | {"type": slim["type"][0]} if isinstance(slim.get("type"), list) else slim
+        )  # null means not sent
     return part
 
 
@@ -45,7 +51,11 @@ def tools_of(document: dict[str, Any]) -> dict[str, Any]:
     paths = {
         path: kept
         for path, methods in document["paths"].items()
-        if (kept := {method: stated for method, stated in methods.items() if stated.get("operationId") in TOOLS})
+        if (
+            kept := {
+                method: stated for method, stated in methods.items() if stated.get("operationId") in TOOLS
+            }
+        )
     }
     slim: dict[str, Any] = _without_unused(document | {"paths": paths})
     conditions = slim["components"]["schemas"]["Conditions"]["properties"]  # the errors say what each can be
@@ -62,4 +72,6 @@ def server() -> FastMCP:
     response.raise_for_status()
     client = httpx2.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
     document = tools_of(response.json())
-    return FastMCP.from_openapi(document, client=client, name="linkmgr", mcp_names=TOOLS, validate_output=False)
+    return FastMCP.from_openapi(
+        document, client=client, name="linkmgr", mcp_names=TOOLS, validate_output=False
+    )

@@ -1,9 +1,10 @@
 """Complete requests that wait for a thread, in four queues, and the line of pipelined ones.
 
-Writes may wait for a standby or a lock as long as the database does. They and all other requests have as many threads
-as gunicorn's setting `threads`. Redirects have two more, and health checks one more than these, which help only while
-all others wait. Passwords of sign-ins and links, each of which takes 30 ms of a core, have half of the threads, so that
-others do not wait behind many of them.
+Writes may wait for a standby or a lock as long as the database does. They and all other requests
+have as many threads as gunicorn's setting `threads`. Redirects have two more, and health checks one
+more than these, which help only while all others wait. Passwords of sign-ins and links, each of
+which takes 30 ms of a core, have half of the threads, so that others do not wait behind many of
+them.
 """
 
 import os
@@ -21,8 +22,8 @@ _REDIRECT = re.compile(r"/(?:(?:[qr]/)?([A-Za-z0-9_-]+)/?)?")
 
 
 def additional(environ: dict[str, Any], pages: frozenset[str]) -> int:
-    """Return the number of additional threads that a request may use, or PASSWORDS. `pages` are paths of the service,
-    not of links."""
+    """Return the number of additional threads that a request may use, or PASSWORDS. `pages` are
+    paths of the service, not of links."""
     path = environ["PATH_INFO"]
     match = _REDIRECT.fullmatch(path)
     is_link = match and match[1] not in pages
@@ -69,7 +70,9 @@ class Queues:
         self.running = self.passwords = 0
         self.threads = threads
         self.free_at = time.monotonic()  # when one of `threads` was last free
-        self.waiting: dict[int, deque[Any]] = {number: deque() for number in (HEALTH, REDIRECTS, PASSWORDS, OTHERS)}
+        self.waiting: dict[int, deque[Any]] = {
+            number: deque() for number in (HEALTH, REDIRECTS, PASSWORDS, OTHERS)
+        }
 
     def add(self, connection: Any) -> None:
         with self.lock:

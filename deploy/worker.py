@@ -1,9 +1,9 @@
 """A gunicorn worker that slow clients cannot block.
 
-Its threads share one epoll. Each connection is a generator that yields the event to wait for. The thread that gets the
-event owns the connection until it waits again: it reads what has arrived, and serves the request once that is complete.
-A thread waits for a client only while it reads a large upload or writes a large export. gunicorn
-parses heads and formats responses.
+Its threads share one epoll. Each connection is a generator that yields the event to wait for. The
+thread that gets the event owns the connection until it waits again: it reads what has arrived, and
+serves the request once that is complete. A thread waits for a client only while it reads a large
+upload or writes a large export. gunicorn parses heads and formats responses.
 """
 
 import errno
@@ -26,10 +26,14 @@ from deploy import queues
 from deploy.connection import BLOCK, SECONDS, Connection, Steps
 
 _SEND_SECONDS = 60  # timeout of a client that reads a response
-_CLOSE_SECONDS = 2  # to discard the rest of a refused request, and to close idle connections when the worker stops
+_CLOSE_SECONDS = (
+    2  # to discard the rest of a refused request, and to close idle connections when the worker stops
+)
 _CHECK_SECONDS = 0.5  # between two checks of the deadlines
 _HELP_SECONDS = 0.05  # that all threads run requests before the additional ones help
-_MAX_HELD = 32 << 20  # bytes of all waiting connections; beyond that the one that has waited longest is closed
+_MAX_HELD = (
+    32 << 20
+)  # bytes of all waiting connections; beyond that the one that has waited longest is closed
 _STATUSES = {
     errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
     errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, errors.ParseException: 400,
@@ -49,7 +53,9 @@ class Worker(base.Worker):  # type: ignore[misc]
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
         self.malformed, self.max_body, self.epoll = middleware.malformed, request.MAX_BODY, select.epoll()
-        self.max_connections = min(self.cfg.worker_connections, limit // 2)  # the rest are files of the application
+        self.max_connections = min(
+            self.cfg.worker_connections, limit // 2
+        )  # the rest are files of the application
         self.connections: dict[int, Connection] = {}
         self.waiting: dict[Connection, int] = {}  # by event; the thread that removes one owns it
         self.line = queues.Line()
@@ -90,7 +96,8 @@ class Worker(base.Worker):  # type: ignore[misc]
             self._step()
 
     def _help(self) -> None:
-        """Work while all other threads wait. At other times one more thread only takes the interpreter from them."""
+        """Work while all other threads wait. At other times one more thread only takes the
+        interpreter from them."""
         while True:
             time.sleep(_HELP_SECONDS)
             while self.queues.are_all_busy(_HELP_SECONDS):
@@ -159,15 +166,17 @@ class Worker(base.Worker):  # type: ignore[misc]
         connection.close()
 
     def _expire(self, number: int = 0) -> bool:
-        """Expire the connections past their deadline, the idle ones after `idle_until`, a number of those that have
-        waited longest, and more while there are too many or their buffers are too large. Return True if one expires."""
+        """Expire the connections past their deadline, the idle ones after `idle_until`, a number of
+        those that have waited longest, and more while there are too many or their buffers are too
+        large. Return True if one expires."""
         now, has_expired = time.monotonic(), False
         connections = list(self.connections.values())
         in_use = sum(not connection.is_closing for connection in connections)
         number = max(number, in_use - self.max_connections)
         size = sum(connection.held for connection in connections) - _MAX_HELD
         if number > 0 or size > 0:
-            # Connections that are closing come first. Small requests are not closed for the bytes of slow readers.
+            # Connections that are closing come first. Small requests are not closed for the bytes
+            # of slow readers.
             connections.sort(key=lambda one: (not one.is_closing, size > 0 and one.held < BLOCK, one.since))
         for connection in connections:
             is_idle = not (connection.held or connection.is_closing)
@@ -188,7 +197,8 @@ class Worker(base.Worker):  # type: ignore[misc]
         return self.waiting.pop(connection, 0) != 0
 
     def converse(self, connection: Connection) -> Steps:
-        """Serve one request after the other. What a request holds is freed before its response is sent."""
+        """Serve one request after the other. What a request holds is freed before its response is
+        sent."""
         with suppress(EOFError, OSError):  # the client has disconnected
             keep = True
             while keep and (connection.received or (yield from connection.begins())):
@@ -203,7 +213,8 @@ class Worker(base.Worker):  # type: ignore[misc]
                 if connection.received and keep:
                     yield queues.LINE  # the requests of others come first
                     keep = time.monotonic() < connection.deadline
-            # The client may send more than was read. It would lose the response if the connection were closed now.
+            # The client may send more than was read. It would lose the response if the connection
+            # were closed now.
             if keep or connection.is_partial or connection.received:
                 yield from connection.linger(_CLOSE_SECONDS)
 
@@ -212,7 +223,9 @@ class Worker(base.Worker):  # type: ignore[misc]
         try:
             yield from connection.receive_head()
             request = Request(self.cfg, IterUnreader([bytes(connection.head)]), connection.address)
-            response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
+            response, environ = wsgi.create(
+                request, connection, connection.address, connection.server, self.cfg
+            )
             limit = self.body_limits.get(environ["PATH_INFO"].rstrip("/"), self.max_body)
             yield from connection.receive_body(request, environ, limit)
             environ["wsgi.input"] = connection
@@ -229,7 +242,9 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self._respond(connection, request, response, environ)
             finally:
                 self.queues.end(connection)
-            return not (response.should_close() or connection.is_partial)  # no request may begin behind a bad body
+            return not (
+                response.should_close() or connection.is_partial
+            )  # no request may begin behind a bad body
         except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
             raise
         except Exception as error:
@@ -237,7 +252,9 @@ class Worker(base.Worker):  # type: ignore[misc]
             if status is None:
                 self.log.exception("Error on a connection")
             elif isinstance(error, errors.ParseException):
-                self.log.warning("Invalid request from ip=%s: %s", connection.address and connection.address[0], error)
+                self.log.warning(
+                    "Invalid request from ip=%s: %s", connection.address and connection.address[0], error
+                )
             if not (response and response.headers_sent):
                 data, environ = self.malformed(status or 500)
                 connection.sendall(data)
@@ -246,7 +263,9 @@ class Worker(base.Worker):  # type: ignore[misc]
             connection.is_partial = True
             return False
 
-    def _respond(self, connection: Connection, request: Request, response: Any, environ: dict[str, Any]) -> None:
+    def _respond(
+        self, connection: Connection, request: Request, response: Any, environ: dict[str, Any]
+    ) -> None:
         started = datetime.now()
         environ["wsgi.multithread"] = True
         self.nr += 1

@@ -47,7 +47,8 @@ DOCUMENTED = Feature(
 def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask:
     """Create the application from the environment.
 
-    `features` has the names of its features, by default those of the setting. `overrides` are settings by name.
+    `features` has the names of its features, by default those of the setting. `overrides` are
+    settings by name.
     """
     app = Service(__name__)
     settings.init_app(app, **overrides)

@@ -9,8 +9,8 @@ main = click.Group(
     commands=cli.GROUPS,
     help="""Administer linkmgr: users and their API keys, plans, the database, and stored visits.
 
-    The commands read the settings (LINKMGR_...) of the environment, so run them with the settings of the service.
-    They work whether the service is running or not.""",
+    The commands read the settings (LINKMGR_...) of the environment, so run them with the settings
+    of the service. They work whether the service is running or not.""",
 )
 
 if __name__ == "__main__":

@@ -83,7 +83,13 @@ _BIO_LINKS = {
     "demo-hint": "A message",
     "r/spring": "One of the links of a campaign",
 }
-_VCARD = {"fname": "Dana", "lname": "Demo", "org": "Demo Ltd", "email": "dana@example.com", "site": "example.com"}
+_VCARD = {
+    "fname": "Dana",
+    "lname": "Demo",
+    "org": "Demo Ltd",
+    "email": "dana@example.com",
+    "site": "example.com",
+}
 _WIFI = {"ssid": "Demo guests", "password": "welcome-2026"}
 _POSTER = {"background": "rgb(255,247,237)", "foreground": "rgb(124,45,18)"}
 _CARD = {"background": "rgb(239,246,255)", "foreground": "rgb(30,58,138)"}
@@ -129,7 +135,14 @@ def _add_rows(user_id: int) -> None:
     )
     on_shelf = {"channel": [shelf]}
     in_spring = on_shelf | {"campaign": spring}
-    add(LINKS, custom="about-pg", url=f"{_SITE}/about/", metatitle="About PostgreSQL", pixels=pixels, **in_spring)
+    add(
+        LINKS,
+        custom="about-pg",
+        url=f"{_SITE}/about/",
+        metatitle="About PostgreSQL",
+        pixels=pixels,
+        **in_spring,
+    )
     add(LINKS, custom="pg-news", url=f"{_SITE}/about/newsarchive/", **in_spring)
     add(
         LINKS,
@@ -162,7 +175,9 @@ def seed(*, with_demo: bool) -> dict[str, str]:
     ids = {ADMIN: _user(ADMIN, admin=True)}
     if with_demo:
         ids[DEMO] = _user(DEMO, plan="Pro")
-        if not account.overview(ids[DEMO])["used"]:  # the user never had any rows: counters of deleted ones are kept
+        if not account.overview(ids[DEMO])[
+            "used"
+        ]:  # the user never had any rows: counters of deleted ones are kept
             # After an earlier `demo` was deleted, another user may have taken one of its aliases.
             with suppress(psycopg2.errors.UniqueViolation):
                 _add_rows(ids[DEMO])

@@ -60,8 +60,8 @@ def _address_and_workers() -> tuple[tuple[str, int] | str, int]:
 
 
 def _listen(mode: str) -> list[socket.socket]:
-    """Open a socket for each worker, among which the kernel distributes connections. As long as the launcher keeps
-    them, no connection is lost that a worker has not accepted when it stops."""
+    """Open a socket for each worker, among which the kernel distributes connections. As long as the
+    launcher keeps them, no connection is lost that a worker has not accepted when it stops."""
     address, workers = _address_and_workers()
     if not isinstance(address, tuple):
         return []
@@ -70,15 +70,20 @@ def _listen(mode: str) -> list[socket.socket]:
     try:
         socket.create_server(address, family=family).close()
         return [
-            socket.create_server(address, family=family, backlog=_BACKLOG, reuse_port=True, dualstack_ipv6=":" in host)
+            socket.create_server(
+                address, family=family, backlog=_BACKLOG, reuse_port=True, dualstack_ipv6=":" in host
+            )
             for _ in range(1 if mode == "dev" else workers)
         ]
     except PermissionError:
-        raise SystemExit(f"Only root may listen on port {number}. Choose another one: PORT=5000 make ...") from None
+        raise SystemExit(
+            f"Only root may listen on port {number}. Choose another one: PORT=5000 make ..."
+        ) from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise SystemExit(
-                f"Port {number} is in use. Stop the program that listens there, or choose another: PORT=5001 make ..."
+                f"Port {number} is in use. Stop the program that listens there, or choose another: "
+                "PORT=5001 make ..."
             ) from None
         raise SystemExit(f"{host} is not an address of this machine.") from None
 
@@ -135,8 +140,8 @@ def _access_log(config: Settings) -> Path:
 
 
 def _dev_options(config: Settings) -> list[str]:
-    """Return the options of gunicorn for `make dev`. Requests are logged to a file, so that the terminal keeps showing
-    the API keys."""
+    """Return the options of gunicorn for `make dev`. Requests are logged to a file, so that the
+    terminal keeps showing the API keys."""
     log = _access_log(config)
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
@@ -156,11 +161,20 @@ class _Gunicorn(subprocess.Popen[bytes]):
         environment = os.environ | {"READY_FD": str(answering)}
         environment.pop("NOTIFY_SOCKET", None)  # gunicorn says that it is ready before it has workers
         super().__init__(
-            [sys.executable, "-m", "gunicorn", "--config", ROOT / "deploy/gunicorn.conf.py", *options, "app:app"],
+            [
+                sys.executable,
+                "-m",
+                "gunicorn",
+                "--config",
+                ROOT / "deploy/gunicorn.conf.py",
+                *options,
+                "app:app",
+            ],
             cwd=ROOT,
             env=environment,
             pass_fds=[answering, *numbers],
-            # Only the launcher gets Ctrl-C: a worker that gets it from the terminal and from its master may hang.
+            # Only the launcher gets Ctrl-C: a worker that gets it from the terminal and from its
+            # master may hang.
             start_new_session=True,
             preexec_fn=lambda: embedded.stop_with_parent(signal.SIGTERM, parent),
         )
@@ -253,8 +267,11 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def main(mode: str) -> int:
-    # Without a terminal, SIGHUP requests a reload, which does nothing before gunicorn is ready. gunicorn inherits this.
-    with_terminal = (mode == "dev" or os.isatty(0)) and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN  # nohup
+    # Without a terminal, SIGHUP requests a reload, which does nothing before gunicorn is ready.
+    # gunicorn inherits this.
+    with_terminal = (mode == "dev" or os.isatty(0)) and signal.getsignal(
+        signal.SIGHUP
+    ) != signal.SIG_IGN  # nohup
     signal.signal(signal.SIGHUP, _stop if with_terminal else signal.SIG_IGN)
     _check_workers()
     sockets = _listen(mode)

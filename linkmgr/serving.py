@@ -1,4 +1,5 @@
-"""Preparation of the processes that serve the application: deploy/gunicorn.conf.py calls these functions."""
+"""Preparation of the processes that serve the application: deploy/gunicorn.conf.py calls these
+functions."""
 
 import os
 import stat
@@ -16,14 +17,16 @@ from linkmgr.visits import queue
 
 
 def load(app: Any) -> None:
-    """Load the files that requests would load later. `git pull` replaces them while this version serves."""
+    """Load the files that requests would load later. `git pull` replaces them while this version
+    serves."""
     if not isinstance(app, Service):
         return
     for module in ("docs_view", "document"):
         import_module(f"linkmgr.document.{module}")
     templates = app.jinja_env
     with suppress(OSError, EOFError), app.app_context():
-        # Compiling takes most of a second. The folder contains code, so nobody else may write to it.
+        # Compiling takes most of a second. The folder contains code, so nobody else may write to
+        # it.
         folder = settings().folder / "templates"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if (folder.lstat().st_uid, stat.S_IMODE(folder.lstat().st_mode)) == (os.geteuid(), 0o700):

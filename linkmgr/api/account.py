@@ -11,8 +11,8 @@ from linkmgr.schemas.account import Account
 
 bp = Blueprint("account", __name__, url_prefix="/api")
 _ABOUT = """\
-`status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
-end of the plan, or `null` if it has none."""
+`status` is `admin` for administrators, `pro` while a premium plan is in force, and
+`free` otherwise. `expires` is the end of the plan, or `null` if it has none."""
 SECTION = Section("account", "Account", _ABOUT, lambda: shapes.records_of(Account))
 
 

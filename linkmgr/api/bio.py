@@ -11,8 +11,8 @@ from linkmgr.schemas.bio import BioPage
 
 bp = Blueprint("bio", __name__, url_prefix="/api")
 _ABOUT = """\
-A bio page is always on the host of this service. Plans do not limit their number; a custom alias needs the
-feature `alias`."""
+A bio page is always on the host of this service. Plans do not limit their number; a
+custom alias needs the feature `alias`."""
 SECTION = Section("bio", "Bio pages", _ABOUT, lambda: shapes.records_of(BioPage), nouns={"bio": "bio page"})
 
 
@@ -36,7 +36,11 @@ def read(bio_id: int) -> Response:
     "bio.create",
     shapes.created_schema(BioPage, alias="dana", shorturl=shapes.own_url("dana")),
     body=BioPage.creates(),
-    example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
+    example={
+        "name": "Dana",
+        "theme": "ocean",
+        "links": [{"title": "Shop", "url": "https://example.com/shop"}],
+    },
     errors=("plan_feature", "alias_taken", "target_blocked"),
     has_etag=True,
 )

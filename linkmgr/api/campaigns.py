@@ -11,9 +11,10 @@ from linkmgr.schemas.campaigns import Campaign
 
 bp = Blueprint("campaigns", __name__, url_prefix="/api")
 _ABOUT = """\
-`rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
-links, except those with the status `private`. Neither has links that do not work yet or any more, and both work only
-while the campaign is `public`. Responses to create and update contain the name as `domain` and as `campaign`."""
+`rotator` redirects each visitor to one of the campaign's links, chosen at random.
+`list` is a page with its links, except those with the status `private`. Neither has links that do
+not work yet or any more, and both work only while the campaign is `public`. Responses to create and
+update contain the name as `domain` and as `campaign`."""
 SECTION = Section("campaigns", "Campaigns", _ABOUT, lambda: shapes.records_of(Campaign))
 
 _MEMBERS = shapes.members(Campaign)
@@ -61,7 +62,11 @@ def add(new: Row) -> Response:
     "campaigns:write",
     "campaigns.update",
     shapes.record_schema(
-        Campaign, message="Campaign has been updated successfully.", **_MEMBERS, **_NAMES, data=shapes.ref("Campaign")
+        Campaign,
+        message="Campaign has been updated successfully.",
+        **_MEMBERS,
+        **_NAMES,
+        data=shapes.ref("Campaign"),
     ),
     body=Campaign.updates(),
     stored=campaigns.read,
@@ -74,7 +79,9 @@ def update(changes: Row, campaign_id: int) -> Response:
     """Change a campaign."""
     campaign = campaigns.update(user_id(), campaign_id, changes)
     message, members = "Campaign has been updated successfully.", record(Campaign, campaign)
-    return updated(message, campaign["version"], members | dict.fromkeys(_NAMES, campaign["name"]), data=members)
+    return updated(
+        message, campaign["version"], members | dict.fromkeys(_NAMES, campaign["name"]), data=members
+    )
 
 
 @bp.delete("/campaign/<id:campaign_id>/delete")

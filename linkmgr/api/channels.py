@@ -24,7 +24,11 @@ _ITEM = shapes.object_of(
     date=shapes.DAY,
 )
 _MEMBERS = shapes.members(Channel)
-_PATH = {"type": Parameter("The type of the item.", title="ChannelItemType", type="string", enum=list(channels.ITEMS))}
+_PATH = {
+    "type": Parameter(
+        "The type of the item.", title="ChannelItemType", type="string", enum=list(channels.ITEMS)
+    )
+}
 
 
 def _records() -> dict[str, JsonSchema]:
@@ -32,8 +36,9 @@ def _records() -> dict[str, JsonSchema]:
 
 
 _ABOUT = """\
-A channel collects links, bio pages and QR codes. Items are listed in the order in which they were added to the
-channel, newest first. `date` is the day on which the item itself was created."""
+A channel collects links, bio pages and QR codes. Items are listed in the order in
+which they were added to the channel, newest first. `date` is the day on which the item itself was
+created."""
 SECTION = Section("channels", "Channels", _ABOUT, _records)
 
 
@@ -57,7 +62,9 @@ def index() -> Json:
 @operation(
     "channels:read",
     "channels.get",
-    shapes.listing_schema("items", "ChannelItem", details=shapes.ref("Channel"), record=shapes.ref("Channel")),
+    shapes.listing_schema(
+        "items", "ChannelItem", details=shapes.ref("Channel"), record=shapes.ref("Channel")
+    ),
     query=PAGING,
     has_etag=True,
 )
@@ -65,7 +72,9 @@ def read(channel_id: int) -> Response:
     """Read a channel and list its items."""
     items = channels.items(user_id(), channel_id, **paging())
     channel = channels.read(user_id(), channel_id)
-    return versioned(channel["version"], data=listing("items", items)["data"], details=record(Channel, channel))
+    return versioned(
+        channel["version"], data=listing("items", items)["data"], details=record(Channel, channel)
+    )
 
 
 @bp.post("/channel/add")

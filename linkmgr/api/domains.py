@@ -67,7 +67,9 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, domain_id: int) -> Response:
     """Change a branded domain."""
-    return changed("Domain has been updated successfully.", Domain, change_domain(user_id(), domain_id, changes))
+    return changed(
+        "Domain has been updated successfully.", Domain, change_domain(user_id(), domain_id, changes)
+    )
 
 
 @bp.delete("/domain/<id:domain_id>/delete")

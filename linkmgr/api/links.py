@@ -23,7 +23,16 @@ from linkmgr.core.fields.zones import TIME, parse_time
 from linkmgr.core.web import pool, scopes
 from linkmgr.core.web.auth import caller, user_id
 from linkmgr.core.web.operation import Section, operation, prose
-from linkmgr.core.web.responses import Json, listing, ok, record, updated, versioned, with_record, with_statistics
+from linkmgr.core.web.responses import (
+    Json,
+    listing,
+    ok,
+    record,
+    updated,
+    versioned,
+    with_record,
+    with_statistics,
+)
 from linkmgr.repository import link_bin, link_lists, link_records, links
 from linkmgr.schemas.links import HEALTH, Link, change_link, create_link
 from linkmgr.schemas.statistics import STATISTICS as STATISTICS_SHAPE
@@ -40,8 +49,8 @@ SECTION = Section(
 
 QUERY = {
     "order": Parameter(
-        "`click` lists the links with the most `clicks` and `imported_clicks` first, without `next` and `after`. Any "
-        "other value means `date`: newest first.",
+        "`click` lists the links with the most `clicks` and `imported_clicks` first, without "
+        "`next` and `after`. Any other value means `date`: newest first.",
         default="date",
         examples=["click"],
     ),
@@ -55,15 +64,22 @@ QUERY = {
     "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$", examples=["17"]),
     "channel": Parameter("The links of a channel.", row_id, pattern="^[0-9]+$", examples=["17"]),
     "status": Parameter("The links with this status.", enum=["private", "public"], title="LinkStatus"),
-    "clicked": Parameter("`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]),
+    "clicked": Parameter(
+        "`no`: the links without clicks, imported ones too. `yes`: the others.", enum=["no", "yes"]
+    ),
     "health": Parameter("The links whose `health` has this `state`.", enum=[*HEALTH], title="HealthState"),
     "from": Parameter(
-        "The links that were created at this time or later.", parse_time, pattern=TIME, examples=["2026-10-01"]
+        "The links that were created at this time or later.",
+        parse_time,
+        pattern=TIME,
+        examples=["2026-10-01"],
     ),
-    "to": Parameter("The links that were created before this time.", parse_time, pattern=TIME, examples=["2026-11-01"]),
+    "to": Parameter(
+        "The links that were created before this time.", parse_time, pattern=TIME, examples=["2026-11-01"]
+    ),
     "bin": Parameter(
-        f"`1` lists the links in the bin, which were deleted in the last {link_bin.DAYS} days, the last deleted first, "
-        "without `next` and `after`. The other filters do not apply.",
+        f"`1` lists the links in the bin, which were deleted in the last {link_bin.DAYS} days, the "
+        "last deleted first, without `next` and `after`. The other filters do not apply.",
         enum=["0", "1"],
         default="0",
         title="Flag",
@@ -84,8 +100,8 @@ QUERY = {
 
 TO_BIN = {
     "bin": Parameter(
-        f"`1` moves a link to the bin: for {link_bin.DAYS} days `POST /api/url/{{link_id}}/restore` "
-        "brings it back, and its alias stays reserved.",
+        f"`1` moves a link to the bin: for {link_bin.DAYS} days `POST "
+        f"/api/url/{{link_id}}/restore` brings it back, and its alias stays reserved.",
         enum=["0", "1"],
         default="0",
     )
@@ -95,15 +111,20 @@ _FOUND = shapes.success(
         "allOf": [
             shapes.ref("Page"),
             shapes.object_of(urls=shapes.array_of(shapes.ref("LinkListed"))),
-            shapes.object_of(**STATISTICS_SHAPE["properties"]) | {"required": [], "description": "With `short` only."},
+            shapes.object_of(**STATISTICS_SHAPE["properties"])
+            | {"required": [], "description": "With `short` only."},
         ]
     },
     id=shapes.ID | {"description": "With `short` only."},
     details=shapes.ref("Link"),
     record=shapes.ref("Link"),
 )
-_LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {"required": ["error"]}
-_LIST["examples"] = [shapes.example_of(shapes.listing_schema("urls", Link), shapes.RECORDS | shapes.records_of(Link))]
+_LIST = shapes.with_error(_FOUND, "short_url_unknown", "If no link has this `short`.") | {
+    "required": ["error"]
+}
+_LIST["examples"] = [
+    shapes.example_of(shapes.listing_schema("urls", Link), shapes.RECORDS | shapes.records_of(Link))
+]
 
 _SHORT = {"id": shapes.ID, "shorturl": shapes.own_url("summer"), "short": shapes.own_url("summer")}
 _RECORD = {"details": shapes.ref("Link"), "data": shapes.ref("Statistics"), "record": shapes.ref("Link")}
@@ -127,7 +148,11 @@ def _single(link: Row) -> Json:
 
 def _written(message: str | None, link: Row, verb: str = "changed") -> Response:
     short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
-    members = {"id": link["id"], "data": link["statistics"], "details": record(Link, link)}  # in the order of a read
+    members = {
+        "id": link["id"],
+        "data": link["statistics"],
+        "details": record(Link, link),
+    }  # in the order of a read
     return updated(message, link["version"], short, verb=verb, **members)
 
 
@@ -177,9 +202,10 @@ def _list_links(sent: Row) -> Page:
 def index() -> Json:
     """List links.
 
-    With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
-    addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
-    response has the status 200, `error` 1, the code `short_url_unknown` and no `data`.
+    With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the
+    statistics in `data`. In addition, `data` has the members of a list, with the link in `urls`. If
+    you have no link with this short URL, the response has the status 200, `error` 1, the code
+    `short_url_unknown` and no `data`.
     """
     sent = values_of(QUERY)
     if short := sent["short"]:
@@ -275,8 +301,8 @@ def delete(link_id: int) -> Json:
 def restore(link_id: int) -> Response:
     """Restore a link from the bin.
 
-    It has its id, alias, statistics and channels as before, without rows that were deleted meanwhile, such as its
-    campaign. A new link of the same URL does not return it.
+    It has its id, alias, statistics and channels as before, without rows that were deleted
+    meanwhile, such as its campaign. A new link of the same URL does not return it.
     """
     link_bin.restore(user_id(), link_id)
     return _written("Link has been restored successfully.", links.read(user_id(), link_id))
@@ -294,7 +320,8 @@ def restore(link_id: int) -> Response:
 def try_visitor(described: Row, link_id: int) -> Json:
     """Try a link.
 
-    The response says where a visitor would get, which rule matches, and why those before it do not. No member is
-    required. Nothing is changed or counted. Passwords and pages before the target are left out.
+    The response says where a visitor would get, which rule matches, and why those before it do not.
+    No member is required. Nothing is changed or counted. Passwords and pages before the target are
+    left out.
     """
     return ok(data=try_link(user_id(), link_id, described))

@@ -10,7 +10,9 @@ from linkmgr.repository import overlay
 from linkmgr.schemas.overlay import MAX_CHOICES, Overlay, change_overlay, create_overlay
 
 bp = Blueprint("overlay", __name__, url_prefix="/api")
-_ANSWER = shapes.object_of(id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP)
+_ANSWER = shapes.object_of(
+    id=shapes.ID, answer=shapes.map_of("visitor@example.com", "email"), date=shapes.TIMESTAMP
+)
 SECTION = Section(
     "overlay",
     "CTA overlays",
@@ -62,7 +64,9 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, overlay_id: int) -> Response:
     """Change a CTA overlay."""
-    return changed("Overlay has been updated successfully.", Overlay, change_overlay(user_id(), overlay_id, changes))
+    return changed(
+        "Overlay has been updated successfully.", Overlay, change_overlay(user_id(), overlay_id, changes)
+    )
 
 
 @bp.delete("/overlay/<id:overlay_id>/delete")

@@ -5,15 +5,26 @@ from linkmgr.core.fields import shapes
 from linkmgr.core.web.operation import Section, operation
 from linkmgr.core.web.responses import Json, changed, created, ok, reading, record
 from linkmgr.repository import plans
-from linkmgr.schemas.plans import Plan, PlanCreate, PlanUpdate, Subscription, change_plan, create_plan, price_problem
+from linkmgr.schemas.plans import (
+    Plan,
+    PlanCreate,
+    PlanUpdate,
+    Subscription,
+    change_plan,
+    create_plan,
+    price_problem,
+)
 
 bp = Blueprint("plans", __name__, url_prefix="/api")
 _ABOUT = """\
-For administrators. Plans limit growth: adding a row beyond a count is a 400, and using a feature that is not `enabled`
-is a 403. Existing rows can still be read, changed and deleted. A limit of `0` and a count of `"0"` mean unlimited.
-Administrators have no limits, except that `retention` also applies to them. Their requests per minute are those of the
-setting `LINKMGR_RATE_LIMIT`, also on a plan with its own."""
-SECTION = Section("plans", "Plans", _ABOUT, lambda: shapes.records_of(Plan), tables={"Limits of a plan": "Plan.limits"})
+For administrators. Plans limit growth: adding a row beyond a count is a 400, and
+using a feature that is not `enabled` is a 403. Existing rows can still be read, changed and
+deleted. A limit of `0` and a count of `"0"` mean unlimited. Administrators have no limits, except
+that `retention` also applies to them. Their requests per minute are those of the setting
+`LINKMGR_RATE_LIMIT`, also on a plan with its own."""
+SECTION = Section(
+    "plans", "Plans", _ABOUT, lambda: shapes.records_of(Plan), tables={"Limits of a plan": "Plan.limits"}
+)
 
 
 @bp.get("/plans")
@@ -35,7 +46,12 @@ def read(plan_id: int) -> Response:
 
 @bp.post("/plan/add")
 @operation(
-    "admin", "plans.create", shapes.created_schema(Plan), body=PlanCreate, errors=("plan_name_taken",), has_etag=True
+    "admin",
+    "plans.create",
+    shapes.created_schema(Plan),
+    body=PlanCreate,
+    errors=("plan_name_taken",),
+    has_etag=True,
 )
 def add(new: Row) -> Response:
     """Add a plan."""

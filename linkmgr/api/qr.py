@@ -28,7 +28,11 @@ _ERRORS = (*logos.UNUSABLE, "colours_too_close", "link_branded", "target_blocked
 
 @bp.get("/qr")
 @operation(
-    "qr:read", "qr.list", shapes.listing_schema("qrs", QrCode), query=NAMED_PAGING, restricted=("own_only", "domains")
+    "qr:read",
+    "qr.list",
+    shapes.listing_schema("qrs", QrCode),
+    query=NAMED_PAGING,
+    restricted=("own_only", "domains"),
 )
 def index() -> Json:
     """List QR codes."""

@@ -12,7 +12,9 @@ from linkmgr.schemas.splash import Splash
 bp = Blueprint("splash", __name__, url_prefix="/api")
 _ABOUT = """\
 A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link."""
-SECTION = Section("splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Splash), nouns={"splash": "splash page"})
+SECTION = Section(
+    "splash", "Splash pages", _ABOUT, lambda: shapes.records_of(Splash), nouns={"splash": "splash page"}
+)
 
 
 @bp.get("/splash")
@@ -57,7 +59,9 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, splash_id: int) -> Response:
     """Change a splash page."""
-    return changed("Splash page has been updated successfully.", Splash, splash.update(user_id(), splash_id, changes))
+    return changed(
+        "Splash page has been updated successfully.", Splash, splash.update(user_id(), splash_id, changes)
+    )
 
 
 @bp.delete("/splash/<id:splash_id>/delete")

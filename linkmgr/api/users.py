@@ -14,11 +14,14 @@ from linkmgr.schemas.users import ManagedUser, User, register
 
 bp = Blueprint("users", __name__, url_prefix="/api")
 _ABOUT = """\
-For administrators. A user whose plan has expired is shown with the free plan. `expiration` is read as `expires`."""
+For administrators. A user whose plan has expired is shown with the free plan.
+`expiration` is read as `expires`."""
 SECTION = Section("users", "Users", _ABOUT, lambda: shapes.records_of(User))
 
 QUERY = {
-    "filter": Parameter("Only users with this status.", title="UserStatus", type="string", enum=list(STATUSES)),
+    "filter": Parameter(
+        "Only users with this status.", title="UserStatus", type="string", enum=list(STATUSES)
+    ),
     "email": Parameter("A part of the e-mail address."),
 }
 

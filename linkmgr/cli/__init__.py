@@ -38,7 +38,9 @@ def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--yearly", metavar="PRICE", help="Price per year."),
         click.option("--lifetime", metavar="PRICE", help="Price of a subscription without an end."),
         click.option("--rate", help="Requests per minute. 0: the default of LINKMGR_RATE_LIMIT."),
-        click.option("--limits", default="{}", help="JSON object with some or all members of the plan's limits."),
+        click.option(
+            "--limits", default="{}", help="JSON object with some or all members of the plan's limits."
+        ),
     ):
         command = option(command)
     return command
@@ -100,13 +102,15 @@ def upgrade_database() -> None:
 
 @database_group.command("check")
 def check_database() -> None:
-    """Print the schema version, and links that a page hides. Exit with 1 if the database is empty or needs an
-    upgrade."""
+    """Print the schema version, and links that a page hides. Exit with 1 if the database is empty
+    or needs an upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
     for link in public.with_aliases(sorted(own_words())):
         path = f"{link['host'] or ''}/{link['alias']}"
-        click.echo(f"The link {path} of {link['username']} leads to a page of the service. Give it another alias.")
+        click.echo(
+            f"The link {path} of {link['username']} leads to a page of the service. Give it another alias."
+        )
 
 
 @database_group.command("backup")
@@ -129,8 +133,8 @@ def restore_database(file: Path) -> None:
 
 @visits_group.command("purge")
 def purge_visits() -> None:
-    """Delete expired visits, events, request counters and responses stored for Idempotency-Key, and reduce old
-    statistics. Run this every day."""
+    """Delete expired visits, events, request counters and responses stored for Idempotency-Key, and
+    reduce old statistics. Run this every day."""
     purged = purge.purge()
     (settings().folder / purge.LAST).touch()
     click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")

@@ -16,7 +16,8 @@ from linkmgr.core.settings import PREFIX, settings
 
 
 def _postgres() -> AbstractContextManager[object]:
-    """Run the private PostgreSQL server while a command runs, unless LINKMGR_DATABASE_URL names another one."""
+    """Run the private PostgreSQL server while a command runs, unless LINKMGR_DATABASE_URL names
+    another one."""
     if settings().database_url:
         return nullcontext()
     folder = settings().folder / "postgres"
@@ -26,7 +27,8 @@ def _postgres() -> AbstractContextManager[object]:
 
 
 def _describe_folder(folder: Path) -> str:
-    """Name the data folder. A shell without the settings of the service would use another database unnoticed."""
+    """Name the data folder. A shell without the settings of the service would use another database
+    unnoticed."""
     data_dir = folder.parent.resolve()
     if folders.exists(folder):
         text = f"Using the data folder {data_dir}, where no service is running."
@@ -43,8 +45,8 @@ def _message(error: Exception) -> str:
             return f"The database cannot be used: {str(error).splitlines()[0]}."
         case InvalidToken():
             return (
-                "The API key was encrypted with another secret. Add that secret to LINKMGR_SECRET_KEY_FALLBACKS, or "
-                "replace the key with --rotate."
+                "The API key was encrypted with another secret. Add that secret to "
+                "LINKMGR_SECRET_KEY_FALLBACKS, or replace the key with --rotate."
             )
         case OSError(filename=str() | Path() as file, strerror=str() as reason):
             return f"{file} cannot be used: {reason}."

@@ -12,14 +12,18 @@ from linkmgr.repository import account, users
 from linkmgr.schemas.account import Account
 from linkmgr.schemas.users import User, register
 
-group = Group("users", help="Add, list, change and delete users; print API keys and sign-in links; set passwords.")
+group = Group(
+    "users", help="Add, list, change and delete users; print API keys and sign-in links; set passwords."
+)
 
 
 def find_id(name: str) -> int:
     try:
         return users.find_id(name)
     except AppError as error:
-        raise click.ClickException(f"There is no user named {name!r}. 'users list' prints all names.") from error
+        raise click.ClickException(
+            f"There is no user named {name!r}. 'users list' prints all names."
+        ) from error
 
 
 @group.command("add")
@@ -47,8 +51,8 @@ def list_users() -> None:
     for user in users.summaries():
         status = user["status"] if user["suspended"] == "no" else "suspended"
         click.echo(
-            f"{user['id']:>6}  {user['username']:<20}  {user['email']:<32}  {status:<9}  {user['plan']:<12}  "
-            f"{user['registered'][:10]}"
+            f"{user['id']:>6}  {user['username']:<20}  {user['email']:<32}  {status:<9}  "
+            f"{user['plan']:<12}  {user['registered'][:10]}"
         )
 
 
@@ -88,7 +92,9 @@ def set_password(name: str, from_stdin: bool) -> None:
 
 @group.command("edit")
 @click.argument("name")
-@click.option("--admin/--no-admin", default=None, help="Appoint an administrator, or take administration away.")
+@click.option(
+    "--admin/--no-admin", default=None, help="Appoint an administrator, or take administration away."
+)
 @click.option(
     "--suspended",
     type=click.Choice(["no", "access", "all"]),

@@ -1,4 +1,5 @@
-"""The pages for people: sign-in, the account, and /console, which does everything that the API does."""
+"""The pages for people: sign-in, the account, and /console, which does everything that the API
+does."""
 
 from flask import Flask
 

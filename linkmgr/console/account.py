@@ -28,8 +28,11 @@ _KEY_FORMS = ("key", "replace")
 _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-def _page(*, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None) -> str:
-    """`success` is a message above the forms for the API key, `problems` are messages by the id of their control."""
+def _page(
+    *, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None
+) -> str:
+    """`success` is a message above the forms for the API key, `problems` are messages by the id of
+    their control."""
     account = accounts.overview(g.user_id)
     if with_key:
         users.note_shown_key(g.user_id)
@@ -49,11 +52,14 @@ def _page(*, with_key: bool = False, success: str | None = None, problems: dict[
 
 
 def confirm_password() -> None:
-    """Check the current password, so that nobody can take over the account with an unattended browser. Wrong passwords
-    are limited per session, not per account, so that strangers cannot lock out the owner."""
+    """Check the current password, so that nobody can take over the account with an unattended
+    browser. Wrong passwords are limited per session, not per account, so that strangers cannot lock
+    out the owner."""
     password = request.form.get("current_password", "")
     limits = attempts.by_client(), Limit(f"session:{g.session.hex()}")
-    if not attempts.matches(password, accounts.password_hash(g.user_id), *limits, account=f"user {g.user_id}"):
+    if not attempts.matches(
+        password, accounts.password_hash(g.user_id), *limits, account=f"user {g.user_id}"
+    ):
         raise AppError("password_wrong")
 
 
@@ -88,7 +94,8 @@ def _change_email() -> str:
 
 
 def _change_password() -> str:
-    """Change the password. Users who forgot it use a sign-in link: its session can set one, once and within an hour."""
+    """Change the password. Users who forgot it use a sign-in link: its session can set one, once
+    and within an hour."""
     password = _sent("password")
     if not g.by_link:
         confirm_password()
@@ -106,7 +113,8 @@ def _change_timezone() -> str:
 
 
 def _change(form: str, store: Callable[[], str | None]) -> ResponseReturnValue:
-    """Forms for the API key show their message in the response, so that no URL in the browser history does."""
+    """Forms for the API key show their message in the response, so that no URL in the browser
+    history does."""
     messages: list[str | None] = []
     error = errors.refusal(lambda: messages.append(store()))
     if error and error.status in _REFUSED_STATUSES:
@@ -143,7 +151,9 @@ def end_session(session_id: str) -> Response:
         has_ended = session_store.end_sessions(g.user_id, session=bytes.fromhex(session_id), others=False)
     except ValueError:
         raise AppError("no_such_page") from None
-    flash("The browser has been signed out." if has_ended else "This browser was signed out before.", "success")
+    flash(
+        "The browser has been signed out." if has_ended else "This browser was signed out before.", "success"
+    )
     return redirect(url_for("account_page.show"), code=303)
 
 

@@ -19,7 +19,9 @@ class PlanForm(Form):
     bp = bp
 
     def show_list(self) -> str:
-        return render_template("administration/plans.html", form=self, plans=plans.with_users(), **self.choices())
+        return render_template(
+            "administration/plans.html", form=self, plans=plans.with_users(), **self.choices()
+        )
 
     def read(self, _user_id: int, row_id: int) -> Row:
         return plans.read(row_id)

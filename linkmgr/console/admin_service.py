@@ -26,7 +26,9 @@ _SECRET = ("url", "secret", "token", "storage")  # parts of the names of setting
 @cache
 def _meanings() -> dict[str, str]:
     with suppress(OSError):
-        return dict(re.findall(r"^\| `(LINKMGR_[A-Z_]+)` \| .*? \| (.+) \|$", _README.read_text(), re.MULTILINE))
+        return dict(
+            re.findall(r"^\| `(LINKMGR_[A-Z_]+)` \| .*? \| (.+) \|$", _README.read_text(), re.MULTILINE)
+        )
     return {}
 
 
@@ -57,5 +59,7 @@ def service() -> str:
         python=platform.python_version(),
         settings=_settings(),
         has_clicks=any(bucket.clicks for bucket in buckets),
-        chart=charts.chart(buckets, unit="minute", period=f"the last {latest_visits.MINUTES} minutes", noun="visit"),
+        chart=charts.chart(
+            buckets, unit="minute", period=f"the last {latest_visits.MINUTES} minutes", noun="visit"
+        ),
     )

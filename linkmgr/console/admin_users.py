@@ -30,8 +30,8 @@ class UserForm(FormWithDelete):
     typed = "username"
     can_duplicate = False
     consequence = (
-        "This deletes the user, all links and everything else that the user owns. Visitors of their short URLs will "
-        "see a page that says they do not exist."
+        "This deletes the user, all links and everything else that the user owns. Visitors of "
+        "their short URLs will see a page that says they do not exist."
     )
 
     def show_list(self) -> str:
@@ -88,8 +88,12 @@ def user_plan(row_id: int) -> ResponseReturnValue:
     messages = {name: f"{_PLAN[name]} {problem}." for name, problem in problems(Subscription, sent).items()}
     plan = to_number(record["plan"])
     plan_id = plan if isinstance(plan, int) else 0
-    if not messages and refusal(lambda: plans.subscribe(plan_id, row_id, **load(Subscription, sent)), "missing"):
-        messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
+    if not messages and refusal(
+        lambda: plans.subscribe(plan_id, row_id, **load(Subscription, sent)), "missing"
+    ):
+        messages = {
+            "plan": "New plan must be one of the plans."
+        }  # a user who is missing is a 404 of the page
     if messages:
         return FORM.page(row_id, record=record, problems=messages), 400
     flash_with_warnings("Plan changed.", _PLAN)
@@ -98,7 +102,8 @@ def user_plan(row_id: int) -> ResponseReturnValue:
 
 @bp.post("/users/<id:row_id>/login")
 def user_login(row_id: int) -> ResponseReturnValue:
-    """Show a sign-in link once: only its digest is stored. A link for oneself would replace the password."""
+    """Show a sign-in link once: only its digest is stored. A link for oneself would replace the
+    password."""
     if row_id == g.user_id:
         raise AppError("own_login_link")
     if messages := password_problem():

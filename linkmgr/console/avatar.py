@@ -1,4 +1,5 @@
-"""/avatar/<username>.png: the initials of a user. /avatar/bio/<name>.png: those of the name of a bio page."""
+"""/avatar/<username>.png: the initials of a user. /avatar/bio/<name>.png: those of the name of a
+bio page."""
 
 import colorsys
 import hashlib
@@ -36,7 +37,9 @@ def _render(username: str) -> bytes:
     gradient = Image.linear_gradient("L").resize((SIZE, SIZE))
     image = ImageOps.colorize(gradient, _color(hue, 0.38), _color(hue + 0.06, 0.29))
     font = ImageFont.load_default(SIZE * 0.42)
-    ImageDraw.Draw(image).text((SIZE / 2, SIZE / 2), _initials(username), "white", font, anchor="mm", stroke_width=2)
+    ImageDraw.Draw(image).text(
+        (SIZE / 2, SIZE / 2), _initials(username), "white", font, anchor="mm", stroke_width=2
+    )
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
     return file.getvalue()

@@ -19,8 +19,8 @@ class BioForm(StoredForm):
     used = "link"
     unique = ("alias",)
     example = (
-        "A bio page shows all that you do under one URL: a name, a few words and your links. For example, /dana can be "
-        "the only link in your profiles."
+        "A bio page shows all that you do under one URL: a name, a few words and your links. For "
+        "example, /dana can be the only link in your profiles."
     )
     consequence = "Visitors of {shorturl} will see a page that says it does not exist. Its links remain."
 

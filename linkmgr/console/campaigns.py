@@ -21,8 +21,8 @@ class CampaignForm(GroupForm):
     used = "link"
     unique = ("slug",)
     example = (
-        "A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
-        "random one of them. For example, all links of a summer sale."
+        "A campaign groups links: see their clicks together, share the list of them, or let one "
+        "URL redirect to a random one of them. For example, all links of a summer sale."
     )
     consequence = "Its links remain, and its rotator and its list stop working."
     types = ("links",)

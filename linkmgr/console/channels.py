@@ -18,8 +18,8 @@ class ChannelForm(GroupForm):
     page_template = "console/channel.html"
     used = "item"
     example = (
-        "A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for each "
-        "customer."
+        "A channel groups links, bio pages and QR codes. For example, a channel for each "
+        "newsletter, or one for each customer."
     )
     consequence = "Its links, bio pages and QR codes remain."
     types = channels.ITEMS

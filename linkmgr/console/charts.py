@@ -1,5 +1,5 @@
-"""The templates draw what this module computes. A plot is stretched to the width of the page, so its labels are not
-part of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT."""
+"""The templates draw what this module computes. A plot is stretched to the width of the page, so
+its labels are not part of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT."""
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -93,19 +93,23 @@ def chart(
     sentence: str = "",
     second: str = "before",
 ) -> Row:
-    """Return the chart of clicks for the macro `chart`. If it is current, the last bucket is not complete. `sentence`
-    is another title. The second line is the time `before`, the `visitors`, or missing."""
+    """Return the chart of clicks for the macro `chart`. If it is current, the last bucket is not
+    complete. `sentence` is another title. The second line is the time `before`, the `visitors`, or
+    missing."""
     ticks = y_ticks(max(max(bucket.clicks, bucket.previous) for bucket in buckets))
     top, step = ticks[-1], WIDTH / len(buckets)
 
     def points(numbers: list[int]) -> list[tuple[float, float]]:
-        return [((place + 0.5) * step, HEIGHT - number / top * HEIGHT) for place, number in enumerate(numbers)]
+        return [
+            ((place + 0.5) * step, HEIGHT - number / top * HEIGHT) for place, number in enumerate(numbers)
+        ]
 
     line, total = points([bucket.clicks for bucket in buckets]), sum(bucket.clicks for bucket in buckets)
     partial = len(buckets) - 1 if is_current else None
     before = sum(bucket.previous for bucket in buckets)
     marks = [
-        bucket._asdict() | {"x": x, "y": y, "label": full_label(bucket.start, unit), "is_partial": number == partial}
+        bucket._asdict()
+        | {"x": x, "y": y, "label": full_label(bucket.start, unit), "is_partial": number == partial}
         for number, ((x, y), bucket) in enumerate(zip(line, buckets, strict=True))
     ]
     return {
@@ -125,7 +129,8 @@ def chart(
         "y_ticks": [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
         # in percent of the width
         "x_ticks": [
-            ((at + 0.5) / len(buckets) * 100, label) for at, label in x_ticks([b.start for b in buckets], unit)
+            ((at + 0.5) / len(buckets) * 100, label)
+            for at, label in x_ticks([b.start for b in buckets], unit)
         ],
     }
 

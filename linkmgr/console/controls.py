@@ -1,7 +1,8 @@
-"""The controls of forms. The type and the bounds of a field decide what a browser offers for it, how its value is read
-from a form, a stored value as it would be typed, and whether it was changed.
+"""The controls of forms. The type and the bounds of a field decide what a browser offers for it,
+how its value is read from a form, a stored value as it would be typed, and whether it was changed.
 
-Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of these controls.
+Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of
+these controls.
 """
 
 import re
@@ -93,8 +94,8 @@ def _objects(form: FormData, name: str, parts: tuple[str, ...]) -> list[Row]:
 
 
 def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
-    """Return the value of a member in a form, of the type that the API takes, or the default in an empty form. Other
-    text in place of a number is kept for its message."""
+    """Return the value of a member in a form, of the type that the API takes, or the default in an
+    empty form. Other text in place of a number is kept for its message."""
     text = lines(form.get(name, str(default)))
     value: Any = text
     match field:
@@ -143,8 +144,8 @@ def as_typed(field: Any, value: Any) -> Any:
 
 
 def kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
-    """Return the stored value if its control was left as it was, or else what was typed. The values of a list have
-    controls of one line, where browsers remove line breaks."""
+    """Return the stored value if its control was left as it was, or else what was typed. The values
+    of a list have controls of one line, where browsers remove line breaks."""
     match typed, stored:
         case dict(), dict():
             return {name: kept(value, stored.get(name), one_line=one_line) for name, value in typed.items()}

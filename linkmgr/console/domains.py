@@ -28,12 +28,12 @@ class DomainForm(CountedForm):
     typed = "host"
     can_duplicate = False
     example = (
-        "A branded domain replaces the host of this service in your short URLs. For example, go.example.com/summer. "
-        "Its pages show your name, your logo and your color."
+        "A branded domain replaces the host of this service in your short URLs. For example, "
+        "go.example.com/summer. Its pages show your name, your logo and your color."
     )
     consequence = (
-        "Visitors of {host} will see a page that says it is not configured, and the QR codes with its URLs no longer "
-        "work. A domain that links use cannot be deleted."
+        "Visitors of {host} will see a page that says it is not configured, and the QR codes with "
+        "its URLs no longer work. A domain that links use cannot be deleted."
     )
 
     def read(self, user_id: int, row_id: int) -> Row:

@@ -1,9 +1,10 @@
 """The pages that create, change and delete a row: the same for all resources.
 
-The fields of a form are the members of the bodies of the API, and their messages are those of the API. A form and a
-stored row become the same record: the body that the API takes, with all members. Their difference is what an update
-sends. A control that was left unchanged is no difference, although browsers change line breaks and a local time can
-stand for two UTC times. The field `version` stands for the header If-Match.
+The fields of a form are the members of the bodies of the API, and their messages are those of the
+API. A form and a stored row become the same record: the body that the API takes, with all members.
+Their difference is what an update sends. A control that was left unchanged is no difference,
+although browsers change line breaks and a local time can stand for two UTC times. The field
+`version` stands for the header If-Match.
 """
 
 import re
@@ -38,8 +39,8 @@ AGAIN = "again"  # the name of buttons that show the form again, for example wit
 
 
 class Form(ABC):
-    """The list, the form and the page of a resource, at the URLs that its module states. Each resource is a subclass,
-    which states its sentences and overrides the methods that differ."""
+    """The list, the form and the page of a resource, at the URLs that its module states. Each
+    resource is a subclass, which states its sentences and overrides the methods that differ."""
 
     bp: Blueprint = frame.bp
     path: str  # of the list, below that of the blueprint. All URLs of the form begin with it.
@@ -80,8 +81,8 @@ class Form(ABC):
         return {}
 
     def show_new(self, row: Row) -> ResponseReturnValue:
-        """Respond to a create. What is shown only once is in this response, so that no URL of the browser's history
-        shows it."""
+        """Respond to a create. What is shown only once is in this response, so that no URL of the
+        browser's history shows it."""
         return redirect(self.url("page", row), code=303)
 
     def __init__(self, resource: type[Resource], noun: str) -> None:
@@ -115,12 +116,16 @@ class Form(ABC):
         }
 
     def from_row(self, row: Row) -> Row:
-        return {name: controls.as_typed(field, row.get(name)) for name, field in self.resource.controls().items()}
+        return {
+            name: controls.as_typed(field, row.get(name)) for name, field in self.resource.controls().items()
+        }
 
     def changes(self, record: Row, stored: Row) -> Row:
         fields = self.resource.updates()().fields
         changes = {name: record[name] for name in fields if record[name] != stored[name]}
-        changes |= {name: "" for name in fields if fields[name].load_only and f"{name}.remove" in request.form}
+        changes |= {
+            name: "" for name in fields if fields[name].load_only and f"{name}.remove" in request.form
+        }
         return changes and {name: record[name] for name in fields if fields[name].required} | changes
 
     def render_list(self, page: Page, **values: Any) -> str:
@@ -130,12 +135,19 @@ class Form(ABC):
         """Return the URL of an action, of what shows a row for "page", or of the list for ""."""
         action = self.after if action == PAGE else action
         of_row = f"/{row['id']}" if row and action else ""
-        return f"{self.bp.url_prefix}{self.path}{of_row}" + (f"/{action}" if action and action != PAGE else "")
+        return f"{self.bp.url_prefix}{self.path}{of_row}" + (
+            f"/{action}" if action and action != PAGE else ""
+        )
 
     def title(self, row: Row) -> str:
         page_title = row.get("health", {}).get("title")  # of the target of a link
         return str(
-            row.get("title") or page_title or row.get("name") or row.get("host") or row.get("alias") or row["username"]
+            row.get("title")
+            or page_title
+            or row.get("name")
+            or row.get("host")
+            or row.get("alias")
+            or row["username"]
         )
 
     @property
@@ -143,7 +155,12 @@ class Form(ABC):
         return None
 
     def _render(
-        self, record: Row, *, row: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
+        self,
+        record: Row,
+        *,
+        row: Row | None = None,
+        messages: dict[str, str] | None = None,
+        stored: Row | None = None,
     ) -> str:
         g.has_frame = bool(self.preview)
         return render_template(
@@ -168,7 +185,8 @@ class Form(ABC):
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
         frame.flash_with_warnings(
-            f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.resource.labels()
+            f"{self.called} created." if is_new else f"You already have this {self.noun}.",
+            self.resource.labels(),
         )
         return self.show_new(added)
 
@@ -197,9 +215,13 @@ class Form(ABC):
         return redirect(self.url("page", row), code=303)
 
     def _typed(self, stored: Row) -> Row:
-        record = {name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
+        record = {
+            name: controls.kept(value, stored[name]) for name, value in self.from_form(request.form).items()
+        }
         for name, member in self.resource.creates()().fields.items():
-            if isinstance(member, Timestamp | Start) and record[name] == signed_in.displayed_time(stored[name]):
+            if isinstance(member, Timestamp | Start) and record[name] == signed_in.displayed_time(
+                stored[name]
+            ):
                 record[name] = stored[name]
         return record
 
@@ -222,7 +244,10 @@ class Form(ABC):
             return {}
         labels = self.resource.labels()
         names = re.match("([a-z0-9_]+(?: and [a-z0-9_]+)*)?", error.message)[0]  # type: ignore[index]
-        worded = " and ".join(labels.get(name, name) for name in names.split(" and ")) + error.message[len(names) :]
+        worded = (
+            " and ".join(labels.get(name, name) for name in names.split(" and "))
+            + error.message[len(names) :]
+        )
         problems = error.problems(self.controls)
         return {self.control_of(problems[0]["field"]) if problems else GENERAL: worded}
 

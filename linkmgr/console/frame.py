@@ -1,4 +1,5 @@
-"""The frame of all pages of the console: the session, the navigation, and how pages show times and lists."""
+"""The frame of all pages of the console: the session, the navigation, and how pages show times and
+lists."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from linkmgr.core.web import request as web_request
 
 
 def _allow_previews(response: Response) -> Response:
-    """Let scripts fetch pages of the console, and forms frame them, which the policy of other pages forbids."""
+    """Let scripts fetch pages of the console, and forms frame them, which the policy of other pages
+    forbids."""
     name, policy = security_headers.policy(request.environ)
     frames = "; frame-src 'self'" if g.get("has_frame") else ""
     response.headers.setdefault(name, f"{policy}; connect-src 'self'{frames}")
@@ -37,7 +39,8 @@ bp = blueprint("console", "/console")
 @bp.app_errorhandler(NotFound)
 @bp.app_errorhandler(MethodNotAllowed)
 def _identify_lost_user(error: HTTPException) -> ResponseReturnValue:
-    """Read the session below /console also where no route is, because the 404 page then keeps the navigation."""
+    """Read the session below /console also where no route is, because the 404 page then keeps the
+    navigation."""
     is_below = request.path.startswith(f"{bp.url_prefix}/") and web_request.current().foreign_host is None
     if request.routing_exception and is_below:
         try:

@@ -1,4 +1,5 @@
-"""The pages of campaigns and channels: what is in one, its numbers, and the field that adds to it."""
+"""The pages of campaigns and channels: what is in one, its numbers, and the field that adds to
+it."""
 
 from abc import abstractmethod
 from collections.abc import Container
@@ -24,10 +25,12 @@ _MAX_URL = 2048
 
 
 class CountedForm(StoredForm):
-    """A resource whose list has the clicks of each row in a period, with the change since the time before."""
+    """A resource whose list has the clicks of each row in a period, with the change since the time
+    before."""
 
     def show_list(self) -> str:
-        """Show the newest rows first, or the clicks that were asked for. An order compares the MANY newest rows."""
+        """Show the newest rows first, or the clicks that were asked for. An order compares the MANY
+        newest rows."""
         period, order = periods.requested()._replace(units=[]), query_choice("order", tuple(ORDERS))
         order = order or ("date" if request.args.keys().isdisjoint(("period", "from", "to")) else "-clicks")
         number, is_newest = page_number(), order == "date"

@@ -20,7 +20,9 @@ DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
 _TABLES = {"target": "Top links and QR codes", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
-_MAX_COMPARED = 50_000  # clicks with those before, or links times days, among which the top links are searched
+_MAX_COMPARED = (
+    50_000  # clicks with those before, or links times days, among which the top links are searched
+)
 _NEAR = 0.8  # of a limit
 
 

@@ -18,7 +18,8 @@ bp = blueprint("key_pages", "/console")
 
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
-    "bio": "Bio pages", "keys": "API keys", "overlay": "Overlays", "qr": "QR codes", "splash": "Splash pages",
+    "bio": "Bio "
+    "pages", "keys": "API keys", "overlay": "Overlays", "qr": "QR codes", "splash": "Splash pages",
     "stats": "Statistics", "utm": "UTM templates", "webhooks": "Webhooks, events",
 }  # fmt: skip
 
@@ -38,8 +39,12 @@ def key_default() -> Response:
 
 def _scope_table() -> list[tuple[str, list[str]]]:
     names = scopes.names()
-    words = sorted({name.partition(":")[0] for name in names if ":" in name}, key=lambda word: (word != "links", word))
-    table = [(_LABELS.get(word, word.capitalize()), [f"{word}:{action}" for action in ACTIONS]) for word in words]
+    words = sorted(
+        {name.partition(":")[0] for name in names if ":" in name}, key=lambda word: (word != "links", word)
+    )
+    table = [
+        (_LABELS.get(word, word.capitalize()), [f"{word}:{action}" for action in ACTIONS]) for word in words
+    ]
     return [(label, [name if name in names else "" for name in row]) for label, row in table]
 
 
@@ -50,8 +55,8 @@ class KeyForm(StoredForm):
     after = LIST
     can_duplicate = False
     example = (
-        "Give each program its own key, which allows only what the program needs. For example, a key can create links "
-        "and do nothing else."
+        "Give each program its own key, which allows only what the program needs. For example, a "
+        "key can create links and do nothing else."
     )
     consequence = "Programs that use it stop working at once."
 

@@ -54,7 +54,9 @@ def _set_utm(user_id: int, ids: list[int], template_id: int) -> int:
 
 # By value of the button.
 CHANGES = {
-    "delete": Change("Delete", "deleted", lambda user_id, ids, _: len(link_bin.put_all(user_id, ids)["deleted"])),
+    "delete": Change(
+        "Delete", "deleted", lambda user_id, ids, _: len(link_bin.put_all(user_id, ids)["deleted"])
+    ),
     "campaign": Change("Move", "moved", _set("campaign"), "campaign", " to the campaign {}"),
     "channel": Change("Add", "added to the channel", _set("channel"), "channel", " to the channel {}"),
     "unassign": Change("Remove", "removed from the channel", _leave, "channel", " from the channel {}"),
@@ -128,10 +130,11 @@ def links_change() -> ResponseReturnValue:
 
 
 def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters) -> ResponseReturnValue:
-    """Ask before links are deleted, and before all that match the filters are changed. Otherwise change the links, a
-    bounded number of them at a time.
+    """Ask before links are deleted, and before all that match the filters are changed. Otherwise
+    change the links, a bounded number of them at a time.
 
-    Links that were created after the question are not changed: their ids are not `below` that of the form.
+    Links that were created after the question are not changed: their ids are not `below` that of
+    the form.
     """
     name, rows = "delete" if action == "ask" else action, []
     change, chosen = CHANGES[name], link_list.conditions(query)
@@ -171,7 +174,8 @@ def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters)
 
 
 def _value(change: Change, filters: link_list.Filters) -> Any:
-    """Return the value that was chosen for a change, or None. If all links are changed, it is among the `filters`."""
+    """Return the value that was chosen for a change, or None. If all links are changed, it is among
+    the `filters`."""
     text = request.form.get(change.member, "") if change.member else "0"
     if change.member in Link.controls() and change.member not in link_list.ROWS:
         value = signed_in.from_control(text)
@@ -185,4 +189,6 @@ def _where(change: Change, value: Any, filters: link_list.Filters) -> str:
     if change.member == "campaign" and not value:
         return " out of their campaigns"
     _, names = filters.get(change.member, ("", {}))
-    return change.where.format(signed_in.exact(value) if change.member == "expiry" else names.get(str(value), value))
+    return change.where.format(
+        signed_in.exact(value) if change.member == "expiry" else names.get(str(value), value)
+    )

@@ -21,7 +21,8 @@ from linkmgr.schemas.links import HEALTH
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
 ORDERS = {"date": "Last added first", "created": "Last created first", "oldest": "First created first",
-          "click": "Most clicks first", "fewest": "Fewest clicks first", "recent": "Most clicks in 28 days",
+          "click": "Most clicks "
+          "first", "fewest": "Fewest clicks first", "recent": "Most clicks in 28 days",
           "visitor": "Most visitors first", "visit": "Last visited first"}  # fmt: skip
 ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
 _FIXED = {  # filters with fixed values
@@ -31,7 +32,10 @@ _FIXED = {  # filters with fixed values
     "health": ("Target", HEALTH),
     "clicked": ("Clicks", {"no": "No clicks", "yes": "With clicks"}),
 }
-_DAYS = {"since": ("Created since", 0), "until": ("Created until", 1)}  # labels, and days to the end of what is meant
+_DAYS = {
+    "since": ("Created since", 0),
+    "until": ("Created until", 1),
+}  # labels, and days to the end of what is meant
 _FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
 # Words of the search that are filters, besides domain:, campaign: and channel: with a name.
 _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", "yes"),
@@ -95,10 +99,14 @@ def requested(filters: Filters) -> dict[str, Any]:
 
 
 def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
-    labels = {name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()}
+    labels = {
+        name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()
+    }
     labels |= {name: f"{label} {query[name]}" for name, (label, _) in _DAYS.items()} | {"q": query["q"]}
     return [
-        Chip(label, url_for("console.links", **(query | {name: None}))) for name, label in labels.items() if query[name]
+        Chip(label, url_for("console.links", **(query | {name: None})))
+        for name, label in labels.items()
+        if query[name]
     ]
 
 
@@ -109,10 +117,14 @@ def show(form: Form) -> str:
     filters = all_filters(choices)
     query = requested(filters)
     order, limit = query["order"], int(query["per"] or PER_PAGE)
-    page = link_lists.matching(g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None)
+    page = link_lists.matching(
+        g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None
+    )
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
-    states = {row["id"]: row for row in queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
+    states = (
+        {row["id"]: row for row in queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
+    )
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "status": "public"})
         charts.add_spark(row, row["state"].get("days", {}))

@@ -35,13 +35,16 @@ _LATEST = 10
 _SALT, _UNDO_SECONDS = "linkmgr experiments", 3600
 _MAX_TOKEN = 3000  # characters that a proxy accepts in a URL; eight long targets may have more
 # Members with rows of two controls, and the names of these
-_PARTS: dict[str, tuple[str, ...]] = {name: getattr(field, "parts", ()) for name, field in Link.controls().items()}
+_PARTS: dict[str, tuple[str, ...]] = {
+    name: getattr(field, "parts", ()) for name, field in Link.controls().items()
+}
 _PAIRS = {name: parts for name, parts in _PARTS.items() if len(parts) == 2}  # noqa: PLR2004
 
 
 @bp.get("/links/<id:row_id>/qr")
 def link_qr(row_id: int) -> Response:
-    """Draw the QR code of the short URL, which on a branded domain has another host than this page."""
+    """Draw the QR code of the short URL, which on a branded domain has another host than this
+    page."""
     record = link_records.read_from_replica(g.user_id, row_id)
     response = qr_page.of_url(record["shorturl"], query_text("size"))
     if query_text("download"):
@@ -108,7 +111,9 @@ def _utm_first(record: Row, pairs: Sequence[Row] = ()) -> Row:
 
 
 def _with_parameters(record: Row) -> str:
-    return targets.with_parameters(record["url"], [(pair["name"], pair["value"]) for pair in record["parameters"]])
+    return targets.with_parameters(
+        record["url"], [(pair["name"], pair["value"]) for pair in record["parameters"]]
+    )
 
 
 class LinkForm(StoredForm):
@@ -130,7 +135,8 @@ class LinkForm(StoredForm):
         flash("Link deleted.", link_changes.restorable([row_id]))
 
     def from_form(self, form: FormData) -> Row:
-        """Take the UTM parameters from their fields, and those that are empty from the chosen template."""
+        """Take the UTM parameters from their fields, and those that are empty from the chosen
+        template."""
         record, chosen = super().from_form(form) | {"rules": rule_rows.read(form)}, form.get("utm")
         templates = utm.batch(g.user_id, 0) if chosen else []
         template = next((row for row in templates if str(row["id"]) == chosen), {})
@@ -192,7 +198,9 @@ class LinkForm(StoredForm):
     def control_of(self, field: str) -> str:
         """The host that is refused may be that of any URL of the form."""
         others = [
-            text for name, text in request.form.items(multi=True) if name not in ("url", "domain") and "." in text
+            text
+            for name, text in request.form.items(multi=True)
+            if name not in ("url", "domain") and "." in text
         ]
         return GENERAL if field == "url" and others else super().control_of(field)
 
@@ -217,7 +225,9 @@ class LinkForm(StoredForm):
             "conditions": rule_rows.LABELS,
             "rule_rows": rule_rows.rows,
             "condition_help": rule_rows.EXPLAINED,
-            "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
+            "expiries": {
+                f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()
+            },
             "split_utm": _split_utm,
             "with_parameters": _with_parameters,
             "utm_fields": {name: field.metadata for name, field in PARAMETERS.items()},
@@ -234,17 +244,23 @@ bp.add_url_rule("/links/<id:row_id>", "link", FORM.page)
 
 
 def _ended(record: Row, token: str | None) -> Row:
-    """Return the content of a token of `link_winner`, or {} if it has expired or the link has changed since."""
+    """Return the content of a token of `link_winner`, or {} if it has expired or the link has
+    changed since."""
     try:
         ended: Row = keys.serializer(_SALT).loads(token or "", max_age=_UNDO_SECONDS)
     except BadData:
         return {}
-    is_unchanged = [record["id"], record["url"], record["variants"]] == [ended["id"], ended["chosen"]["url"], []]
+    is_unchanged = [record["id"], record["url"], record["variants"]] == [
+        ended["id"],
+        ended["chosen"]["url"],
+        [],
+    ]
     return ended | {"token": token} if is_unchanged else {}
 
 
 def _store(row_id: int, members: Row) -> bool:
-    """Store the members if the link is as the page showed it. Otherwise say why not, and return False."""
+    """Store the members if the link is as the page showed it. Otherwise say why not, and return
+    False."""
     try:
         if not members:
             raise AppError("changed_meanwhile")
@@ -258,8 +274,8 @@ def _store(row_id: int, members: Row) -> bool:
 
 @bp.post("/links/<id:row_id>/winner")
 def link_winner(row_id: int) -> ResponseReturnValue:
-    """End an experiment: the target of a variant becomes that of the link. A token in the URL of the next page has the
-    previous target and variants, for its button "Undo"."""
+    """End an experiment: the target of a variant becomes that of the link. A token in the URL of
+    the next page has the previous target and variants, for its button "Undo"."""
     record = link_records.read(g.user_id, row_id)
     chosen: Row = next((row for row in record["variants"] if row["name"] == request.form.get("variant")), {})
     if not _store(row_id, chosen and {"url": chosen["url"], "variants": []}):

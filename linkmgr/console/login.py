@@ -22,7 +22,8 @@ _MAX_NAME = 60  # characters of the names of a browser and a system
 
 @cache
 def _dummy_hash() -> str:
-    """Return a hash to compare with for unknown e-mail addresses, so that they take as long as known ones."""
+    """Return a hash to compare with for unknown e-mail addresses, so that they take as long as
+    known ones."""
     return passwords.hashed(keys.new_token())
 
 
@@ -32,8 +33,8 @@ def _cache_dummy_hash(_state: object) -> None:
 
 
 def _authenticate(email: str, password: str) -> int | None:
-    """Return the user id, or None, and remember the browser. Unknown and known e-mail addresses take the same steps, so
-    that timing does not reveal accounts."""
+    """Return the user id, or None, and remember the browser. Unknown and known e-mail addresses
+    take the same steps, so that timing does not reveal accounts."""
     account = session_store.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
     if limit := attempts.by_browser(user_id, password_hash):
@@ -77,7 +78,8 @@ def sign_in() -> ResponseReturnValue:
 
 @bp.get("/login/<token>")
 def confirm_link(token: str) -> str:
-    """Show the sign-in button. GET does not consume the link, because mail scanners and link previews fetch it."""
+    """Show the sign-in button. GET does not consume the link, because mail scanners and link
+    previews fetch it."""
     if not session_store.is_usable(keys.digest(token)):
         raise AppError("link_spent")
     return render_template("login_link.html", signed_in=sessions.current() is not None)

@@ -35,9 +35,13 @@ NAVIGATION = {
     "Set up": (
         Entry("UTM templates", "/console/utm", "M4 7h9l7 5-7 5H4zM8 12h1", "utm"),
         Entry("Domains", "/console/domains", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M4 12h16M12 4v16"),
-        Entry("API keys", "/console/keys", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l8-8M16 7l3 3", "scoped_keys"),
+        Entry(
+            "API keys", "/console/keys", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l8-8M16 7l3 3", "scoped_keys"
+        ),
         Entry("Webhooks", "/console/webhooks", "M13 3L5 14h6l-1 7 8-11h-6z", "webhooks"),
-        Entry("Import and export", "/console/imports", "M8 4v14M4 14l4 4 4-4M16 20V6M12 10l4-4 4 4", "imports"),
+        Entry(
+            "Import and export", "/console/imports", "M8 4v14M4 14l4 4 4-4M16 20V6M12 10l4-4 4 4", "imports"
+        ),
         Entry("Account", "/account", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21c1-8 15-8 16 0"),
         Entry("API documentation", "/api/docs", "M9 7l-5 5 5 5M15 7l5 5-5 5"),
     ),
@@ -45,9 +49,14 @@ NAVIGATION = {
         Entry("Service", "/console/administration", "M3 12h4l3-7 4 14 3-7h4"),
         Entry("Users", "/console/administration/users", "M9 5a4 4 0 1 0 1 0M3 20c1-8 12-8 13 0M20 7v9"),
         Entry("Plans", "/console/administration/plans", "M3 6h18v12H3zM3 10h18M7 15h4"),
-        Entry("Reports", "/console/administration/reports", "M5 21V4h13l-3 4 3 4H5M10 6v3M10 11v0", "reports"),
         Entry(
-            "Activity", "/console/administration/activity", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M12 8v4l3 2", "webhooks"
+            "Reports", "/console/administration/reports", "M5 21V4h13l-3 4 3 4H5M10 6v3M10 11v0", "reports"
+        ),
+        Entry(
+            "Activity",
+            "/console/administration/activity",
+            "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M12 8v4l3 2",
+            "webhooks",
         ),
     ),
 }
@@ -62,7 +71,9 @@ def navigation() -> dict[str, list[tuple[Entry, bool]]]:
     paths = [entry.path for entries in NAVIGATION.values() for entry in entries] if request.url_rule else []
     above = [path for path in paths if f"{request.path}/".startswith(f"{path}/")]
     return {
-        heading: [(entry, entry.path == max(above, key=len, default="")) for entry in entries if _exists(entry)]
+        heading: [
+            (entry, entry.path == max(above, key=len, default="")) for entry in entries if _exists(entry)
+        ]
         for heading, entries in NAVIGATION.items()
         if heading != "Administration" or g.admin
     }

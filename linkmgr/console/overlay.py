@@ -18,8 +18,8 @@ class OverlayForm(StoredForm):
     noun = "overlay"
     used = "link"
     example = (
-        "An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or collects "
-        "e-mail addresses for a newsletter."
+        "An overlay appears above the target of a link. For example, it shows a coupon, asks a "
+        "question, or collects e-mail addresses for a newsletter."
     )
     consequence = "Links that show it redirect directly from then on, and its answers are deleted."
     preview = "overlay"
@@ -28,7 +28,10 @@ class OverlayForm(StoredForm):
         return super().values_of_new() | {"type": "message"}
 
     def changes(self, record: Row, stored: Row) -> Row:
-        changes, together = super().changes(record, stored), {name: record[name] for name in ("type", "message")}
+        changes, together = (
+            super().changes(record, stored),
+            {name: record[name] for name in ("type", "message")},
+        )
         return changes | together if changes.keys() & together.keys() else changes
 
 
@@ -43,7 +46,9 @@ def overlay_answers(row_id: int) -> str:
     row = overlay.read(g.user_id, row_id)
     page = overlay.answers(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     columns = answer_columns([answer["answer"] for answer in page.rows])
-    return render_template("console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS)
+    return render_template(
+        "console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS
+    )
 
 
 @bp.get("/overlays/<id:row_id>/answers.csv")

@@ -1,5 +1,5 @@
-"""Statements of the console: clicks and labels of a period. Visits of bots are not counted. Times are those of
-`periods.as_rollups`."""
+"""Statements of the console: clicks and labels of a period. Visits of bots are not counted. Times
+are those of `periods.as_rollups`."""
 
 from linkmgr.console import queries
 from linkmgr.core.database.statements import Row, replica_rows
@@ -18,45 +18,58 @@ def overview(
     buckets: dict[str, str],
     labels: dict[str, str],
 ) -> list[Row]:
-    """Count the clicks of a link or QR code, of the MANY newest of a campaign or channel, or else of the account: in
-    each of the buckets, and of the top labels. These have also the clicks in the time `before`, which ends at the first
-    edge of `labels`; the time that is shown begins at the second. The rows of buckets have an empty `dimension`, and
-    the number of the bucket as label. Those with the dimension `total` have all clicks and visitors, which records of
-    links have, and the one with the dimension `first` has the time of the first visit in seconds since the epoch."""
+    """Count the clicks of a link or QR code, of the MANY newest of a campaign or channel, or else
+    of the account: in each of the buckets, and of the top labels. These have also the clicks in the
+    time `before`, which ends at the first edge of `labels`; the time that is shown begins at the
+    second. The rows of buckets have an empty `dimension`, and the number of the bucket as label.
+    Those with the dimension `total` have all clicks and visitors, which records of links have, and
+    the one with the dimension `first` has the time of the first visit in seconds since the
+    epoch."""
     return replica_rows(
         """
         WITH account AS (SELECT %(user_id)s::bigint AS id WHERE %(subject)s = ''),
         tracked AS (
             SELECT ARRAY(SELECT id FROM tracked_rows
-                          WHERE user_id = %(user_id)s AND id = %(row_id)s AND %(subject)s IN ('link', 'qr')
+                          WHERE user_id = %(user_id)s AND id = %(row_id)s
+                            AND %(subject)s IN ('link', 'qr')
                           UNION ALL
                         (SELECT id FROM links
-                          WHERE user_id = %(user_id)s AND campaign = %(row_id)s AND %(subject)s = 'campaign'
+                          WHERE user_id = %(user_id)s AND campaign = %(row_id)s
+                            AND %(subject)s = 'campaign'
                           ORDER BY id DESC LIMIT %(most)s)
                           UNION ALL
                         (SELECT coalesce(link_id, qr_id) FROM channel_items
-                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s AND %(subject)s = 'channel'
+                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s
+                            AND %(subject)s = 'channel'
                           ORDER BY id DESC LIMIT %(most)s)) AS ids),
         stored AS MATERIALIZED (
             SELECT dimension, label, coalesce(sum(visits) FILTER (WHERE part = 2), 0) AS visits,
                    coalesce(sum(visits) FILTER (WHERE part = 0), 0) AS before
-              FROM (SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
+              FROM (SELECT dimension, label,
+                           width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
                       FROM account,
-                           account_counts(id, '{""}' || %(dimensions)s::text[], %(label_since)s, %(label_until)s,
+                           account_counts(id, '{""}' || %(dimensions)s::text[], %(label_since)s,
+                                          %(label_until)s,
                                           %(label_cuts)s, '{f}')
                      UNION ALL
-                    SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]), visits
+                    SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]),
+                           visits
                       FROM tracked,
-                           tracked_counts(ids, '{""}' || %(dimensions)s::text[], %(label_since)s, %(label_until)s,
+                           tracked_counts(ids, '{""}' || %(dimensions)s::text[], %(label_since)s,
+                                          %(label_until)s,
                                           %(label_split)s, '{f}')) labeled
              GROUP BY dimension, label),
         counts AS (
-            SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, visits, 0 AS before
+            SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label,
+                   visits, 0 AS before
               FROM (SELECT at, visits
-                      FROM account, account_counts(id, '{""}', %(since)s, %(until)s, %(cuts)s, '{f}')
+                      FROM account,
+                           account_counts(id, '{""}', %(since)s, %(until)s, %(cuts)s, '{f}')
                      UNION ALL
                     SELECT at, visits
-                      FROM tracked, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}')) clicks
+                      FROM tracked,
+                           tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s,
+                                          '{f}')) clicks
              UNION ALL
             SELECT dimension, label, visits, before FROM stored WHERE dimension <> ''
              UNION ALL
@@ -67,22 +80,26 @@ def overview(
              GROUP BY name)
         SELECT dimension, label, clicks::bigint, before::bigint
           FROM (SELECT dimension, label, sum(visits) AS clicks, sum(before) AS before,
-                       row_number() OVER (PARTITION BY dimension ORDER BY sum(visits) DESC, label) AS rank
+                       row_number() OVER (PARTITION BY dimension
+                                          ORDER BY sum(visits) DESC, label) AS rank
                   FROM counts GROUP BY dimension, label) ranked
          WHERE dimension = '' OR (rank <= %(limit)s AND clicks > 0)
          UNION ALL
         SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
-               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label, number)
+               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label,
+                                                                                       number)
          WHERE %(subject)s IN ('campaign', 'channel', 'qr') GROUP BY label
          UNION ALL
         SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0
           FROM tracked, links
-         WHERE links.user_id = %(user_id)s AND links.id = ANY (ids) AND %(subject)s IN ('campaign', 'channel')
+         WHERE links.user_id = %(user_id)s AND links.id = ANY (ids)
+           AND %(subject)s IN ('campaign', 'channel')
          UNION ALL
         SELECT 'first', '', extract(epoch FROM at)::bigint, 0
-          FROM (SELECT first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at FROM tracked) visited
+          FROM (SELECT first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at
+                  FROM tracked) visited
          WHERE at IS NOT NULL
          ORDER BY dimension, clicks DESC, label
         """,
@@ -99,18 +116,20 @@ def overview(
 
 
 def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[str, str]) -> list[Row]:
-    """Count the clicks of the links and QR codes of the account that have most, and return them as they are `named` by
-    `label_name` in schema.sql.
+    """Count the clicks of the links and QR codes of the account that have most, and return them as
+    they are `named` by `label_name` in schema.sql.
 
-    An account has a row for each of them on each day that it was visited, which may be millions. With the start of the
-    `busiest` day, only those with the most clicks on the UTC day of its noon are compared. Their numbers are exact, but
-    one that has most of its clicks on other days may be missing.
+    An account has a row for each of them on each day that it was visited, which may be millions.
+    With the start of the `busiest` day, only those with the most clicks on the UTC day of its noon
+    are compared. Their numbers are exact, but one that has most of its clicks on other days may be
+    missing.
     """
     return replica_rows(
         """
         WITH compared AS MATERIALIZED (
             SELECT busiest_targets(
-                       %(user_id)s, date_trunc('day', %(busiest)s::timestamptz + interval '12 hours', 'UTC'),
+                       %(user_id)s,
+                       date_trunc('day', %(busiest)s::timestamptz + interval '12 hours', 'UTC'),
                        %(limit)s + 2) AS ids),
         account AS (
             SELECT %(user_id)s::bigint AS id WHERE %(busiest)s::text IS NULL),
@@ -139,29 +158,33 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
 
 
 def of_groups(user_id: int, subject: str, ids: list[int], *, times: dict[str, str]) -> list[Row]:
-    """Count the clicks of campaigns, channels or domains in a period and in the time `before`, which is null without
-    visits then: those of MANY links and QR codes of each, the newest of a campaign or channel, and of MAX_MEMBERS
-    together."""
+    """Count the clicks of campaigns, channels or domains in a period and in the time `before`,
+    which is null without visits then: those of MANY links and QR codes of each, the newest of a
+    campaign or channel, and of MAX_MEMBERS together."""
     return replica_rows(
         """
         WITH members AS MATERIALIZED (
             SELECT groups.id, tracked_id
               FROM unnest(%(ids)s::bigint[]) AS groups (id),
                    LATERAL ((SELECT l.id AS tracked_id FROM links l
-                              WHERE %(subject)s = 'campaign' AND user_id = %(user_id)s AND campaign = groups.id
+                              WHERE %(subject)s = 'campaign' AND user_id = %(user_id)s
+                                AND campaign = groups.id
                               ORDER BY l.id DESC LIMIT %(many)s)
                              UNION ALL
                             (SELECT coalesce(link_id, qr_id) FROM channel_items i
-                              WHERE %(subject)s = 'channel' AND user_id = %(user_id)s AND channel_id = groups.id
+                              WHERE %(subject)s = 'channel' AND user_id = %(user_id)s
+                                AND channel_id = groups.id
                               ORDER BY i.id DESC LIMIT %(many)s)
                              UNION ALL
                             (SELECT l.id FROM links l
-                              WHERE %(subject)s = 'domain' AND user_id = %(user_id)s AND domain_id = groups.id
+                              WHERE %(subject)s = 'domain' AND user_id = %(user_id)s
+                                AND domain_id = groups.id
                               LIMIT %(many)s)) listed
              LIMIT %(most)s),
         counts AS (
             SELECT tracked_id, width_bucket(at, %(edges)s::timestamptz[]) AS part, visits
-              FROM tracked_counts(ARRAY(SELECT DISTINCT tracked_id FROM members), '{""}', %(since)s, %(until)s,
+              FROM tracked_counts(ARRAY(SELECT DISTINCT tracked_id FROM members), '{""}', %(since)s,
+                                  %(until)s,
                                   %(split)s, '{f}'))
         SELECT id, coalesce(sum(visits) FILTER (WHERE part = 2), 0)::bigint AS clicks,
                CASE WHEN first_visit(%(user_id)s, NULL) <= %(since)s::timestamptz

@@ -40,6 +40,8 @@ OF_FEATURES = {
 
 
 def init_app(app: Flask) -> None:
-    own = [blueprint for name, blueprints in OF_FEATURES.items() if has_feature(name) for blueprint in blueprints]
+    own = [
+        blueprint for name, blueprints in OF_FEATURES.items() if has_feature(name) for blueprint in blueprints
+    ]
     for blueprint in (bp, administration, *own):
         app.register_blueprint(blueprint)

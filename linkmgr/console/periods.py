@@ -43,14 +43,14 @@ PERIODS = {
 DEFAULT = "28d"
 TIMES_CSV = {"table": "time", "format": "csv"}  # of statistics: the figures of the chart
 _FIRST = date(2000, 1, 1)  # of a custom period
-# By unit: the least and the greatest number of days of a period that is shown by it, first by the first of them, but 12
-# months by month.
+# By unit: the least and the greatest number of days of a period that is shown by it, first by the
+# first of them, but 12 months by month.
 _UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (90, MAX_DAYS)}
 
 
 class Period(NamedTuple):
-    """The period of the query: its times, its name, the members of the query that select it, the units that its chart
-    can have and the one that it has, and the current time."""
+    """The period of the query: its times, its name, the members of the query that select it, the
+    units that its chart can have and the one that it has, and the current time."""
 
     span: Range
     name: str
@@ -68,7 +68,8 @@ class Period(NamedTuple):
         return tuple(at.astimezone(UTC) for at in compared(self.span, unit, self.now)[1])
 
     def with_before(self) -> dict[str, str]:
-        """Return the parameters of the range with the time before, which ends at the first of both edges."""
+        """Return the parameters of the range with the time before, which ends at the first of both
+        edges."""
         edges = self.before()  # of a period that has just begun, the end alone
         since, end = edges[0], edges[-1]
         assert self.span.since
@@ -107,8 +108,12 @@ def _custom(now: datetime) -> Period | None:
     if not (begin or end):
         return None
     first, last = sorted(max(_FIRST, min(day, today)) for day in (begin or end or today, end or today))
-    first = max(first, last - timedelta(days=MAX_DAYS - 2))  # a day less, because the clocks may change in between
-    span = checked(Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None))
+    first = max(
+        first, last - timedelta(days=MAX_DAYS - 2)
+    )  # a day less, because the clocks may change in between
+    span = checked(
+        Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None)
+    )
     name = f"{first:%b %-d}" + (f", {first.year}" if first.year != last.year else "")
     query = {"from": first.isoformat(), "to": last.isoformat()}
     return _period(span, f"the period {name} to {last:%b %-d, %Y}", query, now)
@@ -138,9 +143,9 @@ def requested() -> Period:
 def count(
     period: Period, *, subject: str = "", row_id: int = 0, dimensions: Iterable[str] = (), limit: int = 1
 ) -> tuple[list[Row], Row, dict[str, str]]:
-    """Count the visits of the account, or of a row, in a period and in the time before. `subject` is "link", "qr",
-    "campaign" or "channel". Return the rows of `console_numbers.overview`, the chart, and the parameters of the
-    range."""
+    """Count the visits of the account, or of a row, in a period and in the time before. `subject`
+    is "link", "qr", "campaign" or "channel". Return the rows of `console_numbers.overview`, the
+    chart, and the parameters of the range."""
     starts, before = compared(period.span, period.unit, period.now)
     days_before = period.now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
@@ -177,7 +182,11 @@ def count(
 
 def _parts(chart: Row, scans: int) -> str:
     if chart["noun"] == "visit":
-        return f"{charts.count(chart['total'] - scans)} and {charts.count(scans, 'scan')}" if chart["total"] else ""
+        return (
+            f"{charts.count(chart['total'] - scans)} and {charts.count(scans, 'scan')}"
+            if chart["total"]
+            else ""
+        )
     return f"of which {charts.count(scans, 'scan')}" if chart["noun"] == "click" and scans else ""
 
 
@@ -195,9 +204,11 @@ def numbers(subject: str, row_id: int) -> Row:
     }
 
 
-def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], Row], query: Row) -> list[Row]:
-    """Return a table with bars of each dimension, and the URL of its statistics. The rows of a dimension begin with the
-    largest; `label_of` adds their labels and URLs."""
+def tables(
+    rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], Row], query: Row
+) -> list[Row]:
+    """Return a table with bars of each dimension, and the URL of its statistics. The rows of a
+    dimension begin with the largest; `label_of` adds their labels and URLs."""
     return [
         {
             "heading": heading,
@@ -211,7 +222,8 @@ def tables(rows: list[Row], headings: dict[str, str], label_of: Callable[[Row], 
 
 
 def by_clicks(rows: list[Row], order: str) -> list[Row]:
-    """Sort rows by their clicks or, by "change", by those more than before. A minus puts the largest first."""
+    """Sort rows by their clicks or, by "change", by those more than before. A minus puts the
+    largest first."""
 
     def value(row: Row) -> int:
         return int(row["clicks"] - (row.get("before") or 0) if order.endswith("change") else row["clicks"])
@@ -228,7 +240,8 @@ def label(dimension: str, text: str) -> str:
 
 
 def next_dimension(names: Iterable[str]) -> str:
-    """Return the dimension by which the visits with labels in the others are shown: the one behind the last of them."""
+    """Return the dimension by which the visits with labels in the others are shown: the one behind
+    the last of them."""
     order = [d.name for d in DIMENSIONS if not d.least] * 2
     chosen = [order.index(name) for name in names if name in order]
     return next((name for name in order[max(chosen, default=-1) + 1 :] if name not in names), order[0])
@@ -237,12 +250,17 @@ def next_dimension(names: Iterable[str]) -> str:
 def labeled(query: Row, row: Row) -> Row:
     """Return the label of a row, and the URL of the statistics that it filters."""
     name, text = row["dimension"], row["label"]
-    url = url_for("console.statistics", dimension=next_dimension([name]), **{name: text}, **query) if text else ""
+    url = (
+        url_for("console.statistics", dimension=next_dimension([name]), **{name: text}, **query)
+        if text
+        else ""
+    )
     return {"label": label(name, text), "url": url}
 
 
 def named_row(row_id: str, named: Row | None) -> Row:
-    """Return the label of a link or a QR code, its URL, and the `link` for the macro `link_lines`."""
+    """Return the label of a link or a QR code, its URL, and the `link` for the macro
+    `link_lines`."""
     if not named:
         return {}
     if named["noun"] != "link":

@@ -6,8 +6,8 @@ class PixelForm(StoredForm):
     list_template = "console/pixels.html"
     used = "link"
     example = (
-        "A pixel reports the visitors of your links to an advertising or analytics service. For example, Google "
-        "Analytics with the id G-ABC1234567."
+        "A pixel reports the visitors of your links to an advertising or analytics service. For "
+        "example, Google Analytics with the id G-ABC1234567."
     )
     consequence = "Links that use it no longer report their visitors to the service."
 

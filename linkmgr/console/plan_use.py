@@ -27,7 +27,8 @@ _FEATURES = ("api", "alias", "geo", "device", "parameters", "export")
 
 
 class Usage(NamedTuple):
-    """Use of one limit. `limit` is None if there is none, and 0 if the plan excludes the feature."""
+    """Use of one limit. `limit` is None if there is none, and 0 if the plan excludes the
+    feature."""
 
     label: str
     used: int

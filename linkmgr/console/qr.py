@@ -51,12 +51,13 @@ class QrForm(StoredForm):
     template = "console/qr_form.html"
     after = PAGE
     example = (
-        "A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
-        "change the content after the code is printed, and see how often it is scanned."
+        "A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for "
+        "Wi-Fi, you can change the content after the code is printed, and see how often it is "
+        "scanned."
     )
     consequence = (
-        "People who scan a printed copy will see a page that says the code does not exist. Only a printed Wi-Fi code "
-        "still works."
+        "People who scan a printed copy will see a page that says the code does not exist. Only a "
+        "printed Wi-Fi code still works."
     )
 
     def show_list(self) -> str:
@@ -66,7 +67,11 @@ class QrForm(StoredForm):
         for row in page.rows:
             if code := codes.get(row["id"]):  # else it was deleted since
                 content = qr_data.default_name(code["type"], code["data"])
-                row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
+                row |= {
+                    "type": code["type"],
+                    "content": content,
+                    "image": qr_page.thumbnail(_code(row), code),
+                }
                 charts.add_spark(row, code["days"])
         return self.render_list(page)
 
@@ -77,7 +82,9 @@ class QrForm(StoredForm):
             "console/qr.html",
             form=self,
             row=row,
-            path=url_for("qr_image.image", code=_code(row)),  # on the host of the console, whatever the base URL is
+            path=url_for(
+                "qr_image.image", code=_code(row)
+            ),  # on the host of the console, whatever the base URL is
             content=qr_data.default_name(row["type"], row["data"]),
             types=TYPES,
             formats=qr_image.FORMATS,
@@ -119,7 +126,8 @@ class QrForm(StoredForm):
         }
 
     def control_of(self, field: str) -> str:
-        """Return the control of the target for errors of the data: only a target depends on what is stored."""
+        """Return the control of the target for errors of the data: only a target depends on what is
+        stored."""
         return "data.link.link" if field == "data" else super().control_of(field)
 
     def from_row(self, row: Row) -> Row:
@@ -136,7 +144,8 @@ def _data(name: str, text: str) -> str:
 
 
 def _logo(form: FormData) -> str:
-    """Return the name of the logo. `g.logo` is the content of an uploaded one, which a form that is shown again has."""
+    """Return the name of the logo. `g.logo` is the content of an uploaded one, which a form that is
+    shown again has."""
     file = request.files.get("logo.file")
     with suppress(binascii.Error, ValueError):
         g.logo = file.read() if file else base64.b64decode(form.get("logo.data", ""), validate=True)
@@ -169,7 +178,8 @@ def _preview(record: Row, row: Row | None) -> Row:
 
 
 def _preview_logo(record: Row, code: str | None) -> bytes | None:
-    """Return the uploaded logo, or that of the stored code. One at a URL is fetched only when the form is saved."""
+    """Return the uploaded logo, or that of the stored code. One at a URL is fetched only when the
+    form is saved."""
     if code and record["logo"]:
         stored: bytes | None = qr.image_source(None, code, with_logo=True)["logo"]
         return stored

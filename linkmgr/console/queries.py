@@ -1,4 +1,5 @@
-"""Statements of the console: what its lists and the pages of groups show of rows, and the rows that forms offer."""
+"""Statements of the console: what its lists and the pages of groups show of rows, and the rows that
+forms offer."""
 
 from typing import Any, Unpack
 
@@ -12,8 +13,8 @@ MANY = 1000  # rows of a group that are counted
 
 
 def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
-    """Return a campaign or a channel, and in `proposed` the URLs and names of rows that can be added to it, the newest
-    of each resource, at most `limit`."""
+    """Return a campaign or a channel, and in `proposed` the URLs and names of rows that can be
+    added to it, the newest of each resource, at most `limit`."""
     read = {"campaign": _campaign, "channel": _channel}[path]
     record = read(user_id, row_id, limit)
     for item in record["proposed"] or ():
@@ -58,7 +59,8 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
                           WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
                          UNION ALL
                         (SELECT NULL, 'qr/' || code, name FROM qrs
-                          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)) newest) AS proposed
+                          WHERE user_id = %(user_id)s ORDER BY id DESC
+                          LIMIT %(limit)s)) newest) AS proposed
           FROM channels
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
         """,
@@ -70,12 +72,14 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
 
 
 def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -> list[Row]:
-    """Return the states of links, at most one more than `most` of the channels of each, the time of the last visit, and
-    in `days` the clicks by the number of the day. `days` are the times of `periods.as_rollups`."""
+    """Return the states of links, at most one more than `most` of the channels of each, the time of
+    the last visit, and in `days` the clicks by the number of the day. `days` are the times of
+    `periods.as_rollups`."""
     return replica_rows(
         """
         SELECT id, password_hash IS NOT NULL AS has_password, type, status,
-               CASE WHEN blocked_host_of(links) IS NULL THEN link_state(id, starts, expiry, maxclicks, blocked)
+               CASE WHEN blocked_host_of(links) IS NULL
+                      THEN link_state(id, starts, expiry, maxclicks, blocked)
                     ELSE 'blocked' END AS state,
                (SELECT json_agg(named)
                   FROM (SELECT c.id, name, color
@@ -85,14 +89,17 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
                          ORDER BY c.id
                          LIMIT %(most)s + 1) named) AS channels,
                (SELECT coalesce((SELECT max(v.at) FROM visits v
-                                  WHERE v.tracked_id = links.id AND NOT v.bot AND v.at >= r.at), r.at)
+                                  WHERE v.tracked_id = links.id AND NOT v.bot
+                                    AND v.at >= r.at), r.at)
                   FROM (SELECT max(at) AS at
                           FROM unnest('{quarter,raw}'::text[]) AS last (unit),
                                LATERAL (SELECT at FROM tracked_rollups r
-                                         WHERE tracked_id = links.id AND r.unit = last.unit AND NOT bot
+                                         WHERE tracked_id = links.id AND r.unit = last.unit
+                                           AND NOT bot
                                          ORDER BY at DESC
                                          LIMIT 1) stored) r) AS visited,
-               daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+               daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s,
+                            %(split)s) AS days
           FROM links
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,
@@ -108,7 +115,8 @@ def selected(user_id: int, ids: list[int]) -> list[Row]:
         """
         SELECT host, r.alias, longurl, r.title, r.description,
                coalesce((SELECT name FROM campaigns c WHERE c.id = r.campaign), '') AS campaign,
-               array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel) ORDER BY id), ', ') AS channels,
+               array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel)
+                                      ORDER BY id), ', ') AS channels,
                status, expiry,
                password_hash IS NOT NULL AS password, clicks, uniqueclicks, date
           FROM link_records r
@@ -126,7 +134,8 @@ def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]
     return replica_rows(
         """
         SELECT id, type, data, foreground, background,
-               daily_clicks(qrs.id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+               daily_clicks(qrs.id, %(edges)s::timestamptz[], %(since)s, %(until)s,
+                            %(split)s) AS days
           FROM qrs
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,
@@ -137,13 +146,16 @@ def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]
 
 
 def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **paging: Unpack[Paging]) -> Page:
-    """List the newest links of a campaign by clicks, at most MANY, and in `days` the clicks by the number of the day.
-    The total is at most one more."""
+    """List the newest links of a campaign by clicks, at most MANY, and in `days` the clicks by the
+    number of the day. The total is at most one more."""
     links = page(
         """
-        SELECT *, daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
-          FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks, imported_clicks,
-                       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
+        SELECT *,
+               daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+          FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks,
+                       imported_clicks,
+                       coalesce(nullif(title, ''),
+                                (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
                        status, link_state(l.id, starts, expiry, maxclicks, blocked) AS state
                   FROM (SELECT *
                           FROM links
@@ -152,7 +164,9 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
                          LIMIT %(most)s) l
                   LEFT JOIN domains d ON d.id = l.domain_id
                   -- OFFSET keeps PostgreSQL from reading the totals of all users.
-                  LEFT JOIN LATERAL (SELECT clicks FROM totals WHERE tracked_id = l.id OFFSET 0) counted ON true
+                  LEFT
+                  JOIN LATERAL (SELECT clicks FROM totals WHERE tracked_id = l.id OFFSET 0) counted
+                    ON true
                  ORDER BY coalesce(clicks, 0) + coalesce(imported_clicks, 0) DESC, l.id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) members
         """,
@@ -182,17 +196,23 @@ def choices(user_id: int) -> dict[str, dict[str, str]]:
         (SELECT 'domain' AS path, id, domain AS name FROM domains
           WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
          UNION ALL
-        (SELECT 'utm', id, name FROM utm_templates WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        (SELECT 'utm', id, name FROM utm_templates WHERE user_id = %(user_id)s ORDER BY id DESC
+          LIMIT %(limit)s)
          UNION ALL
-        (SELECT 'campaign', id, name FROM campaigns WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        (SELECT 'campaign', id, name FROM campaigns WHERE user_id = %(user_id)s ORDER BY id DESC
+          LIMIT %(limit)s)
          UNION ALL
-        (SELECT 'channel', id, name FROM channels WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        (SELECT 'channel', id, name FROM channels WHERE user_id = %(user_id)s ORDER BY id DESC
+          LIMIT %(limit)s)
          UNION ALL
-        (SELECT 'pixel', id, name FROM pixels WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        (SELECT 'pixel', id, name FROM pixels WHERE user_id = %(user_id)s ORDER BY id DESC
+          LIMIT %(limit)s)
          UNION ALL
-        (SELECT 'splash', id, name FROM splash_pages WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        (SELECT 'splash', id, name FROM splash_pages WHERE user_id = %(user_id)s ORDER BY id DESC
+          LIMIT %(limit)s)
          UNION ALL
-        (SELECT 'overlay', id, name FROM overlays WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        (SELECT 'overlay', id, name FROM overlays WHERE user_id = %(user_id)s ORDER BY id DESC
+          LIMIT %(limit)s)
         """,
         user_id=user_id,
         limit=MAX_CHOICES,
@@ -204,15 +224,17 @@ def choices(user_id: int) -> dict[str, dict[str, str]]:
 
 
 def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
-    """Count what uses the rows of a resource, at most one more than MANY for each: the items of channels, else links.
-    Overlays also have the number of `answers`, and domains the result of the last check."""
+    """Count what uses the rows of a resource, at most one more than MANY for each: the items of
+    channels, else links. Overlays also have the number of `answers`, and domains the result of the
+    last check."""
     return replica_rows(
         """
         SELECT requested.id, d.checked, d.problem,
                CASE %(path)s
                WHEN 'channel' THEN (SELECT count(*) FROM (
                     SELECT FROM channel_items
-                     WHERE channel_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+                     WHERE channel_id = requested.id AND user_id = %(user_id)s
+                     LIMIT %(limit)s) used)
                WHEN 'campaign' THEN (SELECT count(*) FROM (
                     SELECT FROM links
                      WHERE campaign = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
@@ -220,21 +242,26 @@ def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
                                  WHERE user_id = %(user_id)s AND id = requested.id)
                WHEN 'pixel' THEN (SELECT count(*) FROM (
                     SELECT FROM links
-                     WHERE pixels @> ARRAY[requested.id] AND user_id = %(user_id)s LIMIT %(limit)s) used)
+                     WHERE pixels @> ARRAY[requested.id] AND user_id = %(user_id)s
+                     LIMIT %(limit)s) used)
                WHEN 'splash' THEN (SELECT count(*) FROM (
                     SELECT FROM links
                      WHERE splash_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
                WHEN 'overlay' THEN (SELECT count(*) FROM (
                     SELECT FROM links
-                     WHERE overlay_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used)
+                     WHERE overlay_id = requested.id AND user_id = %(user_id)s
+                     LIMIT %(limit)s) used)
                WHEN 'domain' THEN (SELECT count(*) FROM (
                     SELECT FROM links
-                     WHERE domain_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used) END AS uses,
+                     WHERE domain_id = requested.id AND user_id = %(user_id)s
+                     LIMIT %(limit)s) used) END AS uses,
                CASE WHEN %(path)s = 'overlay' THEN (SELECT count(*) FROM (
                     SELECT FROM overlay_answers
-                     WHERE overlay_id = requested.id AND user_id = %(user_id)s LIMIT %(limit)s) used) END AS answers
+                     WHERE overlay_id = requested.id AND user_id = %(user_id)s
+                     LIMIT %(limit)s) used) END AS answers
           FROM unnest(%(ids)s::bigint[]) AS requested (id)
-          LEFT JOIN domains d ON %(path)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
+          LEFT JOIN domains d ON %(path)s = 'domain' AND d.user_id = %(user_id)s
+           AND d.id = requested.id
         """,
         user_id=user_id,
         ids=ids,

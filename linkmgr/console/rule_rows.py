@@ -1,4 +1,5 @@
-"""Rules in the form of a link: each has rows of a condition and its values as a text, a target and a place."""
+"""Rules in the form of a link: each has rows of a condition and its values as a text, a target and
+a place."""
 
 import re
 
@@ -38,7 +39,9 @@ def rows(rule: Row) -> list[tuple[str, str]]:
     """Return the names and the texts of the conditions of a rule, which a form may have sent."""
     when = rule.get("when", {})
     names = [name for name in LABELS if name in when] + [name for name in when if name not in LABELS]
-    return [(name, CONDITIONS[name].as_text(when[name]) if name in CONDITIONS else when[name]) for name in names]
+    return [
+        (name, CONDITIONS[name].as_text(when[name]) if name in CONDITIONS else when[name]) for name in names
+    ]
 
 
 def stated(rule: Row) -> str:
@@ -48,12 +51,14 @@ def stated(rule: Row) -> str:
 _EXAMPLES = dict(rows({"when": {name: field.metadata["examples"][0] for name, field in _FIELDS.items()}}))
 # The label, the sentence and an example of each condition
 EXPLAINED = [
-    (LABELS[name], field.metadata["description"].replace("`", ""), _EXAMPLES[name]) for name, field in _FIELDS.items()
+    (LABELS[name], field.metadata["description"].replace("`", ""), _EXAMPLES[name])
+    for name, field in _FIELDS.items()
 ]
 
 
 def problem(rules: list[Row]) -> tuple[str, tuple[str, int, str]] | None:
-    """Return the message of the first problem, in words of the form, and the controls that it is about."""
+    """Return the message of the first problem, in words of the form, and the controls that it is
+    about."""
     text = problems(Link.updates(), {"rules": rules}).get("rules", "")
     if not (place := re.match(r"\[(\d+)\]\.(?:when\.)?(\w*) (.*)", text)):
         return None

@@ -1,4 +1,5 @@
-"""The session that the pages for signed-in users require, and times in the time zone of the user."""
+"""The session that the pages for signed-in users require, and times in the time zone of the
+user."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -85,7 +86,8 @@ def to_control(text: str) -> str:
 
 
 def from_control(text: str) -> str:
-    """Return the UTC time of a control, with all digits of its year, which `strftime` leaves out."""
+    """Return the UTC time of a control, with all digits of its year, which `strftime` leaves
+    out."""
     with suppress(ValueError):
         at = datetime.fromisoformat(text).replace(tzinfo=g.zone)
         with suppress(OverflowError):
@@ -95,7 +97,8 @@ def from_control(text: str) -> str:
 
 
 def displayed_time(text: str) -> str:
-    """Return the UTC time of a control that shows this one: the first of both, if the clock is set back."""
+    """Return the UTC time of a control that shows this one: the first of both, if the clock is set
+    back."""
     return from_control(to_control(text))
 
 

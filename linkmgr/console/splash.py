@@ -8,8 +8,8 @@ class SplashForm(StoredForm):
     preview = "splash"
     used = "link"
     example = (
-        "A splash page appears for some seconds before the target of a link. For example, it announces a sale, or "
-        "thanks a sponsor."
+        "A splash page appears for some seconds before the target of a link. For example, it "
+        "announces a sale, or thanks a sponsor."
     )
     consequence = "Links that show it redirect directly from then on."
 

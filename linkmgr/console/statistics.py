@@ -1,5 +1,5 @@
-"""Statistics of the account, or of a link, a QR code, a campaign, a channel or a domain, by one or two dimensions and
-filtered by their labels. Everything is in the query."""
+"""Statistics of the account, or of a link, a QR code, a campaign, a channel or a domain, by one or
+two dimensions and filtered by their labels. Everything is in the query."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,18 +24,24 @@ from linkmgr.visits.dimensions import BY_NAME, OF_ROWS, TARGET, TITLES
 PER_PAGE, MAX_LABELS = 50, 1000
 _MAX_TEXT = 255
 # By parameter that selects a row: the endpoint of its page.
-_PAGES = {"link": "console.link", "qr": "console.qr", "campaign": "console.campaign", "channel": "console.channel"}
+_PAGES = {
+    "link": "console.link",
+    "qr": "console.qr",
+    "campaign": "console.campaign",
+    "channel": "console.channel",
+}
 _DOMAIN = "domain"
 MOST = "-clicks"
 _ORDERS = (MOST, "clicks", "-change", "change")
 _TOO_OLD = (
-    "Your plan keeps single visits for a shorter time than this period. Choose a later period, or remove a filter."
+    "Your plan keeps single visits for a shorter time than this period. Choose a later period, or "
+    "remove a filter."
 )
 
 
 class PageQuery(NamedTuple):
-    """The query: the ids of what is selected, by subject, or the host of a domain; the filters, the dimensions, the
-    times, and the order."""
+    """The query: the ids of what is selected, by subject, or the host of a domain; the filters, the
+    dimensions, the times, and the order."""
 
     selected: Row
     filters: dict[str, str]
@@ -63,20 +69,28 @@ class PageQuery(NamedTuple):
     @property
     def all_dimensions(self) -> dict[str, str]:
         is_one = not self.selected.keys().isdisjoint(("link", "qr"))
-        return TITLES | {name: title for name, title in OF_ROWS.items() if not is_one and name not in self.selected}
+        return TITLES | {
+            name: title for name, title in OF_ROWS.items() if not is_one and name not in self.selected
+        }
 
     def without(self, *names: str) -> str:
-        return url_for("console.statistics", **{name: text for name, text in self.query.items() if name not in names})
+        return url_for(
+            "console.statistics", **{name: text for name, text in self.query.items() if name not in names}
+        )
 
     def narrowed(self, key: str, **chosen: Any) -> str:
-        """Return the URL with a label of a dimension chosen, by the other dimension or the next one."""
+        """Return the URL with a label of a dimension chosen, by the other dimension or the next
+        one."""
         others = [name for name in self.dimensions if name != key]
-        following = TARGET if key in OF_ROWS and key != TARGET else periods.next_dimension([*self.filters, key])
+        following = (
+            TARGET if key in OF_ROWS and key != TARGET else periods.next_dimension([*self.filters, key])
+        )
         dimensions = {"dimension": others[0] if others else following, "second": None}
         return url_for("console.statistics", **(self.query | dimensions | chosen))
 
     def labeled(self, row: Row, names: dict[str, Row]) -> Row:
-        """Return the row with its labels as text, and in `cells` as pages show them, with the URLs that choose them."""
+        """Return the row with its labels as text, and in `cells` as pages show them, with the URLs
+        that choose them."""
         texts, cells = {}, []
         for key in self.dimensions:
             value, name, link = row[key], names.get(str(row[key])), None
@@ -104,8 +118,8 @@ def _read_query() -> PageQuery:
 
 
 def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str], list[results.Report]]:
-    """Return the names of what is selected, and the reports of the labels and over time, with the time before. The
-    latter is missing if the clicks of the whole account are counted."""
+    """Return the names of what is selected, and the reports of the labels and over time, with the
+    time before. The latter is missing if the clicks of the whole account are counted."""
     ids = [selection.selected[subject] for subject in ("link", "qr") if subject in selection.selected] or None
     others = (selection.selected.get(subject) for subject in ("campaign", "channel", _DOMAIN))
     filters = {name: Filter([text.lower()], None, text) for name, text in selection.filters.items()}
@@ -137,7 +151,9 @@ def _chart(selection: PageQuery, over_time: list[results.Report]) -> Row:
     ]
     also = "" if visitors is None else f", {charts.count(visitors, 'unique visitor')}"
     clicks = charts.count(report.totals["clicks"], noun)
-    sentence = charts.title(drawn, period.name, noun, also) if is_compared else f"{clicks}{also} in {period.name}"
+    sentence = (
+        charts.title(drawn, period.name, noun, also) if is_compared else f"{clicks}{also} in {period.name}"
+    )
     url = url_for("console.statistics", **(selection.query | periods.TIMES_CSV))
     return period.chart(drawn, noun, sentence=sentence, second=second) | {"csv": url}
 
@@ -158,7 +174,9 @@ def statistics() -> ResponseReturnValue:
     if is_csv and is_by_time:
         return _csv(selection.period.unit, over_time[0].columns, over_time[0].rows)
     has_change = "before" in by_label.columns
-    rows = [selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")]
+    rows = [
+        selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")
+    ]
     rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
     rows = periods.by_clicks(rows, selection.order)
     if is_csv:
@@ -190,7 +208,9 @@ bp.add_url_rule("/qrs/<id:row_id>/visits.csv", "qr_visits", partial(_visits_csv,
 
 
 def _csv(name: str, columns: list[str], rows: list[Row]) -> ResponseReturnValue:
-    return csv.respond(columns, rows, **{"Content-Disposition": f'attachment; filename="statistics-{name}.csv"'})
+    return csv.respond(
+        columns, rows, **{"Content-Disposition": f'attachment; filename="statistics-{name}.csv"'}
+    )
 
 
 def _chips(selection: PageQuery, names: dict[str, str]) -> list[Chip]:

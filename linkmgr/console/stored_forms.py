@@ -36,12 +36,16 @@ class FormWithDelete(Form):
 
     def _ask(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
-        return render_template("console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem)
+        return render_template(
+            "console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem
+        )
 
     def delete_page(self, row_id: int) -> ResponseReturnValue:
         if request.method != "POST":
             return self._ask(row_id)
-        if self.typed and request.form.get("typed", "").strip() != (name := self.read(g.user_id, row_id)[self.typed]):
+        if self.typed and request.form.get("typed", "").strip() != (
+            name := self.read(g.user_id, row_id)[self.typed]
+        ):
             return self._ask(row_id, f"Type {name} to delete this {self.noun}."), 400
         messages = self.refusal(lambda: self.delete(g.user_id, row_id))
         if messages:

@@ -9,8 +9,8 @@ class UtmForm(StoredForm):
     bp = bp
     list_template = "console/utm.html"
     example = (
-        "A template fills in the UTM parameters of a link, by which statistics tell where visitors come from. For "
-        "example, Newsletter with the source newsletter and the medium email."
+        "A template fills in the UTM parameters of a link, by which statistics tell where visitors "
+        "come from. For example, Newsletter with the source newsletter and the medium email."
     )
     consequence = "Links keep the parameters that they have from it."
 

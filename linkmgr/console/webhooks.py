@@ -60,10 +60,12 @@ def _body(delivery: Row) -> str:
 
 
 def _is_waiting(deliveries: list[Row]) -> bool:
-    """Return True if a delivery was not tried yet, or if the one of a test event does not exist yet: the newest one is
-    that of the query."""
+    """Return True if a delivery was not tried yet, or if the one of a test event does not exist
+    yet: the newest one is that of the query."""
     newest = str(deliveries[0]["id"] if deliveries else 0)
-    return query_id("newest") == newest or any(row["state"] == "waiting" and not row["attempts"] for row in deliveries)
+    return query_id("newest") == newest or any(
+        row["state"] == "waiting" and not row["attempts"] for row in deliveries
+    )
 
 
 class WebhookForm(StoredForm):
@@ -73,8 +75,8 @@ class WebhookForm(StoredForm):
     after = PAGE
     can_duplicate = False
     example = (
-        "A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay is "
-        "answered. For example, https://example.com/hooks gets every visit."
+        "A webhook tells another program when something happens: a link is created, a visitor "
+        "clicks, an overlay is answered. For example, https://example.com/hooks gets every visit."
     )
     consequence = "The receiver gets no further events, and the deliveries are deleted."
 
@@ -155,4 +157,6 @@ def webhook_test(row_id: int) -> ResponseReturnValue:
 @bp.post("/webhooks/<id:row_id>/retry")
 def webhook_retry(row_id: int) -> ResponseReturnValue:
     delivery_id = to_number(request.form.get("delivery", ""))
-    return _send(row_id, lambda: webhooks.retry(g.user_id, delivery_id if isinstance(delivery_id, int) else 0))
+    return _send(
+        row_id, lambda: webhooks.retry(g.user_id, delivery_id if isinstance(delivery_id, int) else 0)
+    )

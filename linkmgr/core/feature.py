@@ -23,7 +23,9 @@ class Feature(NamedTuple):
     sections: tuple[Section, ...] = ()  # of the documents
     notes: Mapping[str, str] = {}  # paragraphs that the documents append to the section of a word
     records: Callable[[], dict[str, JsonSchema]] = dict  # that its operations add to the section of a word
-    resources: tuple[Stored, ...] = ()  # that are exported, imported and sent as events like those of the service
+    resources: tuple[
+        Stored, ...
+    ] = ()  # that are exported, imported and sent as events like those of the service
     jobs: Jobs = Jobs()
     hooks: Hooks = Hooks()
     commands: tuple[click.Group, ...] = ()
@@ -35,7 +37,8 @@ def init_app(app: Flask, parts: tuple[Feature, ...]) -> None:
 
 
 def features() -> tuple[Feature, ...]:
-    """Return the documented service, which is the first one, and the features of this application."""
+    """Return the documented service, which is the first one, and the features of this
+    application."""
     registered: tuple[Feature, ...] = this_app().extensions["linkmgr_features"]
     return registered
 

@@ -1,4 +1,5 @@
-"""Functions of the packages above that core calls. The service or a feature sets each, and its default does nothing."""
+"""Functions of the packages above that core calls. The service or a feature sets each, and its
+default does nothing."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -28,11 +29,13 @@ def _find_no_page() -> Any: ...
 class Hooks(NamedTuple):
     # Return the caller of a scoped key, and count requests.
     find_key: Callable[[str, int], Row | None] = _find_no_key
-    # Refuse an operation that such a key does not allow, and restrict the statements of the request to its rows.
+    # Refuse an operation that such a key does not allow, and restrict the statements of the request
+    # to its rows.
     use_key: Callable[[Key, Any], None] = _use_any_key
     # Return the response to a request to a foreign host, or None if a route answers it.
     answer_host: Callable[[], Any] = _answer_no_host
-    # Return the response of a foreign host to a path that it does not have, or None for the error page.
+    # Return the response of a foreign host to a path that it does not have, or None for the error
+    # page.
     missing_page: Callable[[], Any] = _find_no_page
     # Count a path of a branded domain that a visitor did not find.
     count_missing_path: Callable[[dict[str, Any], int, str], None] = _count_no_path

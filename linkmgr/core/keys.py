@@ -1,11 +1,12 @@
 """API keys, the tokens of sign-in links and sessions, encryption, and signatures.
 
-The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs neither a salt nor a
-slow hash. The API key that each user has is also stored encrypted, because the account page shows it again.
+The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs
+neither a salt nor a slow hash. The API key that each user has is also stored encrypted, because the
+account page shows it again.
 
-Scoped keys, which users make for their programs, are shown once. Their form is `lmk_`, 30 random letters and digits
-(178 bits), and the CRC-32 of these in 6 digits of base 62, so that secret scanners recognize them, and typing errors
-are detected.
+Scoped keys, which users make for their programs, are shown once. Their form is `lmk_`, 30 random
+letters and digits (178 bits), and the CRC-32 of these in 6 digits of base 62, so that secret
+scanners recognize them, and typing errors are detected.
 """
 
 import base64
@@ -83,13 +84,15 @@ def digest(secret: str) -> bytes:
 
 def new_key(user_id: int) -> dict[str, Any]:
     key = PREFIX + new_token()
-    # The user id prevents a ciphertext that is copied to another user's row from revealing the key there.
+    # The user id prevents a ciphertext that is copied to another user's row from revealing the key
+    # there.
     ciphertext = _ciphers().encrypt(f"{user_id}:{key}".encode()).decode()
     return {"key_digest": digest(key), "key_ciphertext": ciphertext}
 
 
 def seal_bytes(user_id: int, content: bytes) -> str:
-    """Encrypt what only `unseal_bytes` of the same user decrypts. The ciphertext is not one of an API key."""
+    """Encrypt what only `unseal_bytes` of the same user decrypts. The ciphertext is not one of an
+    API key."""
     return _ciphers().encrypt(f"sealed {user_id}:".encode() + content).decode()
 
 

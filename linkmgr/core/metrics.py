@@ -1,11 +1,12 @@
 """Prometheus metrics: gauges, and counters that all workers of a data folder share.
 
-Each process counts in its own memory-mapped file, and a scrape adds up the files. A process locks its file. A new
-process takes over the file of a dead one and continues its counters.
+Each process counts in its own memory-mapped file, and a scrape adds up the files. A process locks
+its file. A new process takes over the file of a dead one and continues its counters.
 
-The multiprocess mode of prometheus_client is not used, for two reasons. Its files are sparse, so that a full disk
-kills the process with SIGBUS. It creates a file for each process: the files of dead workers pile up, or counters go
-back when they are deleted. It also takes 4.3 µs per request instead of 0.9. Only its text format is used here.
+The multiprocess mode of prometheus_client is not used, for two reasons. Its files are sparse, so
+that a full disk kills the process with SIGBUS. It creates a file for each process: the files of
+dead workers pile up, or counters go back when they are deleted. It also takes 4.3 µs per request
+instead of 0.9. Only its text format is used here.
 """
 
 import fcntl
@@ -42,7 +43,8 @@ EVENTS = {
 }
 GAUGES = {
     "database_connections_open": "PostgreSQL connections of all processes and machines.",
-    "database_connections_in_use": "PostgreSQL connections of all processes and machines that execute a statement.",
+    "database_connections_in_use": "PostgreSQL connections of all processes and machines that "
+    "execute a statement.",
     "visits_waiting": "Visits in the data folder that are not yet stored.",
     "visits_waiting_seconds": "Age of the oldest of them.",
     "jobs_waiting": "Background jobs, at most 10000.",
@@ -55,7 +57,9 @@ GAUGES = {
     "backup_age_seconds": "Seconds since the last dump.",
     "purge_age_seconds": "Seconds since the last purge.",
 }
-_STATUSES = sorted({200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()})  # all others share a cell
+_STATUSES = sorted(
+    {200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()}
+)  # all others share a cell
 # upper bounds of the histogram
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _STATUS = {str(status): cell for cell, status in enumerate(_STATUSES)}
@@ -70,7 +74,8 @@ _HEAD = _PROCESS + 1
 
 
 class Metrics(Collector):
-    """Cells of 64 bits: the digest of the layout, the process, the events, and a line for each route and method."""
+    """Cells of 64 bits: the digest of the layout, the process, the events, and a line for each
+    route and method."""
 
     def __init__(self, app: Flask, folder: Path) -> None:
         self.folder = folder
@@ -80,11 +85,14 @@ class Metrics(Collector):
         first = _HEAD + len(EVENTS)
         self._lines = {key: first + index * _LINE for index, key in enumerate([_UNMATCHED, *sorted(served)])}
         self._size = 8 * (first + len(self._lines) * _LINE)
-        self._digest = hashlib.sha256(repr((self._events, self._lines, _STATUSES, _SECONDS)).encode()).digest()
+        self._digest = hashlib.sha256(
+            repr((self._events, self._lines, _STATUSES, _SECONDS)).encode()
+        ).digest()
 
     @cached_property
     def _cells(self) -> memoryview:
-        """The cells of this process, opened at its first request, because workers may be forked after `create_app`.
+        """The cells of this process, opened at its first request, because workers may be forked
+        after `create_app`.
 
         If the disk is full, they are not shared, and requests continue to work.
         """
@@ -151,7 +159,9 @@ class Metrics(Collector):
         for name, doc in EVENTS.items():
             yield CounterMetricFamily(f"linkmgr_{name}", doc, value=totals[self._events[name]])
         requests = CounterMetricFamily("linkmgr_requests", "Responses.", labels=("route", "method", "status"))
-        durations = HistogramMetricFamily("linkmgr_request_seconds", "Response times.", labels=("route", "method"))
+        durations = HistogramMetricFamily(
+            "linkmgr_request_seconds", "Response times.", labels=("route", "method")
+        )
         for key, first in self._lines.items():
             line = totals[first : first + _LINE]
             for status, number in zip((*_STATUSES, "other"), line[:_DURATIONS], strict=True):
@@ -162,7 +172,9 @@ class Metrics(Collector):
                 durations.add_metric(key, list(buckets), line[_SUM] / 1e6)
         yield requests
         yield durations
-        memory = GaugeMetricFamily("linkmgr_worker_memory_bytes", "Resident memory of a process.", labels=("worker",))
+        memory = GaugeMetricFamily(
+            "linkmgr_worker_memory_bytes", "Resident memory of a process.", labels=("worker",)
+        )
         for worker, size in self._memory():
             memory.add_metric((worker,), size)
         yield memory

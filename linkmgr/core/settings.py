@@ -1,4 +1,5 @@
-"""All settings: name, default and parser. The README describes them; a test compares its table with them."""
+"""All settings: name, default and parser. The README describes them; a test compares its table with
+them."""
 
 import fcntl
 import os
@@ -20,8 +21,16 @@ from linkmgr.core import setting_types
 
 RELEASE = "1.0.0"
 PREFIX = "LINKMGR_"
-# Also read from a file, such as LINKMGR_SECRET_KEY_FILE: other programs see the environment of a process.
-SECRETS = "database_url", "replica_url", "secret_key", "secret_key_fallbacks", "rate_limit_storage", "metrics_token"
+# Also read from a file, such as LINKMGR_SECRET_KEY_FILE: other programs see the environment of a
+# process.
+SECRETS = (
+    "database_url",
+    "replica_url",
+    "secret_key",
+    "secret_key_fallbacks",
+    "rate_limit_storage",
+    "metrics_token",
+)
 _MAX_PORT = 65535
 
 
@@ -42,7 +51,9 @@ def _database() -> Any:
 
 
 def _rate(default: str) -> Any:
-    return _setting(default, setting_types.rate, f"a rate such as '{default}', with a window of at most one day")
+    return _setting(
+        default, setting_types.rate, f"a rate such as '{default}', with a window of at most one day"
+    )
 
 
 @dataclass(frozen=True)
@@ -50,12 +61,14 @@ class Settings:
     database_url: str = _database()
     replica_url: str = _database()
     data_dir: str = "var"
-    base_url: str = _setting("", setting_types.base_url, "a URL such as https://go.example.org, without a path")
+    base_url: str = _setting(
+        "", setting_types.base_url, "a URL such as https://go.example.org, without a path"
+    )
     secret_key: str = _setting(
         "",
         setting_types.secret_key,
-        "at least 32 characters, for example the output of 'openssl rand -hex 32'; move a shorter key that is in use "
-        f"to {PREFIX}SECRET_KEY_FALLBACKS",
+        "at least 32 characters, for example the output of 'openssl rand -hex 32'; move a shorter "
+        f"key that is in use to {PREFIX}SECRET_KEY_FALLBACKS",
     )
     secret_key_fallbacks: str = ""
     rate_limit: str = _rate("30 per minute")
@@ -69,7 +82,9 @@ class Settings:
         "monthly", setting_types.matching("lasting|monthly|daily"), "lasting, monthly or daily"
     )
     respect_dnt: bool = _switch(False)
-    key_lifetime_days: int | None = _setting(None, setting_types.integer(1, 36500), "a number of days from 1 to 36500")
+    key_lifetime_days: int | None = _setting(
+        None, setting_types.integer(1, 36500), "a number of days from 1 to 36500"
+    )
     trusted_proxies: int = _setting(0, setting_types.integer(0, 10), "a number from 0 to 10")
     serve_loopback: bool = _switch(False)
     log_addresses: str = _setting("0", setting_types.matching("0|network|full"), "0, network or full")
@@ -83,13 +98,17 @@ class Settings:
     private_networks_for_all: bool = _switch(False)
     link_check: int = _setting(7, setting_types.integer(0, 365), "a number of days from 0 to 365")
     reports: bool = _switch(True)
-    blocklist_url: str = _setting("", setting_types.matching(r"https?://[^\s]+"), "an http:// or https:// URL")
+    blocklist_url: str = _setting(
+        "", setting_types.matching(r"https?://[^\s]+"), "an http:// or https:// URL"
+    )
     prepare: bool = _switch(True)
     features: tuple[str, ...] = _setting(("all",), setting_types.words, "names, separated by commas")
 
     name: str = "linkmgr"
     logo: str = ""
-    accent: str = _setting("", setting_types.colors, "one or two colors such as '#4355d9' or '#4355d9 #9aacff'")
+    accent: str = _setting(
+        "", setting_types.colors, "one or two colors such as '#4355d9' or '#4355d9 #9aacff'"
+    )
     footer: str = ""
 
     @property
@@ -106,7 +125,8 @@ class Settings:
 
     @cached_property
     def of_callers(self) -> dict[str, Any]:
-        """The parameters of the statements that identify callers. The window, in seconds, is None if Redis counts."""
+        """The parameters of the statements that identify callers. The window, in seconds, is None
+        if Redis counts."""
         window = None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
         return {"lifetime": self.key_lifetime_days, "window": window, "rate": self.rate_limit}
 
@@ -154,7 +174,8 @@ def _stored_secret(folder: Path) -> str:
         ) from None
     except OSError as error:
         raise InvalidSetting(
-            f"{PREFIX}DATA_DIR must be a folder that this user can write to: {error.filename}: {error.strerror}."
+            f"{PREFIX}DATA_DIR must be a folder that this user can write to: {error.filename}: "
+            f"{error.strerror}."
         ) from None
 
 
@@ -174,9 +195,15 @@ def init_app(app: Flask, **overrides: str) -> None:
     app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
     texts = {"base_url": f"http://127.0.0.1:{port()}"}
     texts |= {name.lower(): app.config[name] for name in VARIABLES if app.config.get(name)}
-    texts |= {name: _read_secret(PREFIX + name.upper()) for name in SECRETS if app.config.get(f"{name.upper()}_FILE")}
+    texts |= {
+        name: _read_secret(PREFIX + name.upper())
+        for name in SECRETS
+        if app.config.get(f"{name.upper()}_FILE")
+    }
     settings = _parse(texts | overrides)
-    app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(Path(app.root_path).parent / settings.data_dir)
+    app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(
+        Path(app.root_path).parent / settings.data_dir
+    )
     app.config["SECRET_KEY_FALLBACKS"] = settings.secret_key_fallbacks.replace(",", " ").split()
     app.extensions["linkmgr_settings"] = settings
 

@@ -21,7 +21,8 @@ from linkmgr.core.web.operation import operation
 
 _QUERY = {
     "tags": Parameter(
-        "The titles of sections. The response then has only their operations, for programs that cannot read all.",
+        "The titles of sections. The response then has only their operations, for programs that "
+        "cannot read all.",
         lambda _name, text: set(text.split(",")),
         is_list=True,
         examples=["Links,Statistics"],
@@ -59,7 +60,8 @@ def document() -> AnyResponse:
 
 @lru_cache(1)
 def _parts(app: Flask) -> dict[str, Markup]:
-    """Return the contents of the first page as "", and of the page of each section, by the end of its path."""
+    """Return the contents of the first page as "", and of the page of each section, by the end of
+    its path."""
     from linkmgr.document.docs_view import Reader, error, prose  # noqa: PLC0415
     from linkmgr.document.document import INTRODUCTION, contents_of  # noqa: PLC0415
 
@@ -70,7 +72,9 @@ def _parts(app: Flask) -> dict[str, Markup]:
     opened = {"": None} | {section["anchor"]: section for section in (*sections, errors)}
     return {
         # The template escapes.
-        name: Markup(render_template("docs_operations.html", sections=[*sections, errors], opened=section, **values))  # noqa: S704
+        name: Markup(  # noqa: S704
+            render_template("docs_operations.html", sections=[*sections, errors], opened=section, **values)
+        )
         for name, section in opened.items()
     }
 

@@ -108,7 +108,10 @@ class Reader:
 
     def _rows(self, schema: JsonSchema, prefix: str = "") -> list[View]:
         members, required = schema.get("properties", {}).items(), schema.get("required", [])
-        return [self.row(prefix + name, member, needed="required" * (name in required)) for name, member in members]
+        return [
+            self.row(prefix + name, member, needed="required" * (name in required))
+            for name, member in members
+        ]
 
     def _inner_rows(self, name: str, schema: JsonSchema) -> list[View]:
         schema = self.resolve(schema)
@@ -117,7 +120,9 @@ class Reader:
 
     def _bodies(self, routes: list[Route]) -> list[tuple[str, JsonSchema]]:
         schemas = self.document["components"]["schemas"]
-        bodies = [(route.method, schemas[route.operation.body.__name__]) for route in routes if route.operation.body]
+        bodies = [
+            (route.method, schemas[route.operation.body.__name__]) for route in routes if route.operation.body
+        ]
         return sorted(bodies, key=lambda body: body[0] != "POST")
 
     def _needed(self, name: str, bodies: list[tuple[str, JsonSchema]]) -> str:
@@ -138,7 +143,10 @@ class Reader:
         for name in sorted(names, key=lambda name: "required" not in self._needed(name, bodies)):
             schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
             with_example = schema | {"examples": examples[name]}  # a reference has none
-            rows += [self.row(name, with_example, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
+            rows += [
+                self.row(name, with_example, needed=self._needed(name, bodies)),
+                *self._inner_rows(name, schema),
+            ]
         if rows:
             yield {"title": "Members of the body", "rows": rows}
         for title, path in section.tables.items():
@@ -155,7 +163,9 @@ class Reader:
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
         success = entry["responses"]["200"]["content"].get("application/json", {}).get("example")
         codes = by_status(codes_of(route)).items()
-        common = {status: kept for status, group in codes if (kept := [code for code in group if code in SHARED])}
+        common = {
+            status: kept for status, group in codes if (kept := [code for code in group if code in SHARED])
+        }
         security = entry["security"]
         return {
             "id": entry["operationId"].replace(".", "_"),

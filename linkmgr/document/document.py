@@ -25,7 +25,12 @@ from linkmgr.visits.dimensions import OTHER
 from linkmgr.visits.store import MAX_LABELS
 
 _PROBLEMS = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
-_LIMITS = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS, "MANY_ROWS": MANY_ROWS}
+_LIMITS = {
+    "MAX_NUMBER": MAX_NUMBER,
+    "MAX_MIB": MAX_BYTES >> 20,
+    "MAX_LABELS": MAX_LABELS,
+    "MANY_ROWS": MANY_ROWS,
+}
 _LIMITS |= {"PER_HOUR": PER_HOUR, "PAGES_PER_HOUR": PAGES_PER_HOUR}
 _LIMITS |= {"PAGE_MIB": MAX_PAGE >> 20, "LARGE_MIB": LARGE >> 20}
 INTRODUCTION = prose(__file__, **_LIMITS, OTHER=OTHER, PROBLEMS=_PROBLEMS)  # read when a worker starts
@@ -99,8 +104,8 @@ def _parameters(route: Route, nouns: dict[str, str]) -> Iterator[JsonSchema]:
 
 
 def _with_formats(schema: Any) -> Any:
-    """Return a part of the document whose integers have 64 bits, but for `limit` and `page`, which are clamped. The
-    format stands for a maximum that parsers cannot read."""
+    """Return a part of the document whose integers have 64 bits, but for `limit` and `page`, which
+    are clamped. The format stands for a maximum that parsers cannot read."""
     match schema:
         case {"maximum": int(maximum), **others} if maximum > _MAX_NUMBER:
             return _with_formats(others)
@@ -144,7 +149,9 @@ def _webhooks(events: dict[str, str]) -> JsonSchema:
     }
 
 
-def _entry(section: Section, route: Route, nouns: dict[str, str], records: dict[str, JsonSchema]) -> JsonSchema:
+def _entry(
+    section: Section, route: Route, nouns: dict[str, str], records: dict[str, JsonSchema]
+) -> JsonSchema:
     stated, parameters = route.operation, list(_parameters(route, nouns))
     return {
         "operationId": stated.id,
@@ -186,7 +193,9 @@ def _paths(contents: Contents, records: dict[str, JsonSchema]) -> JsonSchema:
 def _schemas(contents: Contents, records: dict[str, JsonSchema], events: dict[str, str]) -> JsonSchema:
     """Return all schemas. Their order is the same in all processes, which have the same ETag."""
     all_routes = [route for _, section_routes in contents for route in section_routes]
-    bodies = [nested for route in all_routes if route.operation.body for nested in with_nested(route.operation.body)]
+    bodies = [
+        nested for route in all_routes if route.operation.body for nested in with_nested(route.operation.body)
+    ]
     shapes = {schema.__name__: body_of(schema) for schema in dict.fromkeys(bodies)}
     return records | _payloads(events) | responses.errors(all_routes) | shapes
 
@@ -195,9 +204,13 @@ def build(app: Flask, base_url: str) -> JsonSchema:
     contents = contents_of(app)
     records = RECORDS | feature.records()
     events = {event: name for section, _ in contents for event, name in section.events.items()}
-    about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
+    about = (
+        "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
+    )
     subject = INTRODUCTION.partition("\n\n")[0]
-    reference = f"The [reference]({base_url}/api/docs) describes authentication, lists, errors, retries and limits."
+    reference = (
+        f"The [reference]({base_url}/api/docs) describes authentication, lists, errors, retries and limits."
+    )
     document: JsonSchema = _with_formats(
         {
             "openapi": "3.1.0",

@@ -1,4 +1,5 @@
-"""Enumerations of requests as components of the document, because generators make a type of each that they find."""
+"""Enumerations of requests as components of the document, because generators make a type of each
+that they find."""
 
 import re
 from collections.abc import Iterator
@@ -31,15 +32,15 @@ def _enumerations(document: JsonSchema) -> Iterator[tuple[str, JsonSchema, str]]
 
 
 def _constant(enumeration: str, value: str) -> str:
-    """Return the name of a value in generated code: without it, Ruby has none for `*`, and Go one for all enumerations
-    that share the value."""
+    """Return the name of a value in generated code: without it, Ruby has none for `*`, and Go one
+    for all enumerations that share the value."""
     words = re.findall("[A-Z][a-z0-9]*", enumeration) + re.findall(r"\w+", value.replace("*", "all"))
     return "_".join(words).upper()
 
 
 def extract(document: JsonSchema) -> None:
-    """Move the enumerations of parameters and bodies to the components. Equal ones have the first one's name, but each
-    parameter its own default."""
+    """Move the enumerations of parameters and bodies to the components. Equal ones have the first
+    one's name, but each parameter its own default."""
     components: dict[str, JsonSchema] = {}
     names: dict[tuple[str, ...], str] = {}
     for place, holder, key in _enumerations(document):
@@ -49,7 +50,9 @@ def extract(document: JsonSchema) -> None:
         kept = {name: schema[name] for name in _KEPT if name in schema}
         constants = [_constant(name, value) for value in values]
         components.setdefault(name, {"type": "string", "enum": values, "x-enum-varnames": constants, **kept})
-        if "default" in schema:  # of a parameter, beside its schema: generators know no type beside a reference
+        if (
+            "default" in schema
+        ):  # of a parameter, beside its schema: generators know no type beside a reference
             holder["x-default"] = schema["default"]
         holder[key] = ref(name) | ({"description": schema["description"]} if "description" in schema else {})
     document["components"]["schemas"] |= components

@@ -22,7 +22,11 @@ def part_of(document: JsonSchema, tags: set[str]) -> JsonSchema:
         path: kept
         for path, methods in document["paths"].items()
         if (
-            kept := {method: operation for method, operation in methods.items() if tags.intersection(operation["tags"])}
+            kept := {
+                method: operation
+                for method, operation in methods.items()
+                if tags.intersection(operation["tags"])
+            }
         )
     }
     part = {name: value for name, value in document.items() if name not in ("webhooks", "components")}

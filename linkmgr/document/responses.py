@@ -7,7 +7,17 @@ from http import HTTPStatus
 from linkmgr.core.errors import CATALOGUE, FIELDS, as_json
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import CODES
-from linkmgr.core.fields.shapes import ERRORS, FILE, TRACE, array_of, example_of, object_of, ref, text, with_warnings
+from linkmgr.core.fields.shapes import (
+    ERRORS,
+    FILE,
+    TRACE,
+    array_of,
+    example_of,
+    object_of,
+    ref,
+    text,
+    with_warnings,
+)
 from linkmgr.core.web import idempotency, writes
 from linkmgr.core.web.operation import Route
 from linkmgr.core.web.scopes import PUBLIC
@@ -24,10 +34,13 @@ _ID = {
     "Linkmgr-Version": "The release of the service.",
 }
 _TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
-_REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored response to an earlier request with the same key."}
+_REPLAYED = {
+    idempotency.REPLAYED: "`true` if this is the stored response to an earlier request with the same key."
+}
 _LINK = {"Link": 'The URL of the next page of a CSV, with `rel="next"`. Absent at the end.'}
 _ROWS = {
-    "X-RateLimit-Rows-Limit": "The rows of bulk requests allowed in a window. Absent in the response to a repetition.",
+    "X-RateLimit-Rows-Limit": "The rows of bulk requests allowed in a window. Absent in the "
+    "response to a repetition.",
     "X-RateLimit-Rows-Remaining": "The rows left in this window.",
     "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
 }
@@ -92,7 +105,8 @@ def by_status(codes: Iterable[str]) -> Codes:
 
 
 _COMMON = [*_ALWAYS, *_KEYED, *_IN_PATH]
-# The errors of most operations of a group appear in the document only once, under a name with this prefix.
+# The errors of most operations of a group appear in the document only once, under a name with this
+# prefix.
 _SHARED = {
     "": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
     "Read": by_status([*_COMMON, "invalid"]),
@@ -121,7 +135,10 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
             *(_REPLAYED if idempotency.is_stored(status) else ()),
         ),
         "content": {
-            "application/json": {"schema": ref("BulkError" if "bulk_refused" in codes else "Error"), "example": example}
+            "application/json": {
+                "schema": ref("BulkError" if "bulk_refused" in codes else "Error"),
+                "example": example,
+            }
         },
     }
 
@@ -136,7 +153,9 @@ def is_cacheable(route: Route) -> bool:
 
 def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
     stated = route.operation
-    named = {"$ref": stated.response["$ref"]} if "$ref" in stated.response else {}  # without an example beside it
+    named = (
+        {"$ref": stated.response["$ref"]} if "$ref" in stated.response else {}
+    )  # without an example beside it
     content: JsonSchema = {"schema": named or with_warnings(stated.response)}
     if example := example_of(stated.response, records):
         content["example"] = example
@@ -184,22 +203,37 @@ def headers() -> JsonSchema:
     schemas = {name: number for name in _LIMITS | _RETRY | _ROWS if not name.startswith("RateLimit")}
     always = {name: {"required": True} for name in _LIMITS | _RETRY | _ID | _TAG}
     return {
-        name: {"description": description, "schema": schemas.get(name, {"type": "string"}), **always.get(name, {})}
+        name: {
+            "description": description,
+            "schema": schemas.get(name, {"type": "string"}),
+            **always.get(name, {}),
+        }
         for name, description in (_LIMITS | _RETRY | _ID | _TAG | _REPLAYED | _ROWS | _LINK).items()
     }
 
 
 def errors(routes: Iterable[Route]) -> dict[str, JsonSchema]:
-    codes_of_all = {code for route in routes for code in codes_of(route)} | {"short_url_unknown", "bulk_failed"}
+    codes_of_all = {code for route in routes for code in codes_of(route)} | {
+        "short_url_unknown",
+        "bulk_failed",
+    }
     error = object_of(
         error=ref("Failure"),
         message={"type": "string", "description": "A sentence for people."},
-        code={"type": "string", "x-known-values": sorted(codes_of_all), "description": "Stable, for programs."},
+        code={
+            "type": "string",
+            "x-known-values": sorted(codes_of_all),
+            "description": "Stable, for programs.",
+        },
         **TRACE,
     )
     problem = object_of(
-        field=text("url", description="The member of the body, as a path such as `data.email`, or the parameter."),
-        code=text("required", **{"x-known-values": [*CODES, *(code for code in FIELDS if code in codes_of_all)]}),
+        field=text(
+            "url", description="The member of the body, as a path such as `data.email`, or the parameter."
+        ),
+        code=text(
+            "required", **{"x-known-values": [*CODES, *(code for code in FIELDS if code in codes_of_all)]}
+        ),
         message="url is required.",
     )
     error["properties"]["errors"] = ERRORS

@@ -1,4 +1,5 @@
-"""Features: capabilities besides the documented service, a folder each, whose `FEATURE` says what it registers."""
+"""Features: capabilities besides the documented service, a folder each, whose `FEATURE` says what
+it registers."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -26,11 +27,13 @@ NEEDS = {"exports": "statistics"}  # exports have the visits
 
 
 def load(names: Iterable[str]) -> list[Feature]:
-    """Import the features with these names, and no others. `all` stands for all of them, `none` for none, and `-name`
-    leaves one out."""
+    """Import the features with these names, and no others. `all` stands for all of them, `none` for
+    none, and `-name` leaves one out."""
     chosen = {*names}
     if unknown := {name.removeprefix("-") for name in chosen} - {"all", "none", *ALL}:
-        raise InvalidSetting(f"{PREFIX}FEATURES must not contain '{min(unknown)}'. Possible names: {', '.join(ALL)}.")
+        raise InvalidSetting(
+            f"{PREFIX}FEATURES must not contain '{min(unknown)}'. Possible names: {', '.join(ALL)}."
+        )
     only_left_out = bool(chosen) and all(name.startswith("-") for name in chosen)
     kept = ALL if only_left_out or "all" in chosen else chosen
     on = {name for name in kept if f"-{name}" not in chosen}

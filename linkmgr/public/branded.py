@@ -1,8 +1,8 @@
-"""Branded domains with their root and not-found redirects. The brand of each host: name, logo and accent color, and
-the footer of the operator, of whom pages of branded domains show nothing.
+"""Branded domains with their root and not-found redirects. The brand of each host: name, logo and
+accent color, and the footer of the operator, of whom pages of branded domains show nothing.
 
-Under any other host only health, metrics and the domain challenge respond. Otherwise links could redirect to
-themselves through another name, and DNS rebinding would reach the API.
+Under any other host only health, metrics and the domain challenge respond. Otherwise links could
+redirect to themselves through another name, and DNS rebinding would reach the API.
 """
 
 import hashlib
@@ -28,8 +28,9 @@ from linkmgr.repository import public
 
 bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 
-# First path segments that exist only on the service's own host. Branded domains have no routes of PAGES, so that links
-# may have these words. PROGRAMS are a plain 404 there, instead of redirecting to redirect404.
+# First path segments that exist only on the service's own host. Branded domains have no routes of
+# PAGES, so that links may have these words. PROGRAMS are a plain 404 there, instead of redirecting
+# to redirect404.
 PAGES = ("login", "account", "avatar", "console", "user", "api", "c")
 PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "probes.prove"  # responds on any host, before its domain is added
@@ -127,7 +128,8 @@ def _redirect(domain: Row, member: str) -> AnyResponse:
 
 
 def missing_page() -> AnyResponse | None:
-    """Return the redirect of a foreign host for paths that it does not have, or None if it has none."""
+    """Return the redirect of a foreign host for paths that it does not have, or None if it has
+    none."""
     if _begins_with(PROGRAMS):
         return None
     try:
@@ -146,7 +148,9 @@ _MAX_LOGO = 256 * 1024  # bytes
 _SIGNATURES = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/svg+xml": re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*+<svg[\s>]", re.DOTALL),
+    "image/svg+xml": re.compile(
+        rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*+<svg[\s>]", re.DOTALL
+    ),
 }
 # An SVG file is a document that may contain scripts. Opened directly, it must not get our origin.
 _LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -170,7 +174,8 @@ def _read_logo(name: str) -> tuple[bytes, str]:
         if signature.match(content):
             return content, mimetype
     raise InvalidSetting(
-        f"{PREFIX}LOGO must be the name of a PNG, JPEG or SVG file of at most {_MAX_LOGO >> 10} KiB in the data folder."
+        f"{PREFIX}LOGO must be the name of a PNG, JPEG or SVG file of at most {_MAX_LOGO >> 10} "
+        "KiB in the data folder."
     )
 
 
@@ -182,9 +187,11 @@ def _style(accent: str) -> bytes:
 
 
 def current_brand() -> Row | None:
-    """Return the brand of the operator or of the branded domain, or None if the domain has none, and on unknown hosts.
+    """Return the brand of the operator or of the branded domain, or None if the domain has none,
+    and on unknown hosts.
 
-    The URLs of the icon and the style sheet are empty for a domain without a logo or without a color.
+    The URLs of the icon and the style sheet are empty for a domain without a logo or without a
+    color.
     """
     if not host():
         return _own_brand().shown

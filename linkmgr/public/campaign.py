@@ -21,7 +21,8 @@ bp.after_request(security_headers.prevent_caching)
 LINKS_PER_PAGE = 25
 
 
-# By slug, the page of a link with the alias `r` at this path. It is shown if no campaign has the slug.
+# By slug, the page of a link with the alias `r` at this path. It is shown if no campaign has the
+# slug.
 _LINK_PAGES = {"pixels": short.pixels, "qr": short.qr_code}
 
 

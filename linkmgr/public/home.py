@@ -28,7 +28,8 @@ def user() -> Response:
 @bp.get("/favicon.ico")
 @bp.get("/<alias:alias>/ico")
 def favicon(alias: str = "") -> Response:
-    """Return our icon. The browser extension asks for that of a link's target, which the service does not call."""
+    """Return our icon. The browser extension asks for that of a link's target, which the service
+    does not call."""
     if logo := branded.own_logo():
         return logo
     if branded.host():

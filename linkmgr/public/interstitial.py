@@ -1,10 +1,12 @@
-"""Pages that a visitor of a short link sees before the target: splash page, frame, overlay and pixels.
+"""Pages that a visitor of a short link sees before the target: splash page, frame, overlay and
+pixels.
 
-Browsers do not report that a site refuses to be framed. Fetching the target to find out would be slow and could return
-another response than the visitor gets. Therefore a plain link to the target stands above every frame.
+Browsers do not report that a site refuses to be framed. Fetching the target to find out would be
+slow and could return another response than the visitor gets. Therefore a plain link to the target
+stands above every frame.
 
-These pages share the origin of the service, and with it the visitor's session. Therefore they run no third-party
-scripts. Pixel scripts run in a frame without an origin (see `pixel_page`).
+These pages share the origin of the service, and with it the visitor's session. Therefore they run
+no third-party scripts. Pixel scripts run in a frame without an origin (see `pixel_page`).
 """
 
 import re
@@ -26,7 +28,9 @@ from linkmgr.schemas.overlay import list_choices, split_image
 from linkmgr.schemas.splash import Splash
 
 _EXAMPLE = "https://example.com/"  # the target of previews
-_URLS = [name for name, field in Splash().fields.items() if isinstance(field, Target)]  # those of overlays too
+_URLS = [
+    name for name, field in Splash().fields.items() if isinstance(field, Target)
+]  # those of overlays too
 _COLOR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE)
 
@@ -99,10 +103,12 @@ def _page(template: str, link: Row, target: str, images: Sequence[str] = (), **m
 
 
 def pixel_page(link: Row) -> Response:
-    """The policy removes the origin of this page, also when it is opened outside the frame. Its scripts can neither
-    read cookies nor access other pages of the service, and they cannot submit forms, open windows or navigate."""
+    """The policy removes the origin of this page, also when it is opened outside the frame. Its
+    scripts can neither read cookies nor access other pages of the service, and they cannot submit
+    forms, open windows or navigate."""
     pixels = [pixel_tags.pixel(row["type"], row["tag"]) for row in link["pixels"]]
-    # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
+    # Vendors report the title. This page asks for no password, so it must not reveal the title of a
+    # protected link.
     title = (not link["password_hash"] and link["metatitle"]) or link["alias"]
     policy = security_headers.written(
         sandbox="allow-scripts",
@@ -118,8 +124,8 @@ def pixel_page(link: Row) -> Response:
 
 
 def preview(page: str, members: Row) -> Response:
-    """Render a splash page or an overlay as visitors see it, for a frame of the console. It runs no scripts, sends no
-    forms and redirects nowhere."""
+    """Render a splash page or an overlay as visitors see it, for a frame of the console. It runs no
+    scripts, sends no forms and redirects nowhere."""
     members = members | {name: "" for name in _URLS if not _is_http(str(members.get(name, "")))}
     link: Row = {"metatitle": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
     if page == "splash":
@@ -146,7 +152,8 @@ def _is_http(address: str) -> bool:
 
 
 def _source(address: str) -> str:
-    """Return the origin of a URL, or only its scheme if a policy cannot express the host, as for IPv6."""
+    """Return the origin of a URL, or only its scheme if a policy cannot express the host, as for
+    IPv6."""
     origin = _ORIGIN.match(address)
     return origin[0] if origin else f"{address.split(':', 1)[0]}:"
 

@@ -1,8 +1,8 @@
 """Refuse redirects that would send a visitor in a loop through our own hosts.
 
-Creates and updates refuse a target on a branded domain, but the target of a link can become one later: a link moves
-onto a domain, or a domain is added. Before a visitor is redirected to a URL on one of our hosts, the redirects that our
-pages would return are therefore followed.
+Creates and updates refuse a target on a branded domain, but the target of a link can become one
+later: a link moves onto a domain, or a domain is added. Before a visitor is redirected to a URL on
+one of our hosts, the redirects that our pages would return are therefore followed.
 """
 
 import posixpath
@@ -25,8 +25,9 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 def hop(target: Callable[..., str | None]) -> Callable[[View], View]:
-    """State where a view redirects: `target` is a function of the branded host, or None for our own, and of the
-    arguments of the view. It returns the URL, or None if the view renders a page, and raises the errors of the view."""
+    """State where a view redirects: `target` is a function of the branded host, or None for our
+    own, and of the arguments of the view. It returns the URL, or None if the view renders a page,
+    and raises the errors of the view."""
 
     def mark(view: View) -> View:
         view.hop = target  # type: ignore[attr-defined]
@@ -40,8 +41,8 @@ def is_on_our_hosts(url: str, *, branded: bool) -> bool:
 
 
 def refuse(url: str, *, branded: bool = True) -> None:
-    """Raise redirect_loop if the redirects form a loop or exceed MAX_HOPS. `branded=False` means that the URL is not on
-    a branded domain, which saves a query."""
+    """Raise redirect_loop if the redirects form a loop or exceed MAX_HOPS. `branded=False` means
+    that the URL is not on a branded domain, which saves a query."""
     if not is_on_our_hosts(url, branded=branded):
         return
     request = current()
@@ -59,7 +60,8 @@ def refuse(url: str, *, branded: bool = True) -> None:
 
 
 def _page(url: str) -> tuple[str, str]:
-    """Return host and path of the request for a URL. Browsers remove `.` and `..` from the path, also encoded ones."""
+    """Return host and path of the request for a URL. Browsers remove `.` and `..` from the path,
+    also encoded ones."""
     parts = urlsplit(url)
     path = unquote(parts.path) or "/"
     return parts.hostname or "", posixpath.normpath(path) if "/." in path else path

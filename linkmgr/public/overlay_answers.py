@@ -48,8 +48,8 @@ def _schema(overlay: Row) -> type[Schema]:
 
 
 def sealed(user_id: int, overlay_id: int, target: str) -> str:
-    """Return a signed form field. The signature ensures that the form comes from one of our pages, and that the link to
-    the target on the next page is no open redirect."""
+    """Return a signed form field. The signature ensures that the form comes from one of our pages,
+    and that the link to the target on the next page is no open redirect."""
     return str(keys.serializer(_SALT).dumps([user_id, overlay_id, target]))
 
 
@@ -57,7 +57,9 @@ def sealed(user_id: int, overlay_id: int, target: str) -> str:
 def answer() -> ResponseReturnValue:
     members = request.form.to_dict()
     try:
-        user_id, overlay_id, target = keys.serializer(_SALT).loads(members.pop("page", ""), max_age=_MAX_PAGE_AGE)
+        user_id, overlay_id, target = keys.serializer(_SALT).loads(
+            members.pop("page", ""), max_age=_MAX_PAGE_AGE
+        )
     except BadData:
         raise AppError("answer_unplaced") from None
     rate = f"{ANSWERS} per {WINDOW} seconds"

@@ -1,7 +1,9 @@
-"""Scripts of each type of pixel, and the hosts that the page's Content-Security-Policy must allow for them.
+"""Scripts of each type of pixel, and the hosts that the page's Content-Security-Policy must allow
+for them.
 
-static/pixels.js passes the tags to the scripts. A Tag Manager container gets no nonce, so that custom code in it does
-not run on our pages; it may load only from the hosts listed in pixel_vendors.toml.
+static/pixels.js passes the tags to the scripts. A Tag Manager container gets no nonce, so that
+custom code in it does not run on our pages; it may load only from the hosts listed in
+pixel_vendors.toml.
 """
 
 import re
@@ -14,7 +16,8 @@ VENDORS = tomllib.loads(Path(__file__).with_name("pixel_vendors.toml").read_text
 
 
 class Pixel(NamedTuple):
-    """A user's pixel with its expanded URLs, and the hosts that it needs, by directive of the policy."""
+    """A user's pixel with its expanded URLs, and the hosts that it needs, by directive of the
+    policy."""
 
     type: str
     tag: str

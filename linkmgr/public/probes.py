@@ -1,4 +1,5 @@
-"""The pages of programs that watch the service: /healthz, /metrics, and the challenge of branded domains."""
+"""The pages of programs that watch the service: /healthz, /metrics, and the challenge of branded
+domains."""
 
 import hmac
 import time
@@ -31,7 +32,9 @@ def healthz() -> Json:
 @bp.get(f"{CHALLENGE_PATH}<token>")
 def prove(token: str) -> Response:
     host = request.host.partition(":")[0].lower().removesuffix(".")
-    return Response(challenge_response(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"})
+    return Response(
+        challenge_response(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"}
+    )
 
 
 @bp.get("/metrics")
@@ -47,11 +50,14 @@ def scrape() -> Response:
 
 
 def _gauges() -> Row:
-    """Return the values by name, without those that are unknown, for example because the database is unavailable."""
+    """Return the values by name, without those that are unknown, for example because the database
+    is unavailable."""
     folder, values = settings().folder, Row()
     with suppress(psycopg2.Error):
         values |= service.gauges()
-        values["visits_waiting"], values["visits_waiting_seconds"] = spool.backlog(folder / "visits", values["spools"])
+        values["visits_waiting"], values["visits_waiting_seconds"] = spool.backlog(
+            folder / "visits", values["spools"]
+        )
         reader = database().reader
         values |= reader.state() if isinstance(reader, Replica) else {}
     for name, file in (("backup", backup.LAST), ("purge", purge.LAST)):

@@ -27,7 +27,8 @@ _kept: dict[str, bytes] = {}  # rendered images by tag
 
 @bp.get("/qr/<code:code>")
 def image(code: str) -> Response:
-    """Return the image. Browsers revalidate it on each use, so that updates take effect immediately."""
+    """Return the image. Browsers revalidate it on each use, so that updates take effect
+    immediately."""
     options = requested_format(), requested_size(query_text("size"))
 
     def read(*, with_logo: bool) -> tuple[ImageSpec, bytes | None]:
@@ -45,7 +46,8 @@ def of_url(url: str, size: str | None) -> Response:
 
 
 def _respond(spec: ImageSpec, read: Callable[[], tuple[ImageSpec, bytes | None]]) -> Response:
-    """Return the image, or 304 if the browser's copy is current. Only rendering needs what `read` returns."""
+    """Return the image, or 304 if the browser's copy is current. Only rendering needs what `read`
+    returns."""
     is_current = request.if_none_match.contains_weak(spec.tag)
     content = b"" if is_current else _kept.get(spec.tag)
     if content is None:
@@ -85,8 +87,8 @@ def requested_size(text: str | None) -> int:
 
 
 def thumbnail(code: str, row: Row) -> str:
-    """Return a small PNG without the logo as a data URI, or "" if too many requests take long. The browser would
-    request all images of a list at once, most of which would be refused."""
+    """Return a small PNG without the logo as a data URI, or "" if too many requests take long. The
+    browser would request all images of a list at once, most of which would be refused."""
     payload = qr_data.payload(row["type"], row["data"], f"{settings().base_url}/q/{code}")
     with suppress(AppError):
         return _data_uri(qr_image.smallest(payload, row["foreground"], row["background"]), "png")

@@ -1,4 +1,5 @@
-"""Links that only redirect, in the memory of a process, for the time that the database does not respond."""
+"""Links that only redirect, in the memory of a process, for the time that the database does not
+respond."""
 
 import time
 from collections import OrderedDict

@@ -54,7 +54,9 @@ def _respond(code_type: str, data: Any) -> ResponseReturnValue:
         case "link":
             return redirect(data, code=302)
         case "vcard":
-            return render_template("scan_vcard.html", data=data, name=_full_name(data), call=_call, mail=_mailto)
+            return render_template(
+                "scan_vcard.html", data=data, name=_full_name(data), call=_call, mail=_mailto
+            )
         case _:
             uri = _URIS[code_type](data) if code_type in _URIS else ""
             return render_template("scan.html", code_type=code_type, data=data, uri=uri)
@@ -75,8 +77,11 @@ def _vcard(data: dict[str, str]) -> Response:
 
 
 def _query(**members: str) -> str:
-    """Encode the members that are not empty as a query string, with CRLF line endings as in e-mail."""
-    values = {name: value.replace("\r\n", "\n").replace("\n", "\r\n") for name, value in members.items() if value}
+    """Encode the members that are not empty as a query string, with CRLF line endings as in
+    e-mail."""
+    values = {
+        name: value.replace("\r\n", "\n").replace("\n", "\r\n") for name, value in members.items() if value
+    }
     return urlencode(values, quote_via=quote, safe="")
 
 

@@ -1,7 +1,8 @@
 """/<alias>: short links and bio pages. /<alias>/qr: QR code of a link. /<alias>/pixels: its pixels.
 
-GET requests for links that only redirect to their URL, as most do, are answered before Flask: its routing, hooks and
-response take longer than the rest of such a request. `visit` answers the same, and all other requests.
+GET requests for links that only redirect to their URL, as most do, are answered before Flask: its
+routing, hooks and response take longer than the rest of such a request. `visit` answers the same,
+and all other requests.
 
 While the database does not respond, each process redirects to those of the last minute without it.
 """
@@ -38,7 +39,8 @@ bp = Blueprint("short", __name__)
 bp.after_request(security_headers.prevent_caching)
 
 _ROUTE = "/<alias:alias>"
-# Key of the WSGI environment: the row of the link, or None, or the error, if it has been read before Flask.
+# Key of the WSGI environment: the row of the link, or None, or the error, if it has been read
+# before Flask.
 _LINK = "linkmgr.link"
 
 
@@ -57,7 +59,11 @@ class FastRedirects:
         if location is None:
             return self.flask(environ, start_response)
         environ[metrics.ROUTE] = _ROUTE
-        headers = {"Content-Type": "text/html; charset=utf-8", "Content-Length": "0", "Cache-Control": "no-store"}
+        headers = {
+            "Content-Type": "text/html; charset=utf-8",
+            "Content-Length": "0",
+            "Cache-Control": "no-store",
+        }
         start_response("302 FOUND", [*headers.items(), ("Location", location)])
         return ()
 
@@ -171,7 +177,8 @@ def _preview(link: Row) -> Response:
 
 
 def _with_form(template: str, **context: Any) -> Response:
-    # Browsers apply form-action to the redirect that follows the form, and its target may be any site.
+    # Browsers apply form-action to the redirect that follows the form, and its target may be any
+    # site.
     policy = security_headers.written(form_action="*")
     return Response(render_template(template, **context), headers={"Content-Security-Policy": policy})
 
@@ -212,7 +219,8 @@ def _password_page(link: Row) -> ResponseReturnValue:
         return redirect(url_for(".visit", alias=link["alias"]), code=303)
     if request.method != "POST":
         return _with_form("link_password.html", error=None)
-    # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every visitor.
+    # Limit wrong passwords per IP address only: a total limit would let a stranger lock out every
+    # visitor.
     limit = attempts.by_client(f"link {link['id']}")
     if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
         return redirect_visitor(link)

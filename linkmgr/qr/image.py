@@ -1,4 +1,5 @@
-"""Images of QR codes, as PNG, SVG or PDF, with whole pixels per module and at most as large as requested.
+"""Images of QR codes, as PNG, SVG or PDF, with whole pixels per module and at most as large as
+requested.
 
 Equal input gives equal bytes, as the ETag requires.
 """
@@ -58,7 +59,9 @@ def image_spec(
     width = len(_code(payload, _correction(logo_hash)))
     # Readers need at least one light module on each side.
     if max_pixels < width + 2:
-        raise AppError("invalid", problems=f"size must be at least {width + 2} pixels for the data of this code")
+        raise AppError(
+            "invalid", problems=f"size must be at least {width + 2} pixels for the data of this code"
+        )
     scale = max(1, max_pixels // (width + 2 * _QUIET_ZONE))
     scale -= scale % _BLOCK == 0
     margin = min(_QUIET_ZONE, (max_pixels - width) // 2)
@@ -111,7 +114,9 @@ def _png(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
         # Leave half a module free around the logo.
         side = max(1, (box.side - 1) * spec.scale)
         scaled = ImageOps.contain(Image.open(BytesIO(logo)).convert("RGBA"), (side, side))
-        canvas.paste(scaled, ((canvas.width - scaled.width) // 2, (canvas.height - scaled.height) // 2), scaled)
+        canvas.paste(
+            scaled, ((canvas.width - scaled.width) // 2, (canvas.height - scaled.height) // 2), scaled
+        )
     output = BytesIO()
     # Run-length encoding suits rows of equal pixels and takes two thirds of the time.
     canvas.save(output, "PNG", compress_type=zlib.Z_RLE)
@@ -140,10 +145,15 @@ def _pdf(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
     """Return a file with one page, the code as shapes, so that it prints sharply in any size."""
     width, module = len(modules) + 2 * spec.margin, spec.scale * _POINTS
     front, back = (
-        " ".join(f"{part / 255:.4f}" for part in parts_of(color)) for color in (spec.foreground, spec.background)
+        " ".join(f"{part / 255:.4f}" for part in parts_of(color))
+        for color in (spec.foreground, spec.background)
     )
     # The y axis of PDF points up.
-    shapes = [f"{module} 0 0 {-module} 0 {width * module} cm", f"{back} rg 0 0 {width} {width} re f", f"{front} rg"]
+    shapes = [
+        f"{module} 0 0 {-module} 0 {width * module} cm",
+        f"{back} rg 0 0 {width} {width} re f",
+        f"{front} rg",
+    ]
     shapes += [f"{x + spec.margin} {y + spec.margin} {length} 1 re" for x, y, length in _bars(modules)]
     shapes.append("f")
     picture = None

@@ -1,6 +1,7 @@
 """Logos of QR codes: files of the data folder or images from a URL, re-encoded as small PNG files.
 
-All stored logos are re-encoded, so that rendering neither fetches URLs nor decodes images of unknown origin.
+All stored logos are re-encoded, so that rendering neither fetches URLs nor decodes images of
+unknown origin.
 """
 
 import base64
@@ -33,7 +34,10 @@ UNUSABLE = (
 )
 ERRORS = UNREACHABLE + UNUSABLE
 MAX_PIXELS = 4_000_000
-MAX_TOTAL, LEAST = 32, 4  # MiB of all logos of a user; KiB that each counts at least (schema.sql, "store_logo")
+MAX_TOTAL, LEAST = (
+    32,
+    4,
+)  # MiB of all logos of a user; KiB that each counts at least (schema.sql, "store_logo")
 SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
 # A photograph has about ten. A scan of a dozen bytes can cost a pass over all pixels.
@@ -49,7 +53,8 @@ def upload_name(image: bytes) -> str:
 
 
 def load(name: str, *, member: str = "logo") -> bytes:
-    """Return the logo with this file name or URL as PNG, or b"" for an empty name. `member` is for messages."""
+    """Return the logo with this file name or URL as PNG, or b"" for an empty name. `member` is for
+    messages."""
     if not name:
         return b""
     if "://" not in name:
@@ -62,7 +67,8 @@ def _read(name: str) -> bytes:
     if not _NAME.fullmatch(name):
         raise AppError("logo_missing")
     try:
-        # A symbolic link could point outside of the folder, and opening or reading a pipe could block.
+        # A symbolic link could point outside of the folder, and opening or reading a pipe could
+        # block.
         descriptor = os.open(settings().folder / FOLDER / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -88,7 +94,9 @@ def reencode(image: bytes) -> bytes:
         return _png(image)
     except AppError:
         raise
-    except Exception:  # a broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...
+    except (
+        Exception
+    ):  # a broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...
         raise AppError("logo_unusable") from None
 
 

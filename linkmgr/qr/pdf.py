@@ -4,7 +4,8 @@ from PIL import Image
 
 
 def page(side: float, content: bytes, logo: Image.Image | None) -> bytes:
-    """Return a file with one square page. All lengths are in points. The content can name the logo, an RGBA image."""
+    """Return a file with one square page. All lengths are in points. The content can name the logo,
+    an RGBA image."""
     images = []
     if logo:
         images = [_image(logo.convert("RGB"), "RGB", " /SMask 6 0 R"), _image(logo.getchannel("A"), "Gray")]
@@ -18,15 +19,19 @@ def page(side: float, content: bytes, logo: Image.Image | None) -> bytes:
 
 def _image(image: Image.Image, space: str, mask: str = "") -> bytes:
     entries = (
-        f"/Type /XObject /Subtype /Image /Width {image.width} /Height {image.height} /ColorSpace /Device{space} "
-        f"/BitsPerComponent 8{mask} "
+        f"/Type /XObject /Subtype /Image /Width {image.width} /Height {image.height} /ColorSpace "
+        f"/Device{space} /BitsPerComponent 8{mask} "
     )
     return _stream(entries, image.tobytes())
 
 
 def _stream(entries: str, content: bytes) -> bytes:
     packed = zlib.compress(content, 9)
-    return f"<< {entries}/Filter /FlateDecode /Length {len(packed)} >>\nstream\n".encode() + packed + b"\nendstream"
+    return (
+        f"<< {entries}/Filter /FlateDecode /Length {len(packed)} >>\nstream\n".encode()
+        + packed
+        + b"\nendstream"
+    )
 
 
 def _file(objects: list[bytes]) -> bytes:

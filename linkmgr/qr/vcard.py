@@ -1,7 +1,9 @@
 """vCard 3.0 (RFC 2426), the version that all phones read."""
 
 _MAX_LINE = 75  # bytes
-_TEXT = str.maketrans({"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"} | dict.fromkeys("\r\x85\u2028\u2029"))
+_TEXT = str.maketrans(
+    {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"} | dict.fromkeys("\r\x85\u2028\u2029")
+)
 
 
 def vcard(data: dict[str, str]) -> str:

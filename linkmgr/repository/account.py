@@ -16,16 +16,19 @@ def with_avatar(user: Row) -> Row:
 def overview(user_id: int) -> Row:
     account = row(
         """
-        SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
+        SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires,
+               registered,
                admin, suspended, plan, rate, limits, key_ciphertext, key_created, key_off, timezone,
                ARRAY(SELECT domain FROM domains WHERE user_id = accounts.id
-                      ORDER BY domain = accounts.domain DESC NULLS LAST, id LIMIT %(most)s) AS domains,
+                      ORDER BY domain = accounts.domain DESC NULLS LAST, id
+                      LIMIT %(most)s) AS domains,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
                (SELECT coalesce(json_object_agg(name, total), '{}')
                   FROM (SELECT counted AS name, total FROM usage WHERE user_id = accounts.id
                          UNION ALL
                         SELECT 'clicks', total FROM visit_months
-                         WHERE user_id = accounts.id AND month = this_month() AND NOT (bot OR imported)) used) AS used
+                         WHERE user_id = accounts.id AND month = this_month()
+                           AND NOT (bot OR imported)) used) AS used
           FROM accounts
          WHERE id = %(user_id)s
         """,
@@ -42,22 +45,27 @@ def password_hash(user_id: int) -> str:
 
 
 def update(user_id: int, **changes: Any) -> Row:
-    """Change `email`, `password_hash`, `timezone` and `domain`, a host or "" for our own, and return the account. A new
-    password ends all browser sessions except `session` and deletes the sign-in links.
+    """Change `email`, `password_hash`, `timezone` and `domain`, a host or "" for our own, and
+    return the account. A new password ends all browser sessions except `session` and deletes the
+    sign-in links.
 
-    `by_link` sets a password without the current one: a session can do so if it is by a link of the last hour or if
-    the account has no password, and only the first of several concurrent requests does.
+    `by_link` sets a password without the current one: a session can do so if it is by a link of the
+    last hour or if the account has no password, and only the first of several concurrent requests
+    does.
     """
     account = run(
         """
         WITH owner AS MATERIALIZED (
-            SELECT id, password_hash = '' AS lacks_password FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE),
+            SELECT id, password_hash = '' AS lacks_password FROM users WHERE id = %(user_id)s
+               FOR NO KEY UPDATE),
         confirmed AS (
             UPDATE sessions s
                SET by_link = false
               FROM owner
-             WHERE digest = %(session)s AND user_id = owner.id AND %(password_hash)s::text IS NOT NULL
-               AND (NOT %(by_link)s OR lacks_password OR (s.by_link AND s.created > now() - interval '1 hour'))
+             WHERE digest = %(session)s AND user_id = owner.id
+               AND %(password_hash)s::text IS NOT NULL
+               AND (NOT %(by_link)s OR lacks_password
+                    OR (s.by_link AND s.created > now() - interval '1 hour'))
             RETURNING user_id),
         allowed AS (
             SELECT id FROM owner WHERE NOT %(by_link)s OR id IN (SELECT user_id FROM confirmed)),
@@ -77,13 +85,16 @@ def update(user_id: int, **changes: Any) -> Row:
              WHERE id IN (SELECT id FROM allowed)
             RETURNING id, email, domain, updated, version::text)
         -- The view has the row before the update.
-        SELECT a.id, updated.email, username, status, expires, registered, updated.updated, updated.domain,
+        SELECT a.id, updated.email, username, status, expires, registered, updated.updated,
+               updated.domain,
                updated.version
           FROM updated
           JOIN accounts a ON a.id = updated.id
         """,
         user_id=user_id,
-        **dict.fromkeys(("email", "password_hash", "timezone", "domain", "session")) | {"by_link": False} | changes,
+        **dict.fromkeys(("email", "password_hash", "timezone", "domain", "session"))
+        | {"by_link": False}
+        | changes,
     )
     # Otherwise the user was deleted during the request.
     changed = required(account, "password_set_meanwhile" if changes.get("by_link") else "key_unknown")
@@ -94,7 +105,8 @@ def replace_key(user_id: int, **key: Any) -> None:
     run(
         """
         UPDATE users
-           SET key_digest = %(key_digest)s, key_ciphertext = %(key_ciphertext)s, key_created = now(),
+           SET key_digest = %(key_digest)s, key_ciphertext = %(key_ciphertext)s,
+               key_created = now(),
                key_off = false
          WHERE id = %(user_id)s
         """,

@@ -64,8 +64,8 @@ def read(user_id: int, bio_id: int) -> Row:
 
 
 def add(user_id: int, members: Row) -> Row:
-    """Store a bio page, under a random alias if `alias` is None. `custom` is False for an alias that was generated
-    earlier. It needs the plan's feature too, since it may be any."""
+    """Store a bio page, under a random alias if `alias` is None. `custom` is False for an alias
+    that was generated earlier. It needs the plan's feature too, since it may be any."""
     if members["alias"] is None:
         return with_random_alias(
             lambda alias: _add(user_id, members | {"alias": alias, "custom": False, "named": False})

@@ -20,7 +20,8 @@ def to_record(campaign: Row) -> Row:
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     campaigns = named_page(
         """
-        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date,
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username,
+               created AS date,
                version::text
           FROM campaigns
          WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
@@ -52,7 +53,8 @@ def batch(user_id: int, after: int) -> list[Row]:
 def read(user_id: int, campaign_id: int) -> Row:
     stored = row(
         """
-        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+        SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username,
+               created AS date, version::text
           FROM campaigns
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
         """,
@@ -67,7 +69,8 @@ def add(user_id: int, members: Row) -> Row:
         """
         INSERT INTO campaigns (user_id, name, slug, public)
         VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
-        RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+        RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username,
+                  created AS date, version::text
         """,
         release_name,
         **members,
@@ -78,7 +81,8 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def update(user_id: int, campaign_id: int, members: Row) -> Row:
-    """Write the members that are not None. An empty slug removes the slug, and the rotator with it."""
+    """Write the members that are not None. An empty slug removes the slug, and the rotator with
+    it."""
     updated = run_repaired(
         """
         UPDATE campaigns
@@ -86,7 +90,8 @@ def update(user_id: int, campaign_id: int, members: Row) -> Row:
                slug = nullif(coalesce(%(slug)s, slug), ''),
                public = coalesce(%(public)s, public)
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-        RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username, created AS date, version::text
+        RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username,
+                  created AS date, version::text
         """,
         release_name,
         **members,
@@ -109,12 +114,13 @@ def delete(user_id: int, campaign_id: int) -> None:
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:
-    """A link is in one campaign at most. FOR KEY SHARE waits for a concurrent delete of the campaign, so that no
-    reference to a deleted row is stored."""
+    """A link is in one campaign at most. FOR KEY SHARE waits for a concurrent delete of the
+    campaign, so that no reference to a deleted row is stored."""
     result = run_one(
         """
         WITH campaign AS (
-            SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s FOR KEY SHARE),
+            SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s
+               FOR KEY SHARE),
         assigned AS (
             UPDATE links
                SET campaign = campaign.id
@@ -138,7 +144,8 @@ def unassign(user_id: int, campaign_id: int, link_id: int) -> bool:
             UPDATE links SET campaign = NULL
              WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s AND id = %(link_id)s
             RETURNING id)
-        SELECT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s) AS campaign,
+        SELECT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s
+                          AND id = %(campaign_id)s) AS campaign,
                EXISTS (SELECT FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s) AS link,
                EXISTS (SELECT FROM removed) AS removed
         """,

@@ -13,7 +13,8 @@ batch = batch_of("channels")
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
-        "SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        "SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND "
+        "has_text(name, %(q)s)",
         counted="channels",
         user_id=user_id,
         **paging,
@@ -22,7 +23,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, channel_id: int) -> Row:
     stored = row(
-        "SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
+        "SELECT *, created AS date, version::text FROM channels WHERE user_id = %(user_id)s AND id "
+        "= %(channel_id)s",
         user_id=user_id,
         channel_id=channel_id,
     )
@@ -76,11 +78,13 @@ def items(user_id: int, channel_id: int, *, pages: bool = False, **paging: Unpac
     listed = page(
         """
         SELECT i.id AS cursor,
-               CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
+               CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio'
+                    ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
                coalesce(nullif(l.title, ''),
                         CASE WHEN %(pages)s
-                             THEN (SELECT nullif(title, '') FROM link_checks c WHERE c.link_id = l.id) END,
+                             THEN (SELECT nullif(title, '') FROM link_checks c
+                                    WHERE c.link_id = l.id) END,
                         l.url, b.name, q.name) AS title,
                l.url, d.domain, coalesce(l.alias, b.alias, 'qr/' || q.code) AS alias,
                coalesce(l.created, b.created, q.created)::date AS date
@@ -89,14 +93,16 @@ def items(user_id: int, channel_id: int, *, pages: bool = False, **paging: Unpac
           LEFT JOIN domains d ON d.id = l.domain_id
           LEFT JOIN bios b ON b.id = bio_id
           LEFT JOIN qrs q ON q.id = qr_id
-         WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)
+         WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s
+                                AND id = %(channel_id)s)
            AND i.id < %(after)s
          ORDER BY i.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM channel_items
-         WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)
+         WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s
+                                AND id = %(channel_id)s)
         """,
         user_id=user_id,
         channel_id=channel_id,
@@ -121,12 +127,13 @@ def _to_item(item: Row) -> Row:
 
 
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
-    """Repeated assignment has no effect. FOR KEY SHARE waits for a concurrent delete of either, so that no reference to
-    a deleted row is stored."""
+    """Repeated assignment has no effect. FOR KEY SHARE waits for a concurrent delete of either, so
+    that no reference to a deleted row is stored."""
     result = run_one(
         """
         WITH channel AS (
-            SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s FOR KEY SHARE),
+            SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s
+               FOR KEY SHARE),
         item AS (
             SELECT *
               FROM (SELECT (SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(item_id)s
@@ -156,8 +163,10 @@ def unassign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:
         WITH channel AS (
             SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s),
         item AS (
-            SELECT FROM links WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'links' UNION ALL
-            SELECT FROM bios WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'bio' UNION ALL
+            SELECT FROM links WHERE user_id = %(user_id)s AND id = %(item_id)s
+               AND %(type)s = 'links' UNION ALL
+            SELECT FROM bios WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'bio'
+             UNION ALL
             SELECT FROM qrs WHERE user_id = %(user_id)s AND id = %(item_id)s AND %(type)s = 'qr'),
         removed AS (
             DELETE FROM channel_items
@@ -183,8 +192,8 @@ def _require_both(result: Row, type: str) -> None:  # noqa: A002 - the API's nam
 
 
 def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | None) -> Row | None:
-    """Return the type and the id of the user's QR code, or else of the link or bio page on a host, or None. The host
-    None is that of this service."""
+    """Return the type and the id of the user's QR code, or else of the link or bio page on a host,
+    or None. The host None is that of this service."""
     return row(
         """
         SELECT 'qr' AS type, id FROM qrs WHERE user_id = %(user_id)s AND code = %(code)s
@@ -195,7 +204,8 @@ def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | 
           LEFT JOIN bios b ON b.user_id = %(user_id)s AND b.id = a.bio_id
          WHERE a.alias = %(alias)s AND coalesce(l.id, b.id) IS NOT NULL
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(host)s) END
+                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s
+                                           AND host = %(host)s) END
          LIMIT 1
         """,
         user_id=user_id,

@@ -1,6 +1,7 @@
-"""The jobs that the triggers `enqueue_cleanup` enqueue after a delete. They delete dependent rows and clear references,
-in batches. Each statement handles at most `limit` rows, finds them by an index and returns `done`: True if no row
-remains. Updates skip locked rows, which a later batch handles."""
+"""The jobs that the triggers `enqueue_cleanup` enqueue after a delete. They delete dependent rows
+and clear references, in batches. Each statement handles at most `limit` rows, finds them by an
+index and returns `done`: True if no row remains. Updates skip locked rows, which a later batch
+handles."""
 
 from typing import Any
 
@@ -11,10 +12,12 @@ from linkmgr.core.database.tables import BY_INDEX, TABLES, deletion
 MAX_STATISTICS = 5000
 MAX_ROWS = 500
 
-# One month per batch: a ctid is unique only within a partition, and the bounds of `at` exclude the other partitions.
+# One month per batch: a ctid is unique only within a partition, and the bounds of `at` exclude the
+# other partitions.
 _VISITS = """
     WITH month AS MATERIALIZED (
-        SELECT date_trunc('month', at) AS since FROM visits WHERE tracked_id = ANY (%(ids)s::bigint[]) LIMIT 1),
+        SELECT date_trunc('month', at) AS since FROM visits
+         WHERE tracked_id = ANY (%(ids)s::bigint[]) LIMIT 1),
     deleted AS (
         DELETE FROM visits
          WHERE ctid = ANY (ARRAY(SELECT ctid FROM visits
@@ -23,7 +26,8 @@ _VISITS = """
                                     AND at < (SELECT since + interval '1 month' FROM month)
                                   LIMIT %(limit)s))
            AND tracked_id = ANY (%(ids)s::bigint[])
-           AND at >= (SELECT since FROM month) AND at < (SELECT since + interval '1 month' FROM month)
+           AND at >= (SELECT since FROM month)
+           AND at < (SELECT since + interval '1 month' FROM month)
         RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM month) AS done
 """
@@ -49,14 +53,24 @@ _OF_TRACKED = (
 )
 _OWNED = [
     deletion(table, "user_id = %(user_id)s")
-    for table in ("missing_paths", *TABLES, "idempotency_keys", "outbox", "events", "account_rollups", "visit_minutes")
+    for table in (
+        "missing_paths",
+        *TABLES,
+        "idempotency_keys",
+        "outbox",
+        "events",
+        "account_rollups",
+        "visit_minutes",
+    )
 ]
 
 
 def _batch(*statements: str, limit: int) -> Handler:
     def handle(argument: Any) -> bool:
         for statement in statements:
-            [batch] = database().execute(statement, argument | {"limit": limit}, idempotent=False, prelude=BY_INDEX)
+            [batch] = database().execute(
+                statement, argument | {"limit": limit}, idempotent=False, prelude=BY_INDEX
+            )
             if not batch["done"]:
                 return False
         return True
@@ -77,8 +91,14 @@ HANDLERS = {
         deletion("overlay_answers", "overlay_id = ANY (%(ids)s::bigint[])"),
         limit=MAX_ROWS,
     ),
-    "imports_deleted": _batch(deletion("import_rows", "import_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
-    "channels_deleted": _batch(deletion("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS),
-    "webhooks_deleted": _batch(deletion("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
+    "imports_deleted": _batch(
+        deletion("import_rows", "import_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS
+    ),
+    "channels_deleted": _batch(
+        deletion("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS
+    ),
+    "webhooks_deleted": _batch(
+        deletion("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS
+    ),
     "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),
 }

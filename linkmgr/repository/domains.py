@@ -11,7 +11,8 @@ batch = batch_of("domains")
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     domains = named_page(
-        "SELECT *, domain AS name, version::text FROM domains WHERE user_id = %(user_id)s AND has_text(domain, %(q)s)",
+        "SELECT *, domain AS name, version::text FROM domains WHERE user_id = %(user_id)s AND "
+        "has_text(domain, %(q)s)",
         counted="domains",
         user_id=user_id,
         **paging,
@@ -31,8 +32,9 @@ def read(user_id: int, domain_id: int) -> Row:
 
 
 def add(user_id: int, members: Row) -> Row:
-    """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service.
-    `id` is None, or that of a row that is not committed and takes none of the sequence."""
+    """Store a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points
+    to this service. `id` is None, or that of a row that is not committed and takes none of the
+    sequence."""
     added = run_repaired(
         """
         WITH added AS (

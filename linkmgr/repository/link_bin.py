@@ -1,6 +1,7 @@
 """The bin: deleted links, which can be restored for DAYS.
 
-Links move between two tables. The triggers of both leave the alias and the visits of a link that the other one has.
+Links move between two tables. The triggers of both leave the alias and the visits of a link that
+the other one has.
 """
 
 from typing import Unpack
@@ -19,8 +20,10 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     links = page(
         """
         SELECT b.id, b.alias, d.domain AS host, b.url AS longurl, b.title, b.description,
-               coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, b.imported_clicks,
-               b.campaign AS campaign, b.channel_ids AS channel, b.created AS date, b.updated, b.binned, health
+               coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
+               b.imported_clicks,
+               b.campaign AS campaign, b.channel_ids AS channel, b.created AS date, b.updated,
+               b.binned, health
           FROM binned_links b
           LEFT JOIN domains d ON d.id = b.domain_id
           LEFT JOIN totals t ON t.tracked_id = b.id
@@ -42,7 +45,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 
 def newest(user_id: int, limit: int) -> list[int]:
     links = rows(
-        "SELECT id FROM binned_links WHERE user_id = %(user_id)s ORDER BY binned DESC, id DESC LIMIT %(limit)s",
+        "SELECT id FROM binned_links WHERE user_id = %(user_id)s ORDER BY binned DESC, id DESC "
+        "LIMIT %(limit)s",
         user_id=user_id,
         limit=limit,
     )
@@ -55,8 +59,8 @@ def put(user_id: int, link_id: int) -> None:
 
 
 def put_all(user_id: int, ids: list[int], *, atomic: bool = False) -> Row:
-    """Delete links and keep them in the bin. Return the ids of those that were `existing`, and of those that were
-    `deleted`. With `atomic`, delete all or none."""
+    """Delete links and keep them in the bin. Return the ids of those that were `existing`, and of
+    those that were `deleted`. With `atomic`, delete all or none."""
     links = run_one(
         """
         WITH locked AS MATERIALIZED (
@@ -67,7 +71,8 @@ def put_all(user_id: int, ids: list[int], *, atomic: bool = False) -> Row:
         deleted AS (
             DELETE FROM links
              WHERE user_id = %(user_id)s AND id = ANY (ARRAY(SELECT id FROM locked))
-               AND NOT (%(atomic)s::boolean AND (SELECT count(*) FROM locked) < cardinality(%(ids)s::bigint[]))
+               AND NOT (%(atomic)s::boolean
+                        AND (SELECT count(*) FROM locked) < cardinality(%(ids)s::bigint[]))
             RETURNING *),
         binned AS (
             INSERT INTO binned_links
@@ -89,7 +94,8 @@ def put_all(user_id: int, ids: list[int], *, atomic: bool = False) -> Row:
 
 
 def _delete_oldest(user_id: int) -> None:
-    """Keep as many links in the bin as the plan allows outside of it, also those that a restricted key does not see."""
+    """Keep as many links in the bin as the plan allows outside of it, also those that a restricted
+    key does not see."""
     run(
         """
         DELETE FROM public.binned_links
@@ -98,10 +104,13 @@ def _delete_oldest(user_id: int) -> None:
                SELECT id FROM public.binned_links
                 WHERE user_id = %(user_id)s
                 ORDER BY binned, id
-                LIMIT coalesce((SELECT least(greatest(total - (limits ->> 'links')::bigint, 0), %(most)s)
+                LIMIT coalesce((SELECT least(greatest(total - (limits ->> 'links')::bigint, 0),
+                                             %(most)s)
                                   FROM accounts
-                                  JOIN public.usage ON user_id = accounts.id AND counted = 'binned_links'
-                                 WHERE accounts.id = %(user_id)s AND NOT admin AND limits ->> 'links' <> '0'), 0)
+                                  JOIN public.usage ON user_id = accounts.id
+                                   AND counted = 'binned_links'
+                                 WHERE accounts.id = %(user_id)s AND NOT admin
+                                   AND limits ->> 'links' <> '0'), 0)
                   FOR UPDATE SKIP LOCKED))
         RETURNING id
         """,
@@ -116,9 +125,9 @@ def restore(user_id: int, link_id: int) -> None:
 
 
 def restore_all(user_id: int, ids: list[int]) -> int:
-    """Bring links back, without campaigns and other rows that were deleted meanwhile, and return their number. A new
-    link of the same URL alone may have taken the place of one that was `url_only`. Subqueries look up single rows: a
-    join could read the rows of all users."""
+    """Bring links back, without campaigns and other rows that were deleted meanwhile, and return
+    their number. A new link of the same URL alone may have taken the place of one that was
+    `url_only`. Subqueries look up single rows: a join could read the rows of all users."""
     return _number(
         """
         WITH taken AS (
@@ -133,17 +142,24 @@ def restore_all(user_id: int, ids: list[int]) -> int:
             SELECT l.*
               FROM taken b,
                    LATERAL (SELECT (SELECT id FROM campaigns c
-                                     WHERE c.user_id = b.user_id AND c.id = b.campaign FOR KEY SHARE) AS campaign,
+                                     WHERE c.user_id = b.user_id AND c.id = b.campaign
+                                       FOR KEY SHARE) AS campaign,
                                    (SELECT id FROM splash_pages s
-                                     WHERE s.user_id = b.user_id AND s.id = b.splash_id FOR KEY SHARE) AS splash_id,
+                                     WHERE s.user_id = b.user_id AND s.id = b.splash_id
+                                       FOR KEY SHARE) AS splash_id,
                                    (SELECT id FROM overlays o
-                                     WHERE o.user_id = b.user_id AND o.id = b.overlay_id FOR KEY SHARE) AS overlay_id,
+                                     WHERE o.user_id = b.user_id AND o.id = b.overlay_id
+                                       FOR KEY SHARE) AS overlay_id,
                                    ARRAY(SELECT id FROM pixels p
-                                          WHERE p.user_id = b.user_id AND p.id = ANY (b.pixels) FOR KEY SHARE) AS pixels
+                                          WHERE p.user_id = b.user_id AND p.id = ANY (b.pixels)
+                                            FOR KEY SHARE) AS pixels
                            ) kept,
-                   jsonb_populate_record(NULL::public.links, to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
+                   jsonb_populate_record(NULL::public.links,
+                                         to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
                        'version', random_version(), 'url_only', false,
-                       'type', CASE WHEN (b.splash_id, b.overlay_id) IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
+                       'type', CASE WHEN (b.splash_id,
+                                          b.overlay_id) IS DISTINCT FROM (kept.splash_id,
+                                                                          kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,
                        'pixels', nullif(kept.pixels, '{}'))) l,
                    denied_feature(l, NULL, l.custom, lacking_features(l.user_id)) AS denied
@@ -156,7 +172,8 @@ def restore_all(user_id: int, ids: list[int]) -> int:
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT b.user_id, channel_id, b.id
               FROM taken b, unnest(b.channel_ids) AS channel_id
-             WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id FOR KEY SHARE))
+             WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id
+                       FOR KEY SHARE))
         SELECT count(*) AS number FROM restored
         """,
         user_id,
@@ -168,7 +185,8 @@ def delete(user_id: int, ids: list[int]) -> int:
     return _number(
         """
         WITH deleted AS (
-            DELETE FROM binned_links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) RETURNING id)
+            DELETE FROM binned_links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+         RETURNING id)
         SELECT count(*) AS number FROM deleted
         """,
         user_id,

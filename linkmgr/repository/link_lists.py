@@ -13,7 +13,13 @@ from linkmgr.core.settings import settings
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
            "since", "until")  # fmt: skip
-UNCHECKED: Row = {"state": "unchecked", "reason": "", "url": "", "title": "", "checked": None}  # by no check yet
+UNCHECKED: Row = {
+    "state": "unchecked",
+    "reason": "",
+    "url": "",
+    "title": "",
+    "checked": None,
+}  # by no check yet
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
@@ -27,7 +33,8 @@ def listed_rows(links: Page) -> Page:
 
 
 def to_health(columns: list[str]) -> Row:
-    """Return the member of a link that a check has seen, from the columns of its row in `link_health`."""
+    """Return the member of a link that a check has seen, from the columns of its row in
+    `link_health`."""
     state, reason, url, title, checked = columns
     return {"state": state, "reason": reason, "url": url, "title": title, "checked": from_json(checked)}
 
@@ -58,9 +65,12 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return listed_rows(links)
 
 
-def listed(user_id: int, filters: Row, *, order: str = "date", sort: str = "desc", **paging: Unpack[Paging]) -> Page:
-    """List the links that match all filters, by `date` or `click`, imported ones too. All but a list without them,
-    newest first, reads the index of the search or all links of the user. One that is not newest first has no cursor."""
+def listed(
+    user_id: int, filters: Row, *, order: str = "date", sort: str = "desc", **paging: Unpack[Paging]
+) -> Page:
+    """List the links that match all filters, by `date` or `click`, imported ones too. All but a
+    list without them, newest first, reads the index of the search or all links of the user. One
+    that is not newest first has no cursor."""
     sent = {name for name in FILTERS if filters[name] is not None}
     is_newest_first = (order, sort) == ("date", "desc")
     if is_newest_first and not sent:
@@ -99,7 +109,8 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
                 WHERE id < %(after)s
                 ORDER BY CASE WHEN %(order)s = 'click'
                               THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
-                                   + coalesce((SELECT imported_clicks FROM links l WHERE l.id = matches.id), 0)
+                                   + coalesce((SELECT imported_clicks FROM links l
+                                                WHERE l.id = matches.id), 0)
                               END * %(direction)s::int DESC,
                          id * %(direction)s DESC
                 LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
@@ -109,8 +120,10 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
         """,
         "SELECT count(*) FROM matches",
         matches="""
-        SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
+        SELECT id
+          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
+                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s,
+                                      %(until)s)
         """,
         user_id=user_id,
         **filters,
@@ -131,7 +144,8 @@ def domain_id(user_id: int, host: str) -> int:
 
 
 def empty_pending_list() -> None:
-    """Move the entries of new links into the index, because each search reads the list of those that wait."""
+    """Move the entries of new links into the index, because each search reads the list of those
+    that wait."""
     run_unsynced("SELECT gin_clean_pending_list(to_regclass('links_search'))")
 
 
@@ -139,8 +153,8 @@ def empty_pending_list() -> None:
 
 
 def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
-    """List the links that match all filters, newest first, or by another order of the console. An order compares the
-    MAX_COMPARED newest links, and those with as many latest visits."""
+    """List the links that match all filters, newest first, or by another order of the console. An
+    order compares the MAX_COMPARED newest links, and those with as many latest visits."""
     if not order:
         return listed(user_id, filters, **paging)
     is_filtered = any(value is not None for value in filters.values())
@@ -148,8 +162,8 @@ def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: 
 
 
 def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
-    """No index has these orders, so they compare a bounded number of links, whose totals are looked up one by one: a
-    join would read the totals of all users."""
+    """No index has these orders, so they compare a bounded number of links, whose totals are looked
+    up one by one: a join would read the totals of all users."""
     return page(
         """
         SELECT r.*
@@ -160,33 +174,45 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                                  WHERE user_id = %(user_id)s AND NOT %(is_filtered)s
                                  ORDER BY id DESC LIMIT %(most)s)
                                 UNION ALL
-                               (SELECT id FROM matches WHERE %(is_filtered)s ORDER BY id DESC LIMIT %(most)s)) newest
+                               (SELECT id FROM matches WHERE %(is_filtered)s ORDER BY id DESC
+                                 LIMIT %(most)s)) newest
                         UNION ALL
                        SELECT id, visited
                          FROM (SELECT label::bigint AS id, max(visited) AS visited
-                                 FROM (SELECT label, at + array_upper(quarters, 1) * interval '15 minutes' AS visited
+                                 FROM (SELECT label,
+                                              at + array_upper(quarters,
+                                                               1) * interval '15 minutes' AS visited
                                          FROM account_rollups
-                                        WHERE user_id = %(user_id)s AND dimension = 'target' AND NOT bot
+                                        WHERE user_id = %(user_id)s AND dimension = 'target'
+                                          AND NOT bot
                                         ORDER BY at DESC, array_upper(quarters, 1) DESC
                                         LIMIT %(most)s) visits
                                 GROUP BY label) recent
                         WHERE CASE WHEN %(is_filtered)s THEN id IN (SELECT id FROM matches)
                                    ELSE EXISTS (SELECT FROM links l
-                                                 WHERE l.user_id = %(user_id)s AND l.id = recent.id OFFSET 0) END
+                                                 WHERE l.user_id = %(user_id)s AND l.id = recent.id
+                                                OFFSET 0) END
                       ) compared
                 GROUP BY id
                 ORDER BY CASE %(order)s
-                         WHEN 'click' THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
-                             + coalesce((SELECT imported_clicks FROM links l WHERE l.id = compared.id), 0)
-                         WHEN 'fewest' THEN -coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
-                             - coalesce((SELECT imported_clicks FROM links l WHERE l.id = compared.id), 0)
+                         WHEN 'click'
+                           THEN coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
+                             + coalesce((SELECT imported_clicks FROM links l
+                                          WHERE l.id = compared.id), 0)
+                         WHEN 'fewest'
+                           THEN -coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
+                             - coalesce((SELECT imported_clicks FROM links l
+                                          WHERE l.id = compared.id), 0)
                          WHEN 'recent' THEN (SELECT sum(visits)::bigint FROM tracked_rollups r
-                                              WHERE tracked_id = compared.id AND unit IN ('day', 'raw') AND NOT bot
+                                              WHERE tracked_id = compared.id
+                                                AND unit IN ('day', 'raw') AND NOT bot
                                                 AND at > now() - interval '28 days')
-                         WHEN 'oldest' THEN (SELECT -(1e6 * extract(epoch FROM created))::bigint FROM links l
+                         WHEN 'oldest'
+                           THEN (SELECT -(1e6 * extract(epoch FROM created))::bigint FROM links l
                                               WHERE l.id = compared.id)
                          WHEN 'visitor' THEN (SELECT visitors FROM totals WHERE tracked_id = id)
-                         WHEN 'created' THEN (SELECT (1e6 * extract(epoch FROM created))::bigint FROM links l
+                         WHEN 'created'
+                           THEN (SELECT (1e6 * extract(epoch FROM created))::bigint FROM links l
                                                WHERE l.id = compared.id)
                          ELSE extract(epoch FROM max(visited))::bigint END DESC NULLS LAST, id DESC
                 LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
@@ -199,8 +225,10 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
              ELSE (SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = 'links') END
         """,
         matches="""
-        SELECT id FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
+        SELECT id
+          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
+                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s,
+                                      %(until)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
@@ -213,7 +241,8 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
     links = rows(
         """
         SELECT id
-          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
+          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
+                              %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
          WHERE id < %(below)s
          ORDER BY id DESC

@@ -1,4 +1,5 @@
-"""Links as clients see them: single ones with their statistics, and batches with every member of a body."""
+"""Links as clients see them: single ones with their statistics, and batches with every member of a
+body."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,12 @@ from linkmgr.repository.link_lists import UNCHECKED, to_health
 from linkmgr.visits import store
 from linkmgr.visits.dimensions import SCAN
 
-STORED = ("password_hash", "plain", "source_host", "source_clicks")  # columns of which only an export has the values
+STORED = (
+    "password_hash",
+    "plain",
+    "source_host",
+    "source_clicks",
+)  # columns of which only an export has the values
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
 
 
@@ -44,20 +50,25 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
 
 
 def read_named(user_id: int, link_id: int) -> Row:
-    """Return a link whose campaign and channels have their names, of its clicks those that are `scans`, and `counts`:
-    visits, visitors, conversions and their value in hundredths, each by the name of a variant."""
+    """Return a link whose campaign and channels have their names, of its clicks those that are
+    `scans`, and `counts`: visits, visitors, conversions and their value in hundredths, each by the
+    name of a variant."""
     stored = row(
         """
         SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
                (SELECT labels -> 'variant' FROM tracked_rollups
-                 WHERE tracked_id = l.id AND unit = 'all' AND NOT bot AND variants <> '[]') AS variant_visits,
+                 WHERE tracked_id = l.id AND unit = 'all' AND NOT bot
+                   AND variants <> '[]') AS variant_visits,
                link_state(l.id, starts, expiry, maxclicks, blocked) AS state,
-               (SELECT blocked_host_of(stored) FROM links stored WHERE stored.id = l.id) AS blocked_host,
+               (SELECT blocked_host_of(stored) FROM links stored
+                 WHERE stored.id = l.id) AS blocked_host,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
-               (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
+               (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color)
+                                ORDER BY id) FROM channels
                  WHERE user_id = %(user_id)s
-                   AND id IN (SELECT value::bigint FROM json_array_elements_text(related -> 'channel'))) AS channel
+                   AND id IN (SELECT value::bigint
+                                FROM json_array_elements_text(related -> 'channel'))) AS channel
           FROM link_details l
           LEFT JOIN totals ON tracked_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
@@ -69,7 +80,10 @@ def read_named(user_id: int, link_id: int) -> Row:
     scans = ((link["top_labels"] or {}).get("kind") or {}).get(SCAN, 0)
     if link["blocked_host"]:
         link["state"] = "blocked"
-    counts = {"visits": link["variant_visits"] or {}, "visitors": (link["variant_visitors"] or {}).get("variant", {})}
+    counts = {
+        "visits": link["variant_visits"] or {},
+        "visitors": (link["variant_visitors"] or {}).get("variant", {}),
+    }
     named = {name: link[name] for name in ("campaign", "channel", "state", "blocked_host")}
     return to_record(link) | named | {"scans": scans, "counts": {**counts, **(link["conversions"] or {})}}
 
@@ -84,7 +98,8 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
                         AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                             ELSE (SELECT d.id FROM domains d WHERE host = %(host)s) END)
+                                             ELSE (SELECT d.id FROM domains d
+                                                    WHERE host = %(host)s) END)
         """,
         user_id=user_id,
         alias=short.alias,
@@ -95,13 +110,17 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
 
 def as_columns(link: Row) -> Row:
     """Return a link that PostgreSQL has made JSON, with its times in the form that columns have."""
-    return link | {name: from_json(link[name]) for name in ("starts", "expiry", "blocked", "created", "updated")}
+    return link | {
+        name: from_json(link[name]) for name in ("starts", "expiry", "blocked", "created", "updated")
+    }
 
 
 def to_record(link: Row, *, statistics: bool = True) -> Row:
     related = link["related"] or _UNRELATED
     domain = related["domain"] or settings().base_url
-    totals = {"statistics": store.statistics(link) if link["clicks"] else store.NO_VISITS} if statistics else {}
+    totals = (
+        {"statistics": store.statistics(link) if link["clicks"] else store.NO_VISITS} if statistics else {}
+    )
     return (
         link
         | totals
@@ -134,18 +153,20 @@ def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def batch(user_id: int, after: int) -> list[Row]:
-    """Return the next links behind an id, oldest first: the members of a record, the names of their channels, and what
-    only the export of an account contains. A batch joins the domains, so that a link with only a domain has no
-    `related`."""
+    """Return the next links behind an id, oldest first: the members of a record, the names of their
+    channels, and what only the export of an account contains. A batch joins the domains, so that a
+    link with only a domain has no `related`."""
     links = rows(
         """
         SELECT l.*, d.domain, health, coalesce(clicks, 0) AS clicks,
                coalesce(visitors, 0) AS uniqueclicks, url_only AND l.key_id IS NULL AS plain,
-               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id
+                        AND c.id = channel_id
                       WHERE i.user_id = l.user_id AND i.link_id = l.id
                       ORDER BY channel_id) AS channels,
                CASE WHEN num_nonnulls(campaign, splash_id, overlay_id, pixels) > 0
-                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id
+                                    AND i.link_id = l.id)
                     THEN link_references(l.user_id, l.id) END AS related
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id

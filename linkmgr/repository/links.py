@@ -42,7 +42,8 @@ def with_random_alias(store: Callable[[str], T]) -> T:
 
 
 def add(user_id: int, link: Row) -> Row:
-    """Store a link, and return the record as `read` does, and as `is_new` if there was none like it."""
+    """Store a link, and return the record as `read` does, and as `is_new` if there was none like
+    it."""
     if link.keys() == {"url"}:
         return _add_url_only(user_id, link["url"])
     if "alias" in link:
@@ -84,22 +85,27 @@ def _release(aliases: list[str | None], violation: IntegrityError, link_id: int 
 
 
 def _add_url_only(user_id: int, url: str) -> Row:
-    """Store a link of a URL alone, or return the existing one, which is not written, so that it keeps its version."""
+    """Store a link of a URL alone, or return the existing one, which is not written, so that it
+    keeps its version."""
     for _ in range(_TRIES):
         link = with_random_alias(partial(_add_first, user_id, url))
         if link:
             return {"is_new": True} | to_record(link)
         if link := _find_url_only(user_id, url):
             return {"is_new": False} | to_record(link)
-    raise AppError("busy", seconds=RETRY_SECONDS)  # each time, the existing link was deleted before it was read
+    raise AppError(
+        "busy", seconds=RETRY_SECONDS
+    )  # each time, the existing link was deleted before it was read
 
 
 def _add_first(user_id: int, url: str, alias: str) -> Row | None:
-    """Return None if there is such a link. One INSERT without common table expressions takes a tenth less time."""
+    """Return None if there is such a link. One INSERT without common table expressions takes a
+    tenth less time."""
     return run(
         """
         INSERT INTO links (user_id, alias, url, url_only)
-        SELECT %(user_id)s, %(alias)s, %(url)s, true FROM require_usable_targets(%(user_id)s, ARRAY[%(url)s])
+        SELECT %(user_id)s, %(alias)s, %(url)s, true
+          FROM require_usable_targets(%(user_id)s, ARRAY[%(url)s])
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO NOTHING
         RETURNING *, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related
         """,
@@ -116,7 +122,8 @@ def _find_url_only(user_id: int, url: str) -> Row | None:
           FROM link_details l
           LEFT JOIN totals ON tracked_id = id
          WHERE user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND url_only
-           AND key_id IS NOT DISTINCT FROM nullif(current_setting('linkmgr.key_id', true), '')::bigint
+           AND key_id IS NOT DISTINCT FROM nullif(current_setting('linkmgr.key_id', true),
+                                                  '')::bigint
         """,
         user_id=user_id,
         url=url,
@@ -124,17 +131,22 @@ def _find_url_only(user_id: int, url: str) -> Row | None:
 
 
 def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
-    """Store at most MAX_LINKS links and return their results in the same order: `id` and `shorturl`, or `code` and
-    `message` of the reason why a link was not stored. With `atomic`, either all links are stored or none: if one fails,
-    the results of those that would have been stored are empty.
+    """Store at most MAX_LINKS links and return their results in the same order: `id` and
+    `shorturl`, or `code` and `message` of the reason why a link was not stored. With `atomic`,
+    either all links are stored or none: if one fails, the results of those that would have been
+    stored are empty.
 
-    A link has the members that `add` takes. One of only a URL may be an existing link. Further members, for imports:
+    A link has the members that `add` takes. One of only a URL may be an existing link. Further
+    members, for imports:
 
     - `created`: the time at which the link was created, with its time zone.
-    - `custom`: false for an alias that the user has not chosen. It needs the plan feature too, since it may be any.
+    - `custom`: false for an alias that the user has not chosen. It needs the plan feature too,
+      since it may be any.
     - `url_only`: true for a link that is returned if its URL is shortened again.
-    - `imported_clicks`: the number of clicks that another service counted. An existing link keeps its own.
-    - `source_clicks` and `source_host`: these clicks, and the host of the link there, if it is not ours.
+    - `imported_clicks`: the number of clicks that another service counted. An existing link keeps
+      its own.
+    - `source_clicks` and `source_host`: these clicks, and the host of the link there, if it is not
+      ours.
     """
     first: dict[str, int] = {}  # of the same links, by URL
     same = [first.setdefault(link["url"], n) if _is_url_only(link) else n for n, link in enumerate(links)]
@@ -158,8 +170,9 @@ def _release_aliases(links: list[Row], violation: IntegrityError) -> None:
 
 
 def _added(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
-    """The statement looks up why it cannot store a link, so that the others are stored all the same. A constraint is
-    violated only if a concurrent transaction comes in between. The statement then sees its rows and is repeated."""
+    """The statement looks up why it cannot store a link, so that the others are stored all the
+    same. A constraint is violated only if a concurrent transaction comes in between. The statement
+    then sees its rows and is repeated."""
     spares = [new_alias() for _ in range(len(links) + _SPARES)]
     stored = _insert(user_id, links, spares, many=True, atomic=atomic)
     by_url = stored["by_url"] or {}
@@ -183,7 +196,8 @@ def _insert(user_id: int, links: list[Row], spares: list[str], *, many: bool, at
     return run_one(
         """
         SELECT *
-          FROM add_links(%(user_id)s, %(links)s::jsonb, %(spares)s::text[], %(many)s::boolean, %(atomic)s::boolean)
+          FROM add_links(%(user_id)s, %(links)s::jsonb, %(spares)s::text[], %(many)s::boolean,
+                         %(atomic)s::boolean)
         """,
         user_id=user_id,
         links=orjson.dumps(links).decode(),
@@ -204,9 +218,9 @@ def update(user_id: int, link_id: int, members: Row) -> Row:
 
 
 def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool) -> list[Row]:
-    """Write the same members to all links, as `update` does, and return the result of each id in the same order:
-    `id` and `shorturl`, or `code` and `message`. They leave the channel `unassign_channel`. With `atomic`, either all
-    links are changed or none."""
+    """Write the same members to all links, as `update` does, and return the result of each id in
+    the same order: `id` and `shorturl`, or `code` and `message`. They leave the channel
+    `unassign_channel`. With `atomic`, either all links are changed or none."""
     distinct = list(dict.fromkeys(ids))
     stored = in_halves(distinct, lambda some: _updated(user_id, some, members, atomic), atomic)
     results = dict(zip(distinct, stored, strict=True))
@@ -216,7 +230,9 @@ def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool) ->
 def _updated(user_id: int, ids: list[int], members: Row, atomic: bool) -> list[Row]:
     answers = _update(user_id, ids, members, many=True, atomic=atomic)["results"]
     is_undone = atomic and (len(answers) < len(ids) or any(code for code, *_ in answers))
-    results = dict(zip((answer[2] for answer in answers), _to_results(answers, is_undone=is_undone), strict=True))
+    results = dict(
+        zip((answer[2] for answer in answers), _to_results(answers, is_undone=is_undone), strict=True)
+    )
     missing = failure(not_found("link"))
     return [results.get(link_id, missing) for link_id in ids]
 
@@ -227,7 +243,8 @@ def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: b
     return run_one(
         """
         SELECT *
-          FROM change_links(%(user_id)s, %(ids)s::bigint[], %(sent)s::jsonb, %(reserved)s::text[], %(many)s::boolean,
+          FROM change_links(%(user_id)s, %(ids)s::bigint[], %(sent)s::jsonb, %(reserved)s::text[],
+                            %(many)s::boolean,
                             %(atomic)s::boolean)
         """,
         user_id=user_id,
@@ -240,14 +257,15 @@ def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: b
 
 
 def _count_waiting(user_id: int, ids: list[int]) -> None:
-    """Let a limit that a link gets count the clicks that are not stored yet: its redirects count themselves from then
-    on."""
+    """Let a limit that a link gets count the clicks that are not stored yet: its redirects count
+    themselves from then on."""
     if waiting := [*spool.clicks(settings().folder / "visits", set(ids))]:
         run(
             """
             INSERT INTO taken_clicks AS t (link_id, total)
             SELECT id, used_clicks(id) + count(*)
-              FROM json_to_recordset(%(waiting)s) AS click (spool text, stop bigint, tracked_id bigint)
+              FROM json_to_recordset(%(waiting)s) AS click (spool text, stop bigint,
+                                                            tracked_id bigint)
               JOIN links ON id = tracked_id
              WHERE user_id = %(user_id)s AND maxclicks IS NULL
                AND stop > coalesce((SELECT stored FROM visit_spools WHERE name = spool), 0)
@@ -261,8 +279,8 @@ def _count_waiting(user_id: int, ids: list[int]) -> None:
 
 
 def delete(user_id: int, link_id: int) -> None:
-    """Delete a link, or one in the bin, forever. Look twice: a statement does not see where a link has moved since it
-    began."""
+    """Delete a link, or one in the bin, forever. Look twice: a statement does not see where a link
+    has moved since it began."""
     statement = """
         WITH binned AS (
             DELETE FROM binned_links WHERE user_id = %(user_id)s AND id = %(link_id)s RETURNING id),

@@ -25,7 +25,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, overlay_id: int) -> Row:
     stored = row(
-        "SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s",
+        "SELECT *, created AS date, version::text FROM overlays WHERE user_id = %(user_id)s AND id "
+        "= %(overlay_id)s",
         user_id=user_id,
         overlay_id=overlay_id,
     )
@@ -94,14 +95,16 @@ def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
         """
         SELECT id, answer, created AS date
           FROM overlay_answers
-         WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+         WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s
+                                AND id = %(overlay_id)s)
            AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM overlay_answers
-         WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+         WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s
+                                AND id = %(overlay_id)s)
         """,
         user_id=user_id,
         overlay_id=overlay_id,
@@ -126,8 +129,9 @@ def form(user_id: int, overlay_id: int) -> Row | None:
 
 
 def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
-    """`answer` is JSON text. Raise an error if the overlay was deleted or has MAX_ANSWERS answers. FOR KEY SHARE waits
-    for a concurrent delete, so that no answer to a deleted overlay is stored."""
+    """`answer` is JSON text. Raise an error if the overlay was deleted or has MAX_ANSWERS answers.
+    FOR KEY SHARE waits for a concurrent delete, so that no answer to a deleted overlay is
+    stored."""
     overlay = run(
         """
         WITH overlay AS (

@@ -12,7 +12,8 @@ batch = batch_of("pixels")
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
-        "SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        "SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND "
+        "has_text(name, %(q)s)",
         counted="pixels",
         user_id=user_id,
         **paging,
@@ -21,7 +22,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, pixel_id: int) -> Row:
     stored = row(
-        "SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s",
+        "SELECT *, created AS date, version::text FROM pixels WHERE user_id = %(user_id)s AND id = "
+        "%(pixel_id)s",
         user_id=user_id,
         pixel_id=pixel_id,
     )

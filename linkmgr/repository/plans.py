@@ -11,7 +11,8 @@ def all_plans(plan_id: int | None = None) -> list[Row]:
         """
         SELECT id, name, free, coalesce(rate, 0) AS rate,
                CASE WHEN free THEN NULL
-                    ELSE json_build_object('monthly', trim_scale(monthly), 'yearly', trim_scale(yearly),
+                    ELSE json_build_object('monthly', trim_scale(monthly), 'yearly',
+                                           trim_scale(yearly),
                                            'lifetime', trim_scale(lifetime)) END AS prices,
                limits, version::text
           FROM plans
@@ -31,7 +32,8 @@ def with_users() -> list[Row]:
         """
         SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits,
                (SELECT count(*) FROM users
-                 WHERE CASE WHEN plan_id IS NOT NULL AND (expires IS NULL OR expires > now()) THEN plan_id
+                 WHERE CASE WHEN plan_id IS NOT NULL AND (expires IS NULL OR expires > now())
+                              THEN plan_id
                             ELSE (SELECT min(id) FROM plans WHERE free) END = plans.id) AS users
           FROM plans
          ORDER BY id
@@ -52,14 +54,15 @@ def read(plan_id: int) -> Row:
 
 
 def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None = None) -> None:  # noqa: A002 - the API's name
-    """Subscribe a user to a plan: until `expiration`, or for a calendar month or year, or for life. Free plans do not
-    expire."""
+    """Subscribe a user to a plan: until `expiration`, or for a calendar month or year, or for life.
+    Free plans do not expire."""
     subscribed = run(
         """
         UPDATE users
            SET plan_id = plans.id,
                expires = CASE WHEN plans.free THEN NULL
-                              WHEN %(expiration)s::timestamptz IS NOT NULL THEN %(expiration)s::timestamptz
+                              WHEN %(expiration)s::timestamptz IS NOT NULL
+                                THEN %(expiration)s::timestamptz
                               WHEN %(type)s = 'monthly' THEN now() + interval '1 month'
                               WHEN %(type)s = 'yearly' THEN now() + interval '1 year' END
           FROM plans
@@ -80,7 +83,8 @@ def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
     added = run_one(
         """
         INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
-        VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, nullif(%(rate)s, 0), %(limits)s)
+        VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, nullif(%(rate)s, 0),
+                %(limits)s)
         RETURNING id
         """,
         **{"monthly": 0, "yearly": 0, "lifetime": 0, "rate": 0} | prices,
@@ -92,8 +96,8 @@ def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
 
 
 def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
-    """Change the members that were sent, which are those of `add` but `free`. A rate of 0 removes the plan's rate.
-    Missing limits keep their values."""
+    """Change the members that were sent, which are those of `add` but `free`. A rate of 0 removes
+    the plan's rate. Missing limits keep their values."""
     edited = run(
         """
         UPDATE plans
@@ -104,7 +108,8 @@ def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
                rate = nullif(coalesce(%(rate)s, rate), 0),
                limits = CASE WHEN limits::jsonb @> %(limits)s::jsonb THEN limits
                              ELSE (limits::jsonb || coalesce(%(limits)s, '{}'))::json END
-         WHERE id = %(plan_id)s AND NOT (free AND greatest(%(monthly)s, %(yearly)s, %(lifetime)s, 0.0) > 0)
+         WHERE id = %(plan_id)s
+           AND NOT (free AND greatest(%(monthly)s, %(yearly)s, %(lifetime)s, 0.0) > 0)
         RETURNING id
         """,
         **dict.fromkeys(("name", "monthly", "yearly", "lifetime", "rate")) | changes,
@@ -121,9 +126,9 @@ def free_plan_with_prices() -> AppError:
 
 
 def note_retention(after: int, limit: int) -> int | None:
-    """Store the start of the retention period of the next users with older visits, which the purge deletes: they do not
-    come back with a longer one. The rollups by day know the days that have visits. Return the id of the last user, or
-    None if there are no more."""
+    """Store the start of the retention period of the next users with older visits, which the purge
+    deletes: they do not come back with a longer one. The rollups by day know the days that have
+    visits. Return the id of the last user, or None if there are no more."""
     [noted] = database().execute(
         """
         WITH batch AS MATERIALIZED (

@@ -1,8 +1,9 @@
 """Rows behind public URLs.
 
-`host` is the host of a branded domain, or None for our own host. A branded domain serves only rows of its owner. Rows
-of deleted users are not served; background jobs delete them in batches. Those of a user who is suspended with `all`
-raise `link_disabled`, and the branded domains of this user redirect nowhere.
+`host` is the host of a branded domain, or None for our own host. A branded domain serves only rows
+of its owner. Rows of deleted users are not served; background jobs delete them in batches. Those of
+a user who is suspended with `all` raise `link_disabled`, and the branded domains of this user
+redirect nowhere.
 """
 
 from linkmgr.core.database.lookups import public_row
@@ -27,8 +28,8 @@ def _enabled(owned: Row | None) -> Row | None:
 
 
 def qr_code(host: str | None, code: str) -> Row:
-    """`target_branded` is True if the target is on a branded domain, and `is_own_link` if it is a short URL of a link
-    of the owner, on our hosts."""
+    """`target_branded` is True if the target is on a branded domain, and `is_own_link` if it is a
+    short URL of a link of the owner, on our hosts."""
     code_row = public_row(
         """
         SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
@@ -37,12 +38,15 @@ def qr_code(host: str | None, code: str) -> Row:
                    SELECT FROM aliases a
                      JOIN links l ON l.id = link_id
                      LEFT JOIN domains d ON d.id = a.domain_id
-                    WHERE a.alias = substring(data #>> '{}' FROM '^https?://[^/?#]+/([A-Za-z0-9_-]+)$')
-                      AND l.user_id = qrs.user_id AND (host_of(data #>> '{}') = d.host) IS NOT FALSE) AS is_own_link
+                    WHERE a.alias = substring(data #>> '{}'
+                                              FROM '^https?://[^/?#]+/([A-Za-z0-9_-]+)$')
+                      AND l.user_id = qrs.user_id
+                      AND (host_of(data #>> '{}') = d.host) IS NOT FALSE) AS is_own_link
           FROM qrs
           JOIN users u ON u.id = user_id
          WHERE code = %(code)s
-           AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)
+           AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text),
+                                  user_id)
         """,
         host=host,
         code=code,
@@ -52,10 +56,11 @@ def qr_code(host: str | None, code: str) -> Row:
 
 
 def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
-    """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another answer.
+    """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another
+    answer.
 
-    `url_branded` is True if the URL is on a branded domain, and `fast_redirect` if the link only redirects, as most do:
-    the members of `_details` would double the time.
+    `url_branded` is True if the URL is on a branded domain, and `fast_redirect` if the link only
+    redirects, as most do: the members of `_details` would double the time.
     """
     link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
@@ -67,11 +72,14 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
     if link["fast_redirect"] and not link["state"]:
         return _FAST_REDIRECT | link
     details = _details(link["id"])  # None if the link has been deleted meanwhile
-    return details and details | link | {name: blocked().without_urls(details[name]) for name in ("splash", "overlay")}
+    return details and details | link | {
+        name: blocked().without_urls(details[name]) for name in ("splash", "overlay")
+    }
 
 
 def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
-    """Return a link without its details. Its domain belongs to its owner, so that one check covers deleted users."""
+    """Return a link without its details. Its domain belongs to its owner, so that one check covers
+    deleted users."""
     return public_row(
         """
         SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
@@ -81,8 +89,10 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                NOT forwardquery
                    AND num_nonnulls(maxclicks, l.password_hash, pixels, nullif(type, 'direct'),
-                                    nullif(geotarget, '{}'), nullif(devicetarget, '{}'), nullif(languagetarget, '{}'),
-                                    nullif(parameters, '[]'), nullif(deeplink, '{}'), nullif(variants, '[]'),
+                                    nullif(geotarget, '{}'), nullif(devicetarget, '{}'),
+                                    nullif(languagetarget, '{}'),
+                                    nullif(parameters, '[]'), nullif(deeplink, '{}'),
+                                    nullif(variants, '[]'),
                                     nullif(rules, '[]')) = 0 AS fast_redirect
           FROM aliases a
           JOIN links l ON l.id = a.link_id
@@ -112,13 +122,14 @@ def preview(link_id: int) -> Row:
 
 
 def take_click(link_id: int, maxclicks: int) -> bool:
-    """Count a redirect of a link with a limit. Return False, and count nothing, if the limit is reached. Concurrent
-    statements wait at the row of the counter, which the first one adds."""
+    """Count a redirect of a link with a limit. Return False, and count nothing, if the limit is
+    reached. Concurrent statements wait at the row of the counter, which the first one adds."""
     taken = run_unsynced(
         """
         WITH taken AS (
             INSERT INTO taken_clicks AS t (link_id, total)
-            SELECT id, used_clicks(id) + 1 FROM links WHERE id = %(link_id)s AND used_clicks(id) < %(maxclicks)s
+            SELECT id, used_clicks(id) + 1 FROM links WHERE id = %(link_id)s
+               AND used_clicks(id) < %(maxclicks)s
             ON CONFLICT (link_id) DO UPDATE SET total = greatest(t.total + 1, excluded.total)
              WHERE t.total < %(maxclicks)s
             RETURNING total),
@@ -126,7 +137,8 @@ def take_click(link_id: int, maxclicks: int) -> bool:
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'link.expired', id
               FROM links
-             WHERE id = %(link_id)s AND (SELECT total FROM taken) = %(maxclicks)s AND has_webhooks(user_id))
+             WHERE id = %(link_id)s AND (SELECT total FROM taken) = %(maxclicks)s
+               AND has_webhooks(user_id))
         SELECT true AS done FROM taken
         """,
         link_id=link_id,
@@ -136,10 +148,11 @@ def take_click(link_id: int, maxclicks: int) -> bool:
 
 
 def _details(link_id: int) -> Row | None:
-    """Return what a link does besides its redirect, among it the `splash` page, the `overlay` and the `pixels` that it
-    shows, or None.
+    """Return what a link does besides its redirect, among it the `splash` page, the `overlay` and
+    the `pixels` that it shows, or None.
 
-    If the splash page or the overlay has been deleted, the type is direct, until a background job updates the link.
+    If the splash page or the overlay has been deleted, the type is direct, until a background job
+    updates the link.
     """
     return public_row(
         """
@@ -154,7 +167,8 @@ def _details(link_id: int) -> Row | None:
                  WHERE p.user_id = l.user_id AND p.id = ANY (l.pixels)) AS pixels
           FROM links l
           LEFT JOIN splash_pages splash ON splash.user_id = l.user_id AND splash.id = l.splash_id
-          LEFT JOIN LATERAL (SELECT id, type, name, message, link, label, position, color, background
+          LEFT
+          JOIN LATERAL (SELECT id, type, name, message, link, label, position, color, background
                                FROM overlays o
                               WHERE o.user_id = l.user_id AND o.id = l.overlay_id) overlay ON true
          WHERE l.id = %(link_id)s
@@ -181,26 +195,33 @@ def bio(host: str | None, alias: str) -> Row | None:
 
 
 def random_link(host: str | None, slug: str) -> Row:
-    """Return the id and short URL of a random link of the public campaign that works now: one of 1,000 from a random
-    id on, with some before it if fewer follow, or, if none of these works, one of the 1,000 newest or oldest. So a
-    visitor never waits for the reading of more. Equal campaigns are compared with <= and >=, because PostgreSQL would
-    look for a few links of a small one among all links of large ones: only one index has this order."""
+    """Return the id and short URL of a random link of the public campaign that works now: one of
+    1,000 from a random id on, with some before it if fewer follow, or, if none of these works, one
+    of the 1,000 newest or oldest. So a visitor never waits for the reading of more. Equal campaigns
+    are compared with <= and >=, because PostgreSQL would look for a few links of a small one among
+    all links of large ones: only one index has this order."""
     link = public_row(
         """
         SELECT l.id, d.domain, l.alias
           FROM campaigns c JOIN users ON users.id = c.user_id
-         CROSS JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links WHERE campaign = c.id) ids
+         CROSS
+         JOIN LATERAL (SELECT min(id) AS first, max(id) AS last FROM links
+                        WHERE campaign = c.id) ids
          CROSS JOIN unnest(ARRAY[first + (random() * (last - first))::bigint, last, first]) AS start
          CROSS JOIN LATERAL (
-              SELECT * FROM ((SELECT * FROM links WHERE campaign <= c.id AND (campaign, id) >= (c.id, start)
+              SELECT *
+                FROM ((SELECT * FROM links WHERE campaign <= c.id
+                          AND (campaign, id) >= (c.id, start)
                                ORDER BY campaign, id LIMIT 1000) UNION ALL
-                             (SELECT * FROM links WHERE campaign >= c.id AND (campaign, id) < (c.id, start)
+                             (SELECT * FROM links WHERE campaign >= c.id
+                                 AND (campaign, id) < (c.id, start)
                                ORDER BY campaign DESC, id DESC LIMIT 1000) LIMIT 1000) near
                WHERE link_state(id, starts, expiry, maxclicks, blocked) IS NULL
                ORDER BY random() LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE slug = %(slug)s AND c.public
-           AND c.user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), c.user_id)
+           AND c.user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text),
+                                    c.user_id)
          LIMIT 1
         """,
         host=host,
@@ -258,7 +279,9 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
 
 
 def is_username(username: str) -> bool:
-    return row("SELECT 1 FROM users WHERE lower(username) = lower(%(username)s)", username=username) is not None
+    return (
+        row("SELECT 1 FROM users WHERE lower(username) = lower(%(username)s)", username=username) is not None
+    )
 
 
 def branded_domain(host: str) -> Row | None:
@@ -267,7 +290,8 @@ def branded_domain(host: str) -> Row | None:
         SELECT d.id, CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
                CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,
                EXISTS (SELECT FROM domains other
-                        WHERE other.host IN (host_of(d.redirectroot), host_of(d.redirect404))) AS redirects_branded,
+                        WHERE other.host IN (host_of(d.redirectroot),
+                                             host_of(d.redirect404))) AS redirects_branded,
                brandname, brandcolor, logo_digest
           FROM domains d
           JOIN users u ON u.id = d.user_id
@@ -280,7 +304,8 @@ def branded_domain(host: str) -> Row | None:
 
 def domain_logo(host: str) -> bytes | None:
     logo = row(
-        "SELECT image FROM logos JOIN live_domains USING (user_id) WHERE host = %(host)s AND hash = logo_hash",
+        "SELECT image FROM logos JOIN live_domains USING (user_id) WHERE host = %(host)s AND hash "
+        "= logo_hash",
         host=host,
     )
     return bytes(logo["image"]) if logo else None

@@ -1,6 +1,6 @@
-"""The number of rows does not affect how long locks are held: rows are selected without locks and deleted in batches of
-one transaction each. Partitions are dropped one at a time, with a short lock timeout. Each process also deletes other
-expired rows in the background."""
+"""The number of rows does not affect how long locks are held: rows are selected without locks and
+deleted in batches of one transaction each. Partitions are dropped one at a time, with a short lock
+timeout. Each process also deletes other expired rows in the background."""
 
 from collections.abc import Iterator
 from time import monotonic
@@ -32,8 +32,9 @@ class Purged(NamedTuple):
 
 
 def purge() -> Purged:
-    """Delete visits past their owner's retention period, and visitors without visits with their conversions. Drop the
-    months that no owner retains. The totals of links and the rollups by day remain."""
+    """Delete visits past their owner's retention period, and visitors without visits with their
+    conversions. Drop the months that no owner retains. The totals of links and the rollups by day
+    remain."""
     _create_months()
     after: int | None = 0
     while after is not None:
@@ -57,7 +58,9 @@ def purge() -> Purged:
     for delete_expired in registered().expiring:
         while delete_expired(MAX_ROWS) == MAX_ROWS:
             pass
-    return Purged(visits, dropped + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
+    return Purged(
+        visits, dropped + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months())
+    )
 
 
 def _rows(sql: str, **params: Any) -> list[Row]:
@@ -72,16 +75,18 @@ def _create_months() -> None:
 
 
 def _expired_months() -> list[Row]:
-    """Return the partitions with visits past the shortest retention period, and as `whole` True for those past the
-    longest one. Retention 0 means forever. The retention of a plan also applies to administrators, as their account
-    page says."""
+    """Return the partitions with visits past the shortest retention period, and as `whole` True for
+    those past the longest one. Retention 0 means forever. The retention of a plan also applies to
+    administrators, as their account page says."""
     return _rows(
         """
         SELECT partition::text, since::text, until::text,
                coalesce(until <= now() - make_interval(days => longest), false) AS whole
           FROM partitions,
-               (SELECT min(nullif(days, 0)) AS shortest, CASE WHEN min(days) > 0 THEN max(days) END AS longest
-                  FROM (SELECT (limits ->> 'retention')::int AS days FROM accounts) retained) periods
+               (SELECT min(nullif(days, 0)) AS shortest, CASE WHEN min(days) > 0
+                                                                THEN max(days) END AS longest
+                  FROM (SELECT (limits ->> 'retention')::int AS days
+                          FROM accounts) retained) periods
          WHERE since < now() - make_interval(days => shortest)
         """
     )
@@ -99,8 +104,8 @@ def _empty_months() -> list[str]:
 
 
 def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
-    """Drop a partition and return True. Return False if it is in use, for example by a backup; the next purge tries
-    again."""
+    """Drop a partition and return True. Return False if it is in use, for example by a backup; the
+    next purge tries again."""
     for _ in range(_TRIES):
         try:
             [result] = database().execute(
@@ -119,16 +124,19 @@ def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
 
 
 def _tracked_batches() -> Iterator[Row]:
-    """Yield the `ids` of all visited links and QR codes in batches, their `owners`, the `days` that these retain, and
-    the `orphans` among them: visits may be stored after a delete."""
+    """Yield the `ids` of all visited links and QR codes in batches, their `owners`, the `days` that
+    these retain, and the `orphans` among them: visits may be stored after a delete."""
     after = 0
     while after is not None:
         [tracked] = _rows(
             """
             SELECT max(tracked_id) AS last, array_agg(tracked_id) AS ids, array_agg(days) AS days,
-                   array_agg(user_id) AS owners, array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
+                   array_agg(user_id) AS owners,
+                   array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
               FROM (SELECT tracked_id, user_id, (limits ->> 'retention')::int AS days
-                      FROM (SELECT tracked_id, coalesce((SELECT user_id FROM tracked_rows WHERE id = tracked_id),
+                      FROM (SELECT tracked_id,
+                                   coalesce((SELECT user_id FROM tracked_rows
+                                              WHERE id = tracked_id),
                                                   owner_of_link(tracked_id)) AS user_id
                               FROM totals
                              WHERE tracked_id > %(after)s
@@ -144,18 +152,22 @@ def _tracked_batches() -> Iterator[Row]:
 
 
 def _sum_expired_days(until: str | None) -> None:
-    """Sum the raw days that have expired visits, and those before a time, before which no new day becomes raw."""
+    """Sum the raw days that have expired visits, and those before a time, before which no new day
+    becomes raw."""
     run("UPDATE service SET dropped_until = greatest(dropped_until, %(until)s::timestamptz)", until=until)
     for tracked in _tracked_batches():
         while batch := _rows(
             """
-            SELECT array_agg(owner) AS users, array_agg(id) AS ids, array_agg(bot) AS bots, array_agg(at) AS days
+            SELECT array_agg(owner) AS users, array_agg(id) AS ids, array_agg(bot) AS bots,
+                   array_agg(at) AS days
               FROM (SELECT owner, id, bot, at
-                      FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[], %(days)s::int[]) AS t (id, owner, days),
+                      FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[],
+                                  %(days)s::int[]) AS t (id, owner, days),
                            LATERAL (SELECT bot, at FROM tracked_rollups
                                      WHERE tracked_id = id AND unit = 'raw' AND bot IN (false, true)
                                        AND at < greatest((SELECT dropped_until FROM service),
-                                                         now() - make_interval(days => nullif(days, 0)))
+                                                         now() - make_interval(days => nullif(days,
+                                                                                              0)))
                                     OFFSET 0) raw
                      LIMIT %(limit)s) expired
             HAVING count(*) > 0
@@ -175,8 +187,9 @@ def _sum_expired_days(until: str | None) -> None:
 
 
 def _delete_expired(tracked: Row) -> int:
-    """Delete expired visits in a month, and return their number. The conditions on `at` limit each part of the
-    statement to one partition. Those of days that became raw meanwhile wait for the next purge."""
+    """Delete expired visits in a month, and return their number. The conditions on `at` limit each
+    part of the statement to one partition. Those of days that became raw meanwhile wait for the
+    next purge."""
     deleted = 0
     while True:
         [batch] = database().execute(
@@ -184,16 +197,22 @@ def _delete_expired(tracked: Row) -> int:
             WITH deleted AS (
                 DELETE FROM visits
                  WHERE ctid = ANY (ARRAY(SELECT expired.ctid
-                                           FROM unnest(%(ids)s::bigint[], %(days)s::int[]) AS retained (id, days),
+                                           FROM unnest(%(ids)s::bigint[],
+                                                       %(days)s::int[]) AS retained (id, days),
                                                 LATERAL (SELECT ctid FROM visits v
                                                           WHERE tracked_id = retained.id
-                                                            AND at < now() - make_interval(days => retained.days)
+                                                            AND at <
+                                                                now() - make_interval(days =>
+                                                                                      retained.days)
                                                             AND at >= %(since)s::timestamptz
                                                             AND at < %(until)s::timestamptz
                                                             AND (SELECT true FROM tracked_rollups r
-                                                                  WHERE r.tracked_id = v.tracked_id AND unit = 'raw'
+                                                                  WHERE r.tracked_id = v.tracked_id
+                                                                    AND unit = 'raw'
                                                                     AND r.bot = v.bot
-                                                                    AND r.at = date_trunc('day', v.at, 'UTC')) IS NULL
+                                                                    AND r.at = date_trunc('day',
+                                                                                          v.at,
+                                                                                          'UTC')) IS NULL
                                                           LIMIT %(limit)s) expired
                                           WHERE retained.days > 0
                                           LIMIT %(limit)s))
@@ -211,8 +230,9 @@ def _delete_expired(tracked: Row) -> int:
 
 
 def _delete_visitors(ids: list[int]) -> None:
-    """Select visitors without visits before the delete locks them: a new visit by such a visitor waits for one batch at
-    most. EXCEPT reads each row once, regardless of the number of its visits."""
+    """Select visitors without visits before the delete locks them: a new visit by such a visitor
+    waits for one batch at most. EXCEPT reads each row once, regardless of the number of its
+    visits."""
     while visitors := database().execute(
         """
         SELECT tracked_id, visitor FROM visitors WHERE tracked_id = ANY (%(ids)s::bigint[])
@@ -230,10 +250,13 @@ def _delete_visitors(ids: list[int]) -> None:
                 """
                 WITH deleted AS (
                     DELETE FROM visitors
-                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (tracked_id, visitor)
-                     WHERE visitors.tracked_id = stale.tracked_id AND visitors.visitor = stale.visitor
+                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (tracked_id,
+                                                                                      visitor)
+                     WHERE visitors.tracked_id = stale.tracked_id
+                       AND visitors.visitor = stale.visitor
                        AND NOT EXISTS (SELECT FROM visits v  -- since they were read
-                                        WHERE v.tracked_id = stale.tracked_id AND v.visitor = stale.visitor
+                                        WHERE v.tracked_id = stale.tracked_id
+                                          AND v.visitor = stale.visitor
                                           AND v.at > now() - interval '1 hour')
                     RETURNING stale.*)
                 DELETE FROM conversions c
@@ -253,7 +276,8 @@ def _clear_quarters(limit: int) -> int:
         WITH cleared AS (
             UPDATE account_rollups SET quarters = NULL
              WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups
-                                      WHERE detailed AND at < now() - make_interval(days => %(days)s + 1)
+                                      WHERE detailed
+                                        AND at < now() - make_interval(days => %(days)s + 1)
                                       ORDER BY at
                                       LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
                AND detailed
@@ -277,7 +301,8 @@ _ended = [float("-inf")]  # the time at which this process last found nothing mo
 
 
 def delete_some_expired() -> None:
-    """Delete some expired rows and create the next partitions, unless this process has just found nothing more."""
+    """Delete some expired rows and create the next partitions, unless this process has just found
+    nothing more."""
     if monotonic() < _ended[0] + _ROUND_SECONDS:
         return
     _create_months()

@@ -19,7 +19,8 @@ from linkmgr.visits import store
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     codes = named_page(
         """
-        SELECT id, code, coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
+        SELECT id, code,
+               coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans, name,
                created AS date, updated
           FROM qrs
          WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
@@ -44,7 +45,8 @@ def read(user_id: int, qr_id: int) -> Row:
 def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int, *, statistics: bool = True) -> Row:
     stored = fetch(
         """
-        SELECT q.version::text, id, code, name, created AS date, updated, type, data, background, foreground,
+        SELECT q.version::text, id, code, name, created AS date, updated, type, data, background,
+               foreground,
                CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, clicks, visitors,
                CASE WHEN %(statistics)s::boolean THEN top_labels END AS top_labels
           FROM qrs q
@@ -72,7 +74,8 @@ def batch(user_id: int, after: int) -> list[Row]:
     codes = rows(
         """
         SELECT id, code, name, created AS date, updated, type, data, background, foreground,
-               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo, coalesce(clicks, 0) AS scans,
+               CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo,
+               coalesce(clicks, 0) AS scans,
                coalesce(visitors, 0) AS uniquescans,
                ARRAY(SELECT channel_id FROM channel_items i
                        JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
@@ -121,14 +124,16 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def update(user_id: int, qr_id: int, members: Row) -> Row:
-    """Write the members that are not None, and return the record. An empty logo removes the logo. A name that is still
-    `old_name` becomes `new_name`. `own_alias` must be in use if the data changes and it is not None."""
+    """Write the members that are not None, and return the record. An empty logo removes the logo. A
+    name that is still `old_name` becomes `new_name`. `own_alias` must be in use if the data changes
+    and it is not None."""
     updated = run(
         """
         WITH updated AS (
             UPDATE qrs
                SET data = %(data)s::json,
-                   name = coalesce(%(name)s, CASE name WHEN %(old_name)s THEN %(new_name)s END, name),
+                   name = coalesce(%(name)s, CASE name WHEN %(old_name)s THEN %(new_name)s END,
+                                   name),
                    background = coalesce(%(background)s, background),
                    foreground = coalesce(%(foreground)s, foreground),
                    logo_hash = CASE WHEN %(logo)s::bytea IS NULL THEN logo_hash
@@ -167,16 +172,18 @@ def delete(user_id: int, qr_id: int) -> None:
 
 
 def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
-    """Return the data that the image of a QR code is rendered from. `logo` is None unless `with_logo`: it is large and
-    rarely needed."""
+    """Return the data that the image of a QR code is rendered from. `logo` is None unless
+    `with_logo`: it is large and rarely needed."""
     source = row(
         """
         SELECT user_id, type, data, foreground, background, logo_hash,
                (SELECT image FROM logos
-                 WHERE %(with_logo)s::boolean AND logos.user_id = qrs.user_id AND hash = logo_hash) AS logo
+                 WHERE %(with_logo)s::boolean AND logos.user_id = qrs.user_id
+                   AND hash = logo_hash) AS logo
           FROM qrs
          WHERE code = %(code)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
-           AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)
+           AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text),
+                                  user_id)
         """,
         host=host,
         code=code,
@@ -201,8 +208,9 @@ def logos(user_id: int, after: int) -> list[Row]:
 
 
 def add_many(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
-    """Store QR codes and return their results in the same order: `id` and `link`, or `code` and `message`. `logo` is
-    the stored form of the image. With `atomic`, either all codes are stored or none."""
+    """Store QR codes and return their results in the same order: `id` and `link`, or `code` and
+    `message`. `logo` is the stored form of the image. With `atomic`, either all codes are stored or
+    none."""
     return in_halves(codes, lambda some: _to_results(some, _insert_many(user_id, some, atomic)), atomic)
 
 
@@ -216,7 +224,9 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
 
 
 def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
-    images = sorted({code["logo"] for code in codes if "logo" in code})  # in order, so that no two requests deadlock
+    images = sorted(
+        {code["logo"] for code in codes if "logo" in code}
+    )  # in order, so that no two requests deadlock
     numbers: dict[bytes, int] = {image: number for number, image in enumerate(images, 1)}
     members = [
         {name: value for name, value in code.items() if name != "logo"}
@@ -228,27 +238,33 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
         WITH checked AS MATERIALIZED (
             SELECT q.*, ordinality AS n,
                    CASE WHEN own_alias IS NOT NULL AND NOT EXISTS (
-                             SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
+                             SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0)
+                               THEN 'short_link_unknown'
                         WHEN has_blocked_url(%(user_id)s, to_jsonb(q), NULL) THEN 'target_blocked'
                         WHEN type = 'link' THEN code_refusal(data #>> '{}') END AS refusal
               FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (
-                   code text, type text, data json, name text, background text, foreground text, own_alias text,
+                   code text, type text, data json, name text, background text, foreground text,
+                   own_alias text,
                    logo_source text, image integer)) WITH ORDINALITY AS q),
         accepted AS MATERIALIZED (
             SELECT nextval('tracked_ids') AS id, c.*
               FROM (SELECT * FROM checked WHERE refusal IS NULL ORDER BY n) c
-             WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM checked WHERE refusal IS NOT NULL))),
+             WHERE NOT (%(atomic)s::boolean
+                        AND EXISTS (SELECT FROM checked WHERE refusal IS NOT NULL))),
         logo AS MATERIALIZED (
             SELECT image, store_logo(%(user_id)s, (%(images)s::bytea[])[image]) AS hash
               FROM (SELECT DISTINCT image FROM accepted ORDER BY image) images),
         added AS (
-            INSERT INTO qrs (id, user_id, code, type, data, name, background, foreground, logo_hash, logo_source)
-            SELECT id, %(user_id)s, code, type, data, name, background, foreground, hash, logo_source
+            INSERT INTO qrs (id, user_id, code, type, data, name, background, foreground, logo_hash,
+                             logo_source)
+            SELECT id, %(user_id)s, code, type, data, name, background, foreground, hash,
+                   logo_source
               FROM accepted
               LEFT JOIN logo USING (image)
              ORDER BY n)
         SELECT (SELECT json_agg(json_build_array(n, id, code)) FROM accepted) AS added,
-               (SELECT json_agg(json_build_array(n, refusal)) FROM checked WHERE refusal IS NOT NULL) AS refused
+               (SELECT json_agg(json_build_array(n, refusal)) FROM checked
+                 WHERE refusal IS NOT NULL) AS refused
         """,
         user_id=user_id,
         codes=orjson.dumps(members).decode(),

@@ -24,7 +24,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, splash_id: int) -> Row:
     stored = row(
-        "SELECT *, created AS date, version::text FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s",
+        "SELECT *, created AS date, version::text FROM splash_pages WHERE user_id = %(user_id)s "
+        "AND id = %(splash_id)s",
         user_id=user_id,
         splash_id=splash_id,
     )

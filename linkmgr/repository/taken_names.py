@@ -1,5 +1,5 @@
-"""Names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted user are available at
-once, although background jobs delete the rows later."""
+"""Names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted
+user are available at once, although background jobs delete the rows later."""
 
 from typing import Any
 
@@ -7,8 +7,9 @@ from psycopg2 import IntegrityError
 
 from linkmgr.core.database.statements import Row, run
 
-# Statements by violated constraint. Each releases the names whose owner was deleted, and returns a row if it did. The
-# tables are of the schema `public`, because restricted keys do not see rows of deleted users.
+# Statements by violated constraint. Each releases the names whose owner was deleted, and returns a
+# row if it did. The tables are of the schema `public`, because restricted keys do not see rows of
+# deleted users.
 _RELEASES = {
     "alias_taken": """
         WITH holders AS (
@@ -20,17 +21,21 @@ _RELEASES = {
                     OR alias = (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
         links_deleted AS (
             DELETE FROM public.links
-             WHERE id IN (SELECT link_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+             WHERE id IN (SELECT link_id FROM holders)
+               AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
             RETURNING 1),
         binned_deleted AS (
             DELETE FROM public.binned_links
-             WHERE id IN (SELECT link_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+             WHERE id IN (SELECT link_id FROM holders)
+               AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
             RETURNING 1),
         bios_deleted AS (
             DELETE FROM public.bios
-             WHERE id IN (SELECT bio_id FROM holders) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+             WHERE id IN (SELECT bio_id FROM holders)
+               AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
             RETURNING 1)
-        SELECT 1 FROM links_deleted UNION ALL SELECT 1 FROM binned_deleted UNION ALL SELECT 1 FROM bios_deleted
+        SELECT 1 FROM links_deleted UNION ALL SELECT 1 FROM binned_deleted UNION ALL SELECT 1
+          FROM bios_deleted
     """,
     "campaign_slug_taken": """
         UPDATE public.campaigns SET slug = NULL
@@ -40,14 +45,16 @@ _RELEASES = {
     # Rename the domain instead of deleting it: links may still refer to it.
     "domain_taken": """
         UPDATE public.domains SET host = id || '.invalid'
-         WHERE host = split_part(%(domain)s, '://', 2) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
+         WHERE host = split_part(%(domain)s, '://', 2)
+           AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)
         RETURNING 1
     """,
 }
 
 
 def release(constraint: str | None, **params: Any) -> bool:
-    """Release the names that violate a constraint if their owner was deleted. Return False if there are none."""
+    """Release the names that violate a constraint if their owner was deleted. Return False if there
+    are none."""
     statement = _RELEASES.get(constraint or "")
     return statement is not None and run(statement, **params) is not None
 

@@ -20,7 +20,8 @@ def search(*, status: str | None = None, email: str | None = None) -> Iterator[l
     before = MAX_BIGINT
     while batch := rows(
         """
-        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext, admin, suspended
+        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext,
+               admin, suspended
           FROM accounts
          WHERE id < %(before)s
            AND (%(status)s::text IS NULL OR status = %(status)s)
@@ -41,16 +42,19 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, username, email, status, plan, registered, suspended,
-               coalesce((SELECT total FROM usage WHERE user_id = accounts.id AND counted = 'links'), 0) AS links
+               coalesce((SELECT total FROM usage WHERE user_id = accounts.id AND counted = 'links'),
+                        0) AS links
           FROM accounts
          WHERE id < %(after)s
-           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0)
+           AND (%(q)s::text IS NULL
+                OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0)
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM users
-         WHERE %(q)s::text IS NULL OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0
+         WHERE %(q)s::text IS NULL
+            OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0
         """,
         q=q,
         **paging,
@@ -60,7 +64,8 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int) -> Row:
     user = row(
         """
-        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext, admin, suspended,
+        SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext,
+               admin, suspended,
                version
           FROM accounts
          WHERE id = %(user_id)s
@@ -78,8 +83,8 @@ def next_id() -> int:
 
 
 def add(user_id: int, **members: Any) -> Row:
-    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an unknown or free plan.
-    `admin`, `planid` and `expiration` may be missing."""
+    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an
+    unknown or free plan. `admin`, `planid` and `expiration` may be missing."""
     added = run(
         """
         WITH added AS (
@@ -102,8 +107,9 @@ def add(user_id: int, **members: Any) -> Row:
 
 
 def update(user_id: int, *, by: int | None, **changes: Any) -> None:
-    """Change `email`, `admin` and `suspended`, unless they are None. `by` is the calling administrator, or None for a
-    command. `suspended` is 'no', 'access' for keys and sessions, or 'all' for the pages for visitors too.
+    """Change `email`, `admin` and `suspended`, unless they are None. `by` is the calling
+    administrator, or None for a command. `suspended` is 'no', 'access' for keys and sessions, or
+    'all' for the pages for visitors too.
 
     Lock all administrators, as delete() does.
     """
@@ -117,7 +123,8 @@ def update(user_id: int, *, by: int | None, **changes: Any) -> None:
            SET email = coalesce(%(email)s, email), admin = coalesce(%(admin)s, admin),
                suspended = coalesce(%(suspended)s, suspended)
          WHERE id = %(user_id)s
-           AND (%(admin)s IS NOT FALSE OR NOT admin OR EXISTS (SELECT FROM administrators WHERE id <> %(user_id)s))
+           AND (%(admin)s IS NOT FALSE OR NOT admin
+                OR EXISTS (SELECT FROM administrators WHERE id <> %(user_id)s))
         RETURNING id
         """,
         user_id=user_id,
@@ -131,8 +138,8 @@ def update(user_id: int, *, by: int | None, **changes: Any) -> None:
 
 
 def delete(user_id: int, *, by: int | None) -> None:
-    """`by` is the calling administrator, or None for a command. Lock all administrators, ordered by id, so that two
-    administrators who delete each other do not both succeed."""
+    """`by` is the calling administrator, or None for a command. Lock all administrators, ordered by
+    id, so that two administrators who delete each other do not both succeed."""
     if user_id == by:
         raise AppError("delete_self")
     deleted = run(
@@ -185,11 +192,13 @@ def owner(user_id: int) -> Row:
 
 
 def note_shown_key(user_id: int | None) -> None:
-    """Note for administrators that the default API key of a user was shown. None means all users."""
+    """Note for administrators that the default API key of a user was shown. None means all
+    users."""
     run(
         """
         INSERT INTO outbox (user_id, type, data)
-        SELECT auditors.user_id, 'audit.secret', jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
+        SELECT auditors.user_id, 'audit.secret',
+               jsonb_build_object('action', 'shown', 'user_id', %(user_id)s::bigint)
           FROM auditors
          WHERE %(user_id)s::bigint IS NULL OR EXISTS (SELECT FROM users WHERE id = %(user_id)s)
         """,

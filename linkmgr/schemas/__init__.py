@@ -1,1 +1,2 @@
-"""The words of the API: one module each, with every member declared once, and what a create and an update do."""
+"""The words of the API: one module each, with every member declared once, and what a create and an
+update do."""

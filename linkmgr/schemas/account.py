@@ -33,7 +33,9 @@ class Person(Resource):
         label="E-mail address",
     )
     username = member(Username(dump_only=True), "", "dana", fixed=True)
-    avatar = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/avatar/dana.png")
+    avatar = member(
+        Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/avatar/dana.png"
+    )
     status = member(Shown({"type": "string", "enum": list(STATUSES)}), "", "pro", fixed=True)
     expires = member(Timestamp(dump_only=True, allow_none=True), "", "2026-11-21 09:30:00")
     registered = member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00")

@@ -20,12 +20,15 @@ class BioPage(Resource):
     name = member(Text(required=True), "The heading of the page.", "Dana", label="Name")
     alias = member(
         OwnAlias(),
-        "The last part of the page's URL. It is case-sensitive, unique among links and bio pages, and not the path "
-        "of a page of the service, such as `login`. Without it, the service generates 8 characters.",
+        "The last part of the page's URL. It is case-sensitive, unique among links and bio pages, "
+        "and not the path of a page of the service, such as `login`. Without it, the service "
+        "generates 8 characters.",
         "dana",
         label="Alias",
     )
-    custom = member(Shown({"type": "string"}), '`alias`, or "" if the service generated it.', "dana", shown=EXPORT)
+    custom = member(
+        Shown({"type": "string"}), '`alias`, or "" if the service generated it.', "dana", shown=EXPORT
+    )
     shorturl = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/dana")
     bio = member(
         Text(2000, multiline=True, allow_empty=True),

@@ -3,7 +3,17 @@ from typing import ClassVar
 
 from linkmgr.core.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.core.fields.member import member
-from linkmgr.core.fields.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
+from linkmgr.core.fields.resource import (
+    DETAIL,
+    EXPORT,
+    READ,
+    Resource,
+    Stored,
+    Words,
+    created,
+    row_id,
+    updated,
+)
 from linkmgr.repository import campaigns
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
@@ -38,7 +48,9 @@ class Campaign(Resource):
         True,
         label="Everyone may open the rotator and the list of its links",
     )
-    rotator = member(Shown({}), "A URL, or `false` without a slug.", "https://go.example.org/r/summer", shown=READ)
+    rotator = member(
+        Shown({}), "A URL, or `false` without a slug.", "https://go.example.org/r/summer", shown=READ
+    )
     list = member(Shown({"type": "string"}), "", "https://go.example.org/u/dana/summer-17", shown=READ)
     date = created(shown=EXPORT)
     updated = updated()

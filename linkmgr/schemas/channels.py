@@ -8,7 +8,10 @@ class Channel(Resource):
     id = row_id()
     name = member(Text(required=True), "Unique among your channels.", "Reading", label="Name")
     description = member(
-        Text(1000, multiline=True, allow_empty=True), "A note for yourself.", "For the train", label="Description"
+        Text(1000, multiline=True, allow_empty=True),
+        "A note for yourself.",
+        "For the train",
+        label="Description",
     )
     color = member(Color(load_default="#3b82f6"), "Marks the channel in lists.", "#f59e0b", label="Color")
     starred = member(Boolean(load_default=False), "Marks the channel as a favorite.", True, label="Starred")

@@ -65,17 +65,17 @@ class Domain(Resource):
     )
     brandlogo = member(
         Text(MAX_URL, allow_empty=True),
-        "The logo on the pages of the domain: a URL that is fetched once, or the name of a file in the folder `logos/` "
-        "of the service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `brandlogo` keeps the "
-        "stored image.",
+        "The logo on the pages of the domain: a URL that is fetched once, or the name of a file in "
+        "the folder `logos/` of the service. PNG or JPEG, at most 1 MiB and 4 megapixels. An "
+        "update with the same `brandlogo` keeps the stored image.",
         "https://example.com/logo.png",
         label="Logo",
         synonyms="image picture thumbnail",
     )
     brandcolor = member(
         BrandColor(allow_empty=True),
-        "The color of links and buttons on the pages of the domain. It needs a contrast of at least 4.5 to 1 on light "
-        "pages. A lighter color is derived for dark pages.",
+        "The color of links and buttons on the pages of the domain. It needs a contrast of at "
+        "least 4.5 to 1 on light pages. A lighter color is derived for dark pages.",
         "#14713d",
         label="Color",
     )
@@ -94,8 +94,8 @@ def create_domain(user_id: int, members: Row) -> Row:
 
 
 def prove_domain(user_id: int, members: Row) -> bool:
-    """Raise an error unless the user can add the domain and it points to this service. Return False if the check is
-    off."""
+    """Raise an error unless the user can add the domain and it points to this service. Return False
+    if the check is off."""
     with transaction.lazily(lambda: None):  # not committed: the database decides before other hosts are asked
         domains.add(user_id, members | {"id": -user_id, "logo": b"", "is_checked": False})
     if settings().domain_check == "off":
@@ -117,8 +117,8 @@ def change_domain(user_id: int, domain_id: int, members: Row) -> Row:
 
 
 def check_domain(user_id: int, domain_id: int) -> str | None:
-    """Check that the domain points to this service, and store the problem, or "". Return it, or None if checks are
-    off."""
+    """Check that the domain points to this service, and store the problem, or "". Return it, or
+    None if checks are off."""
     problem = ""
     try:
         domain = domains.read(user_id, domain_id)["domain"]

@@ -4,7 +4,18 @@ from marshmallow import ValidationError, post_load, validates_schema
 
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.aliases import Alias, refuse_own_words
-from linkmgr.core.fields.base import MAX_ID, Boolean, Choice, Integer, Password, Shown, Target, Text, Timestamp, Url
+from linkmgr.core.fields.base import (
+    MAX_ID,
+    Boolean,
+    Choice,
+    Integer,
+    Password,
+    Shown,
+    Target,
+    Text,
+    Timestamp,
+    Url,
+)
 from linkmgr.core.fields.bodies import Body
 from linkmgr.core.fields.links import (
     DeepLink,
@@ -19,7 +30,17 @@ from linkmgr.core.fields.links import (
     Targets,
 )
 from linkmgr.core.fields.member import member
-from linkmgr.core.fields.resource import DETAIL, EXPORT, READ, Resource, Stored, Words, created, row_id, updated
+from linkmgr.core.fields.resource import (
+    DETAIL,
+    EXPORT,
+    READ,
+    Resource,
+    Stored,
+    Words,
+    created,
+    row_id,
+    updated,
+)
 from linkmgr.core.fields.shapes import object_of
 from linkmgr.core.fields.urls import MAX_URL
 from linkmgr.core.web import passwords
@@ -37,12 +58,14 @@ _COUNT = {"type": "integer", "minimum": 0}
 
 
 class LinkBody(Body):
-    """Body of a link, which has only the members that were sent. That of a create has none with their defaults, which
-    clients send with every link: one with nothing else returns the existing link of the URL."""
+    """Body of a link, which has only the members that were sent. That of a create has none with
+    their defaults, which clients send with every link: one with nothing else returns the existing
+    link of the URL."""
 
     @validates_schema
     def refuse_reserved_alias(self, loaded: Row, **_: Any) -> None:
-        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an update decides."""
+        """Refuse an alias that is a page of our own host. Without `domain`, the statement of an
+        update decides."""
         is_ours = loaded.get("domain") == "" if self.is_update else not loaded.get("domain")
         if is_ours and "custom" in loaded:
             try:
@@ -73,14 +96,16 @@ class Link(Resource):
     longurl = member(Shown(_URL), "", "https://example.com/sale", shown=READ)
     title = member(
         Text(allow_empty=True),
-        "The name of the link in lists and the search, which visitors do not see. By default it is the `metatitle`.",
+        "The name of the link in lists and the search, which visitors do not see. By default it is "
+        "the `metatitle`.",
         "Summer sale",
         label="Title",
     )
     custom = member(
         Alias(allow_empty=True),
-        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not the path "
-        "of a page there, such as `login` on this service. Without it, the service generates 8 characters.",
+        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, "
+        "and not the path of a page there, such as `login` on this service. Without it, the "
+        "service generates 8 characters.",
         "summer",
         label="Alias",
         shown=DETAIL,
@@ -101,7 +126,8 @@ class Link(Resource):
     haspassword = member(Shown({"type": "boolean"}), "", False, shown=DETAIL)
     starts = member(
         Start(allow_empty=True, allow_none=True),
-        "The link begins to work at this time. Until then, visitors see a page that says when, with status 404.",
+        "The link begins to work at this time. Until then, visitors see a page that says when, "
+        "with status 404.",
         "2026-12-01 08:00:00",
         label="Start",
         removed="",
@@ -117,9 +143,10 @@ class Link(Resource):
     )
     maxclicks = member(
         Integer(0, MAX_ID),
-        "The number of clicks after which the link stops working like one that has expired, with those before the "
-        "limit was set. `0` means no limit. Bots, prefetches and HEAD requests are no clicks, and "
-        "get a page without the target. A scan of a QR code that leads to the link is one.",
+        "The number of clicks after which the link stops working like one that has expired, with "
+        "those before the limit was set. `0` means no limit. Bots, prefetches and HEAD requests "
+        "are no clicks, and get a page without the target. A scan of a QR code that leads to the "
+        "link is one.",
         100,
         label="Maximum clicks",
         default=0,
@@ -138,17 +165,17 @@ class Link(Resource):
     )
     expiredurl = member(
         Target(allow_empty=True),
-        "The target of visitors before `starts`, after `expiry` and beyond `maxclicks`, in place of a page. These are "
-        "no clicks.",
+        "The target of visitors before `starts`, after `expiry` and beyond `maxclicks`, in place "
+        "of a page. These are no clicks.",
         "https://example.com/over",
         label="Target while the link does not work",
         shown=DETAIL,
     )
     type = member(
         LinkType(),
-        "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` shows a splash page "
-        "first, the id of one of your splash pages shows that one, and `overlay-<id>` shows the target below one of "
-        "your CTA overlays.",
+        "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` "
+        "shows a splash page first, the id of one of your splash pages shows that one, and "
+        "`overlay-<id>` shows the target below one of your CTA overlays.",
         "overlay-17",
         label="How the target is shown",
         default="direct",
@@ -158,14 +185,16 @@ class Link(Resource):
     device = member(Shown(_URLS), "", {"iphone": "https://example.com/app"}, shown=RECORD)
     rules = member(
         Rules(),
-        f"Targets by conditions, at most {MAX_RULES}. The first rule of which all conditions hold decides, before the "
-        "targets by device, country and language.",
+        f"Targets by conditions, at most {MAX_RULES}. The first rule of which all conditions hold "
+        "decides, before the targets by device, country and language.",
         [{"when": {"country": ["Germany", "AT"]}, "url": "https://example.com/de"}],
         label="Rules",
         shown=DETAIL,
     )
     geotarget = member(
-        Targets("location", audience.country_problem, "A country: its English name or its ISO code.", "Germany"),
+        Targets(
+            "location", audience.country_problem, "A country: its English name or its ISO code.", "Germany"
+        ),
         "Targets by the visitor's country.",
         [{"location": "Germany", "link": "https://example.de/sale"}],
         label="Countries",
@@ -176,8 +205,8 @@ class Link(Resource):
         Targets(
             "device",
             audience.device_problem,
-            "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, "
-            "`android tablet`, `mac`), or `phone`, `tablet` or `desktop`.",
+            "A device: a model, a maker, a system with or without its version (`iphone`, `windows "
+            "10`, `android tablet`, `mac`), or `phone`, `tablet` or `desktop`.",
             "iphone",
         ),
         "Targets by the visitor's device.",
@@ -197,9 +226,10 @@ class Link(Resource):
     )
     variants = member(
         Variants(),
-        "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their weights, and keeps it as "
-        "long as the service recognizes visitors (`LINKMGR_VISITOR_SALT`). Rules, and targets by device, country or "
-        "language come first. `[]` ends the experiment.",
+        "An experiment: each visitor gets one of 2 to 8 targets instead of `url`, by their "
+        "weights, and keeps it as long as the service recognizes visitors "
+        "(`LINKMGR_VISITOR_SALT`). Rules, and targets by device, country or language come first. "
+        "`[]` ends the experiment.",
         [
             {"name": "Blue button", "url": "https://example.com/blue", "weight": 50},
             {"name": "Red button", "url": "https://example.com/red", "weight": 50},
@@ -217,9 +247,10 @@ class Link(Resource):
     )
     forwardquery = member(
         Boolean(),
-        "Adds the query of the short URL to that of the target. If both have a name, also one of `parameters`, the "
-        "values of the short URL replace those of the target. The fragment of the target stays. A URL that would have "
-        f"more than {MAX_URL} characters stays without it. The default is `forwardquery` of the branded domain.",
+        "Adds the query of the short URL to that of the target. If both have a name, also one of "
+        "`parameters`, the values of the short URL replace those of the target. The fragment of "
+        f"the target stays. A URL that would have more than {MAX_URL} characters stays without it. "
+        "The default is `forwardquery` of the branded domain.",
         False,
         label="Forward the query of the short URL",
         default=False,
@@ -268,8 +299,8 @@ class Link(Resource):
     )
     channel = member(
         IdOrIds(),
-        "The ids of channels that the link is added to, or one id. It stays in its other channels. `[]` in an update "
-        "removes it from all of them, `0` changes nothing.",
+        "The ids of channels that the link is added to, or one id. It stays in its other channels. "
+        "`[]` in an update removes it from all of them, `0` changes nothing.",
         [17],
         label="Channels",
     )
@@ -295,7 +326,11 @@ class Link(Resource):
         shown=DETAIL,
     )
     url = member(
-        Target(MAX_URL, required=True), "The target.", "https://example.com/sale", label="Target", shown=DETAIL
+        Target(MAX_URL, required=True),
+        "The target.",
+        "https://example.com/sale",
+        label="Target",
+        shown=DETAIL,
     )
     date = created()
     updated = updated()
@@ -303,8 +338,8 @@ class Link(Resource):
     uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
     blocked = member(
         Timestamp(dump_only=True, allow_none=True),
-        "When an administrator blocked the link, whose visitors get a page that says so, or null. Links to a "
-        "blocked host behave the same.",
+        "When an administrator blocked the link, whose visitors get a page that says so, or null. "
+        "Links to a blocked host behave the same.",
         "2026-11-21 09:30:00",
         shown=DETAIL,
     )
@@ -331,7 +366,8 @@ class Link(Resource):
 
 
 def link_columns(loaded: Row) -> Row:
-    """Return the columns of the members that were sent. Most have their names. `domain` and `channel` are none."""
+    """Return the columns of the members that were sent. Most have their names. `domain` and
+    `channel` are none."""
     columns: Row = loaded | loaded.get("type", {})
     if alias := columns.pop("custom", ""):
         columns |= {"alias": alias, "custom": True}

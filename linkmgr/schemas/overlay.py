@@ -64,9 +64,15 @@ class Overlay(Resource):
         shown=DETAIL,
     )
     position = member(
-        Choice(POSITIONS, load_default="bottom"), "Where the overlay is shown.", "top", label="Position", shown=DETAIL
+        Choice(POSITIONS, load_default="bottom"),
+        "Where the overlay is shown.",
+        "top",
+        label="Position",
+        shown=DETAIL,
     )
-    color = member(Color(load_default="#ffffff"), "The color of the text.", "#ffffff", label="Text color", shown=DETAIL)
+    color = member(
+        Color(load_default="#ffffff"), "The color of the text.", "#ffffff", label="Text color", shown=DETAIL
+    )
     background = member(
         Color(load_default="#1d4ed8"),
         "The color behind the text. The contrast must be at least 3 to 1; the error names colors that do.",
@@ -84,8 +90,8 @@ def create_overlay(user_id: int, members: Row) -> Row:
 
 
 def change_overlay(user_id: int, overlay_id: int, members: Row) -> Row:
-    """If only a type or only a message was sent, or only one of the colors, check it with the stored other one while
-    the row is locked, and undo the change if they do not suit each other."""
+    """If only a type or only a message was sent, or only one of the colors, check it with the
+    stored other one while the row is locked, and undo the change if they do not suit each other."""
     sent = {name for name, value in members.items() if value is not None}
     if all((one in sent) == (other in sent) for one, other in _PAIRS):
         if "color" in sent:
@@ -142,7 +148,8 @@ def _choice_lines(message: str) -> tuple[str, ...]:
 
 
 def _check_type(overlay_type: str | None, message: str | None) -> None:
-    """Raise an error if the type cannot show the message. The schema of an update may have only one of them."""
+    """Raise an error if the type cannot show the message. The schema of an update may have only one
+    of them."""
     if overlay_type == "poll" and len(_choice_lines(message or "")) > MAX_CHOICES:
         raise ValidationError(
             f"must have a question and at most {MAX_CHOICES} choices, each on its own line", "message"
@@ -156,4 +163,6 @@ def _check_type(overlay_type: str | None, message: str | None) -> None:
 
 def answer_columns(answers: list[dict[str, Any]]) -> list[str]:
     """Return the members of answers. They differ if the overlay had another type before."""
-    return [name for name in ("choice", "name", "email", "message") if any(name in answer for answer in answers)]
+    return [
+        name for name in ("choice", "name", "email", "message") if any(name in answer for answer in answers)
+    ]

@@ -34,7 +34,11 @@ class Pixel(Resource):
     )
     name = member(Text(required=True), "Its name in lists.", "Shop", label="Name")
     tag = member(
-        Matching(*TAG, required=True), "The id that the network assigned to you.", "GTM-ABC123", label="Id", needed=True
+        Matching(*TAG, required=True),
+        "The id that the network assigned to you.",
+        "GTM-ABC123",
+        label="Id",
+        needed=True,
     )
     date = created()
     updated = updated()

@@ -45,15 +45,20 @@ def _number(about: str, label: str) -> Integer:
 
 def _counted(about: str, label: str = "") -> Feature:
     example = {"enabled": "1", "count": "50"}
-    return member(Feature(has_count=True), about, example, label=label, shown="", default=example | {"count": "0"})
+    return member(
+        Feature(has_count=True), about, example, label=label, shown="", default=example | {"count": "0"}
+    )
 
 
 def _switched(about: str, label: str = "") -> Feature:
-    return member(Feature(has_count=False), about, {"enabled": "1"}, label=label, shown="", default={"enabled": "1"})
+    return member(
+        Feature(has_count=False), about, {"enabled": "1"}, label=label, shown="", default={"enabled": "1"}
+    )
 
 
 class PlanLimits(_Limits):
-    """The limits of a plan (specification, section 2, Plan). Those without a label are not used by this service."""
+    """The limits of a plan (specification, section 2, Plan). Those without a label are not used by
+    this service."""
 
     links = _number("Links.", "Links")
     clicks = _number(
@@ -89,7 +94,9 @@ PRICES = ("monthly", "yearly", "lifetime")
 
 
 def _price(label: str) -> Matching:
-    field = Matching(r"[0-9]{1,9}(\.[0-9]{1,2})?", "a price such as 5 or 49.99", allow_empty=True, load_only=True)
+    field = Matching(
+        r"[0-9]{1,9}(\.[0-9]{1,2})?", "a price such as 5 or 49.99", allow_empty=True, load_only=True
+    )
     return member(field, "", "9", label=label)
 
 
@@ -183,7 +190,10 @@ class Members(fields.Field[Row]):
         super().__init__()
         self._schema = schema()
         members: dict[str, Any] = self._schema.fields
-        self.json: JsonSchema = {"type": "object", "properties": {name: members[name].json for name in members}}
+        self.json: JsonSchema = {
+            "type": "object",
+            "properties": {name: members[name].json for name in members},
+        }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Row:
         loaded: Row = self._schema.load(value)
@@ -198,7 +208,9 @@ class _PlanBody(Body):
         removed=dict.fromkeys(PRICES, 0),
     )
     rate = member(
-        Integer(0, 1_000_000), "API requests per minute. `0` means those of the setting `LINKMGR_RATE_LIMIT`.", 60
+        Integer(0, 1_000_000),
+        "API requests per minute. `0` means those of the setting `LINKMGR_RATE_LIMIT`.",
+        60,
     )
     limits = member(
         Members(PlanLimits),
@@ -215,7 +227,9 @@ class _PlanBody(Body):
 
 class PlanCreate(_PlanBody):
     name = member(Text(50, required=True), "Unique.", "Team")
-    free = member(Boolean(load_default=False), "A free plan has no prices. It cannot be changed to another.", False)
+    free = member(
+        Boolean(load_default=False), "A free plan has no prices. It cannot be changed to another.", False
+    )
 
 
 class PlanUpdate(_PlanBody):

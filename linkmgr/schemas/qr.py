@@ -29,13 +29,14 @@ class Rgb(Matching):
 
 
 class Data(fields.Raw):
-    """Any value. `code_to_row` and `change_code` validate it, because its form depends on the type."""
+    """Any value. `code_to_row` and `change_code` validate it, because its form depends on the
+    type."""
 
     default_error_messages = {"required": "is required"}
     nested = tuple(qr_data.OBJECTS.values())
     json: ClassVar[JsonSchema] = {
-        "description": "A string for text, link and phone; an object for vcard, email, sms and wifi. For email and sms "
-        "also the recipient alone.",
+        "description": "A string for text, link and phone; an object for vcard, email, sms and "
+        "wifi. For email and sms also the recipient alone.",
     }
     json_shown: ClassVar[JsonSchema] = {}
 
@@ -43,7 +44,9 @@ class Data(fields.Raw):
 class QrCode(Resource):
     id = row_id()
     code = member(Shown({"type": "string"}), "", "bcd234fgh567", shown=EXPORT)
-    link = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/qr/bcd234fgh567")
+    link = member(
+        Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/qr/bcd234fgh567"
+    )
     name = member(
         Text(),
         "Its name in lists. Without it, the name is derived from the data, and follows it.",
@@ -58,23 +61,28 @@ class QrCode(Resource):
         fixed=True,
         shown=DETAIL,
     )
-    data = member(Data(required=True), "The content of the code.", "Hello", label="Content", needed=True, shown=DETAIL)
+    data = member(
+        Data(required=True), "The content of the code.", "Hello", label="Content", needed=True, shown=DETAIL
+    )
     background = member(
         Rgb(load_default=WHITE),
-        "The color behind the code. A contrast of less than 3 to 1, or a code that is lighter than it, causes a "
-        f"warning that names better colors. Cameras cannot scan a contrast of less than {colors.MIN_SCANNED} to 1, "
-        "which is an error.",
+        "The color behind the code. A contrast of less than 3 to 1, or a code that is lighter than "
+        "it, causes a warning that names better colors. Cameras cannot scan a contrast of less "
+        f"than {colors.MIN_SCANNED} to 1, which is an error.",
         WHITE,
         label="Background",
         shown=DETAIL,
     )
-    foreground = member(Rgb(load_default=BLACK), "The color of the code.", "rgb(0,0,128)", label="Code", shown=DETAIL)
+    foreground = member(
+        Rgb(load_default=BLACK), "The color of the code.", "rgb(0,0,128)", label="Code", shown=DETAIL
+    )
     logo = member(
         Text(MAX_URL, allow_empty=True),
-        "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
-        "service. PNG or JPEG, at most 1 MiB and 4 megapixels. A URL that cannot be fetched causes a warning, and the "
-        "code is stored without it. An update with the same `logo` keeps the stored image. "
-        "A logo that was uploaded in the console has a name such as `upload:0f3a`.",
+        "An image for the center: a URL that is fetched once, or the name of a file in the folder "
+        "`logos/` of the service. PNG or JPEG, at most 1 MiB and 4 megapixels. A URL that cannot "
+        "be fetched causes a warning, and the code is stored without it. An update with the same "
+        "`logo` keeps the stored image. A logo that was uploaded in the console has a name such as "
+        "`upload:0f3a`.",
         "https://example.com/logo.png",
         label="Logo",
         shown=DETAIL,
@@ -94,7 +102,8 @@ def create_code(user_id: int, members: Row, image: bytes | None = None) -> Row:
 
 
 def change_code(user_id: int, qr_id: int, members: Row, image: bytes | None = None) -> Row:
-    """If a color was sent, check both while the row is locked, and undo the change if they are too similar."""
+    """If a color was sent, check both while the row is locked, and undo the change if they are too
+    similar."""
     stored = qr.read(user_id, qr_id)
     if members["logo"] == stored["logo"]:
         members["logo"] = None  # keep the image instead of fetching it again
@@ -108,7 +117,8 @@ def change_code(user_id: int, qr_id: int, members: Row, image: bytes | None = No
 
 
 def code_to_row(new: Row, image: bytes | AppError | None = None) -> Row:
-    """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was not loaded."""
+    """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was
+    not loaded."""
     row = _prepare(new["type"], new | {"logo": new["logo"] or None}, image)
     _check_colors(row)
     return row | {"name": row["name"] or qr_data.default_name(new["type"], row["data"])}

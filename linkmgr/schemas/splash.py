@@ -29,7 +29,11 @@ class Splash(Resource):
         shown=DETAIL,
     )
     counter = member(
-        Integer(1, 60, load_default=5), "The seconds until visitors are redirected.", 5, label="Seconds", shown=DETAIL
+        Integer(1, 60, load_default=5),
+        "The seconds until visitors are redirected.",
+        5,
+        label="Seconds",
+        shown=DETAIL,
     )
     banner = member(
         Target(allow_empty=True),

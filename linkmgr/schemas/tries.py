@@ -35,16 +35,24 @@ _STATES = {
 }
 _LABEL = 100  # characters
 _YEARS = 1970, 9998  # of times that exist in every time zone
-_UNMET = shapes.object_of(rule=shapes.number(1, 1), condition="country", message="The country is France, not Germany.")
+_UNMET = shapes.object_of(
+    rule=shapes.number(1, 1), condition="country", message="The country is France, not Germany."
+)
 TRIED = shapes.object_of(
     state=shapes.choice("active", *_STATES) | {"description": "Of the link at the time of the visit."},
     url=shapes.or_null(shapes.url("https://example.com/sale"))
-    | {"description": "The target with all that is added to it, `expiredurl`, or null for a page of this service."},
-    rule=shapes.or_null(shapes.number(2, 1)) | {"description": "The number of the rule that matches, from 1, or null."},
+    | {
+        "description": "The target with all that is added to it, `expiredurl`, or null for a page "
+        "of this service."
+    },
+    rule=shapes.or_null(shapes.number(2, 1))
+    | {"description": "The number of the rule that matches, from 1, or null."},
     variant=shapes.or_null("Blue button") | {"description": "The name of the variant, or null."},
     message="Rule 2 matches.",
     unmet=shapes.array_of(_UNMET)
-    | {"description": "The conditions that do not hold, of the rules before the one that matches, or of all."},
+    | {
+        "description": "The conditions that do not hold, of the rules before the one that matches, or of all."
+    },
 )
 
 
@@ -68,20 +76,34 @@ class _Time(Start):
 class DescribedVisitor(New):
     ip = member(IpAddress(), "The IP address.", "192.0.2.7", label="IP address")
     country = member(
-        _Parsed(known(audience.country_problem)), "The country, in place of that of `ip`.", "Germany", label="Country"
+        _Parsed(known(audience.country_problem)),
+        "The country, in place of that of `ip`.",
+        "Germany",
+        label="Country",
     )
     city = member(Text(_LABEL), "The city, in place of that of `ip`.", "Berlin", label="City")
     agent = member(
-        Text(MAX_HEADER), "The header `User-Agent`.", "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0)", label="User agent"
+        Text(MAX_HEADER),
+        "The header `User-Agent`.",
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0)",
+        label="User agent",
     )
     device = member(
-        _Parsed(known(audience.device_problem)), "The device, in place of that of `agent`.", "iphone", label="Device"
+        _Parsed(known(audience.device_problem)),
+        "The device, in place of that of `agent`.",
+        "iphone",
+        label="Device",
     )
     os = member(
-        _Parsed(known(audience.device_problem)), "The system, in place of that of `agent`.", "iOS", label="System"
+        _Parsed(known(audience.device_problem)),
+        "The system, in place of that of `agent`.",
+        "iOS",
+        label="System",
     )
     browser = member(Text(_LABEL), "The browser, in place of that of `agent`.", "Firefox", label="Browser")
-    language = member(Text(MAX_HEADER), "The header `Accept-Language`.", "fr-CH, fr;q=0.9, en;q=0.8", label="Language")
+    language = member(
+        Text(MAX_HEADER), "The header `Accept-Language`.", "fr-CH, fr;q=0.9, en;q=0.8", label="Language"
+    )
     referrer = member(
         _Parsed(conditions.host, MAX_URL),
         "The URL or host of the page before.",
@@ -104,7 +126,8 @@ class DescribedVisitor(New):
 
 
 def try_link(user_id: int, link_id: int, described: Row) -> Row:
-    """Return what a visitor would get, as a redirect decides, and what does not hold of the rules before."""
+    """Return what a visitor would get, as a redirect decides, and what does not hold of the rules
+    before."""
     record = links.read(user_id, link_id)
     short = parse_short_url(record["shorturl"])
     link = existing(short and public.short_link(short.host, short.alias), "link")
@@ -117,7 +140,11 @@ def try_link(user_id: int, link_id: int, described: Row) -> Row:
         quote(described.get("query", "").removeprefix("?"), safe=KEPT),
         described.get("time") or datetime.now(UTC),
         partial(public.clicks, link["id"]) if clicks is None else lambda: clicks,
-        **{name: described[name] for name in ("country", "city", "device", "os", "browser") if name in described},
+        **{
+            name: described[name]
+            for name in ("country", "city", "device", "os", "browser")
+            if name in described
+        },
     )
     if state := _state(record, link, visitor.time, clicks):
         return _stopped(state, link["expiredurl"])
@@ -156,5 +183,7 @@ def _state(record: Row, link: Row, time: datetime, clicks: int | None) -> str | 
         return "scheduled"
     if record["expiry"] and record["expiry"] <= moment:
         return "expired"
-    is_used = link["state"] == "used" if clicks is None else record["maxclicks"] and clicks >= record["maxclicks"]
+    is_used = (
+        link["state"] == "used" if clicks is None else record["maxclicks"] and clicks >= record["maxclicks"]
+    )
     return "used" if is_used else None

@@ -18,7 +18,11 @@ SUSPENDED = {
 class User(Person):
     username = member(Username(required=True), "Unique, ignoring case.", "carol", label="Name", fixed=True)
     password = member(
-        Password(required=True, load_only=True), "The first password.", "correct horse", label="Password", fixed=True
+        Password(required=True, load_only=True),
+        "The first password.",
+        "correct horse",
+        label="Password",
+        fixed=True,
     )
     planid = member(
         Id(), "The id of a premium plan. Without it, the user has the free plan.", 2, label="Plan", fixed=True
@@ -31,12 +35,15 @@ class User(Person):
         fixed=True,
     )
     apikey = member(Shown({"type": "string"}), "", "linkmgr_...")
-    admin = member(Boolean(), "Manages the service, all users and plans.", False, label="Administrator", default=False)
+    admin = member(
+        Boolean(), "Manages the service, all users and plans.", False, label="Administrator", default=False
+    )
     suspended = member(Shown({"type": "string", "enum": list(SUSPENDED)}), "", "no")
 
 
 class ManagedUser(User):
-    """A user as administrators change it. A new one of the console without a password gets a sign-in link."""
+    """A user as administrators change it. A new one of the console without a password gets a
+    sign-in link."""
 
     component = "User"
     password = member(
@@ -57,8 +64,9 @@ class ManagedUser(User):
 
 
 def register(members: Row, *, admin: bool = False) -> Row:
-    """Store a user with a new API key and return the id, e-mail address and name. One without a password has an empty
-    hash, which no password matches, and sets one at the first sign-in with a link."""
+    """Store a user with a new API key and return the id, e-mail address and name. One without a
+    password has an empty hash, which no password matches, and sets one at the first sign-in with a
+    link."""
     password, user_id = members.pop("password", None), users.next_id()
     password_hash = passwords.hashed(password) if password else ""
     members["admin"] = admin or bool(members.get("admin"))

@@ -1,8 +1,9 @@
-"""Names in a link's targets: those that forms propose, and those that can match no visitor, because there is no such
-country, device or language.
+"""Names in a link's targets: those that forms propose, and those that can match no visitor, because
+there is no such country, device or language.
 
-Each function takes a name in lower case. It returns the end of the sentence that warns of the name, or None if the
-name can match. It accepts a name in doubt, because no list has all models of devices.
+Each function takes a name in lower case. It returns the end of the sentence that warns of the name,
+or None if the name can match. It accepts a name in doubt, because no list has all models of
+devices.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""The blocked hosts and links, in the memory of each process, so that a redirect does not look them up. A change takes
-effect within REFRESH_SECONDS."""
+"""The blocked hosts and links, in the memory of each process, so that a redirect does not look them
+up. A change takes effect within REFRESH_SECONDS."""
 
 import re
 import time
@@ -24,7 +24,8 @@ class Blocked:
         self._links: frozenset[int] = frozenset()
 
     def refresh(self, *, now: bool = False) -> None:
-        """Read what is blocked if it has changed. While the database does not respond, what was read last counts."""
+        """Read what is blocked if it has changed. While the database does not respond, what was
+        read last counts."""
         if not now and time.monotonic() < self._until:
             return
         self._until = time.monotonic() + REFRESH_SECONDS
@@ -40,8 +41,11 @@ class Blocked:
     def _read(self) -> None:
         stored = public_row(
             """
-            SELECT blocks, (SELECT array_agg(host) FROM reports WHERE kind = 'host' AND ended IS NULL) AS hosts,
-                   (SELECT array_agg(link_id) FROM reports WHERE kind = 'link' AND ended IS NULL) AS links
+            SELECT blocks,
+                   (SELECT array_agg(host) FROM reports WHERE kind = 'host'
+                       AND ended IS NULL) AS hosts,
+                   (SELECT array_agg(link_id) FROM reports WHERE kind = 'link'
+                       AND ended IS NULL) AS links
               FROM service
             """
         )

@@ -21,15 +21,18 @@ def _lower(pattern: str) -> str:
 
 
 _PATTERNS = [
-    _lower(pattern) for pattern in (*crawlers.data, *_PROGRAMS["others"], *_PREVIEWS.values(), *_MONITORS.values())
+    _lower(pattern)
+    for pattern in (*crawlers.data, *_PROGRAMS["others"], *_PREVIEWS.values(), *_MONITORS.values())
 ]
-# Only Python's re supports lookaround. It takes up to 26 ms for all patterns, the engine of ua-parser 0.03 ms.
+# Only Python's re supports lookaround. It takes up to 26 ms for all patterns, the engine of
+# ua-parser 0.03 ms.
 _LOOKAROUND = [pattern for pattern in _PATTERNS if re.search(r"\(\?<?[=!]", pattern)]
 _PYTHON_MATCHER = re.compile("|".join(_LOOKAROUND or ["(?!)"]))
 _RUST_MATCHER = UserAgentExtractor(
     (pattern, "bot", None, None, None, None) for pattern in _PATTERNS if pattern not in _LOOKAROUND
 )
-# Common parts of browser names, some of which match a pattern. Like crawlerdetect, remove them first.
+# Common parts of browser names, some of which match a pattern. Like crawlerdetect, remove them
+# first.
 _BROWSER_WORDS = re.compile("|".join(exclusions.data), re.IGNORECASE)
 _PREVIEW_MATCHER = re.compile("|".join(_PREVIEWS.values()), re.IGNORECASE)
 

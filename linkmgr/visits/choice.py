@@ -36,13 +36,15 @@ def choose(link: Row, visitor: Visitor) -> Choice:
 
 
 def completed(link: Row, url: str, query: str) -> str:
-    """Return a target with what the link adds to it: its parameters, and the query of the short URL."""
+    """Return a target with what the link adds to it: its parameters, and the query of the short
+    URL."""
     target = targets.with_parameters(url, link["parameters"] or ())
     return targets.with_query(target, scans.without_marks(query)) if link["forwardquery"] else target
 
 
 def app_store(link: Row, agent: str) -> str | None:
-    """Return the URL of the app in the visitor's store, or None. Links that frame their target never open an app."""
+    """Return the URL of the app in the visitor's store, or None. Links that frame their target
+    never open an app."""
     if not link["deeplink"] or link["type"] in ("frame", "overlay"):
         return None
     return targets.app_store_url(link["deeplink"], agent)

@@ -1,7 +1,8 @@
-"""The types of the conditions of rules: the values that they take, and how they compare them with a visitor.
+"""The types of the conditions of rules: the values that they take, and how they compare them with a
+visitor.
 
-All of them have the same methods: `holds`; `actual`, for a sentence about the visitor; and for forms `as_text` and
-`from_text`.
+All of them have the same methods: `holds`; `actual`, for a sentence about the visitor; and for
+forms `as_text` and `from_text`.
 """
 
 import csv
@@ -103,7 +104,11 @@ class AnyOf(fields.Field[list[str]]):
         return ", ".join(f'"{value}"' if re.search('[",]', value) else value for value in quoted)
 
     def from_text(self, text: str) -> list[str]:
-        return [value for value in next(csv.reader([text.replace("\n", " ")], skipinitialspace=True)) if value.strip()]
+        return [
+            value
+            for value in next(csv.reader([text.replace("\n", " ")], skipinitialspace=True))
+            if value.strip()
+        ]
 
 
 def _is_value(value: Any) -> bool:
@@ -120,8 +125,8 @@ class Networks(AnyOf):
 
 
 class Between(fields.Field[Row]):
-    """Two ends, of which one may be absent. `value` returns what of the visitor is between them, and `parse` an end as
-    it is stored, or raises ValueError."""
+    """Two ends, of which one may be absent. `value` returns what of the visitor is between them,
+    and `parse` an end as it is stored, or raises ValueError."""
 
     is_circle = False
 
@@ -139,13 +144,21 @@ class Between(fields.Field[Row]):
         self.json = {"type": "object", "properties": {"from": end, last: end}, "minProperties": 1}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Row:
-        ends = {name: end for name, end in value.items() if end not in (None, "")} if isinstance(value, dict) else {}
+        ends = (
+            {name: end for name, end in value.items() if end not in (None, "")}
+            if isinstance(value, dict)
+            else {}
+        )
         try:
             if not ends or not ends.keys() <= {"from", self.last}:
                 raise ValueError
-            ends = {name: self.parse(ends[name], name != "from") for name in ("from", self.last) if name in ends}
+            ends = {
+                name: self.parse(ends[name], name != "from") for name in ("from", self.last) if name in ends
+            }
         except (ValueError, TypeError):
-            raise ValidationError(f"must be an object with from or {self.last}, which are {self.about}") from None
+            raise ValidationError(
+                f"must be an object with from or {self.last}, which are {self.about}"
+            ) from None
         if len(ends) > 1 and ends["from"] > ends[self.last] and not self.is_circle:
             raise ValidationError(f"must have a from that is not after {self.last}")
         return ends
@@ -164,7 +177,9 @@ class Between(fields.Field[Row]):
     def from_text(self, text: str) -> Row:
         first, _, last = f" {text.removeprefix('from ').removeprefix('up ')} ".partition(" to ")
         ends = {"from": first.strip(), self.last: last.strip()}
-        return {name: int(end) if re.fullmatch("[0-9]{1,19}", end) else end for name, end in ends.items() if end}
+        return {
+            name: int(end) if re.fullmatch("[0-9]{1,19}", end) else end for name, end in ends.items() if end
+        }
 
 
 class Hours(Between):
@@ -173,7 +188,11 @@ class Hours(Between):
     is_circle = True
 
     def holds(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> bool:
-        value, first, last = self.value(visitor, zone), ends.get("from", "00:00"), ends.get(self.last, "24:00")
+        value, first, last = (
+            self.value(visitor, zone),
+            ends.get("from", "00:00"),
+            ends.get(self.last, "24:00"),
+        )
         return bool(first <= value < last) if first < last else bool(value >= first or value < last)
 
     def evening(self, ends: Row, visitor: Visitor, zone: ZoneInfo) -> Visitor:

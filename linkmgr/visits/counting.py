@@ -1,5 +1,5 @@
-"""Decide which requests are visits, and count them. IP addresses are not stored. An error does not affect the
-visitor."""
+"""Decide which requests are visits, and count them. IP addresses are not stored. An error does not
+affect the visitor."""
 
 import re
 import time
@@ -85,7 +85,8 @@ def count(
     variant: str = UNKNOWN,
 ) -> None:
     """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan
-    that was counted. `target` is the URL that it leads to, and `variant` the name of its variant."""
+    that was counted. `target` is the URL that it leads to, and `variant` the name of its
+    variant."""
     if not _is_visit(environ) or scans.is_counted(environ, user_id):
         return
     try:
@@ -132,8 +133,8 @@ def _visit(environ: Environ, tracked_id: int, user_id: int, *, kind: str, target
 def imported(
     tracked_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str, address: str
 ) -> dict[str, Any]:
-    """Return a visit of an import. `country` is an ISO code, or empty. Without an IP address, it has
-    no visitor."""
+    """Return a visit of an import. `country` is an ISO code, or empty. Without an IP address, it
+    has no visitor."""
     agent = agent[:MAX_AGENT]
     host = host_of(referrer) if referrer else None
     return asdict(
@@ -190,14 +191,15 @@ def _label(text: str | None) -> str:
 
 @lru_cache(maxsize=8)
 def _visitor_key(secret: str, period: str) -> bytes:
-    """Return the key of visitor digests. All processes derive the same key for a period, without storing it."""
+    """Return the key of visitor digests. All processes derive the same key for a period, without
+    storing it."""
     info = f"linkmgr visitors{period}".encode()
     return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
 
 
 def visitor_of(tracked_id: int, address: str, agent: str, at: float) -> str:
-    """Return a keyed digest that is the same for all visits of a link with the same IP address (IPv6: /64 network)
-    and user agent, in the period of the setting VISITOR_SALT."""
+    """Return a keyed digest that is the same for all visits of a link with the same IP address
+    (IPv6: /64 network) and user agent, in the period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))
     key = _visitor_key(this_app().config["SECRET_KEY"], period)
     identity = f"{tracked_id} {web_request.network_of(address)} {agent}".encode("utf-8", "surrogatepass")
@@ -216,7 +218,11 @@ def sent_referrer(environ: Environ) -> str:
 def _referrer(environ: Environ) -> str | None:
     header = sent_referrer(environ)
     host = host_of(header) if header else None
-    return host if host and not is_own_host(host) and host != host_of(f"//{environ.get('HTTP_HOST', '')}") else None
+    return (
+        host
+        if host and not is_own_host(host) and host != host_of(f"//{environ.get('HTTP_HOST', '')}")
+        else None
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -55,8 +55,8 @@ def _visit(random: Random, user_id: int, weights: dict[tuple[int, str], int], mi
 
 
 def add(user_id: int) -> None:
-    """Add visits to all links and QR codes of the user. QR codes of Wi-Fi networks get none, because phones connect
-    without this service."""
+    """Add visits to all links and QR codes of the user. QR codes of Wi-Fi networks get none,
+    because phones connect without this service."""
     tracked = rows(
         """
         SELECT id, 'click' AS kind FROM links WHERE user_id = %(user_id)s

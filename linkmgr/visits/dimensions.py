@@ -1,5 +1,5 @@
-"""The dimensions of statistics, listed once. Each is a column of `visits` in schema.sql, or one of the rows that are
-visited.
+"""The dimensions of statistics, listed once. Each is a column of `visits` in schema.sql, or one of
+the rows that are visited.
 
 Parameters, filters, roll-ups, lists of visits, tables and documents are made of DIMENSIONS.
 """
@@ -29,7 +29,8 @@ class AnyText:
         return "a label"
 
     def meant(self, value: str) -> list[str]:
-        """Return the labels, in lower case, that a value of a filter means, or none if there is no such label."""
+        """Return the labels, in lower case, that a value of a filter means, or none if there is no
+        such label."""
         return [value.lower()]
 
     def restored(self, text: str) -> str:
@@ -74,8 +75,8 @@ class Languages(OneOf):
 
 
 class Countries(AnyText):
-    """English names of countries. A filter also takes their ISO codes. A database of the installation may have any
-    names."""
+    """English names of countries. A filter also takes their ISO codes. A database of the
+    installation may have any names."""
 
     def expected(self, value: str) -> str:
         return f"names such as Germany, or ISO 3166 codes such as DE; {value} is not a {_form(value)}"
@@ -129,8 +130,8 @@ NOUNS = "{} and {}".format(
     ", ".join(dimension.noun or dimension.name for dimension in DIMENSIONS[:-1]), DIMENSIONS[-1].name
 )
 TOPS = {dimension.top: dimension.name for dimension in DIMENSIONS if dimension.top}
-# Dimensions of links and QR codes, with the headings of their tables. They are found when statistics are counted: each
-# but the first is a branch of `tracked_labels` in schema.sql.
+# Dimensions of links and QR codes, with the headings of their tables. They are found when
+# statistics are counted: each but the first is a branch of `tracked_labels` in schema.sql.
 TARGET, CAMPAIGN, CHANNEL, DOMAIN = "target", "campaign", "channel", "domain"
 OF_ROWS = {TARGET: "Links and QR codes", CAMPAIGN: "Campaigns", CHANNEL: "Channels", DOMAIN: "Domains"}
 NO_LABEL = "-"  # that of a link or QR code without one

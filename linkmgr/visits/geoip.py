@@ -1,5 +1,6 @@
-"""Countries and cities are read from the .mmdb file in the setting GEOIP_DATABASE. Without one, iptocc has the country
-to which the regional internet registries assigned the address. Private and loopback addresses have none."""
+"""Countries and cities are read from the .mmdb file in the setting GEOIP_DATABASE. Without one,
+iptocc has the country to which the regional internet registries assigned the address. Private and
+loopback addresses have none."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -35,8 +36,8 @@ def _open(path: str) -> maxminddb.Reader | None:
 
 
 def find_location(address: str) -> Location:
-    """Return the location of an IP address. Entries contain either objects with names, or the texts `country`,
-    `country_code` and `city`."""
+    """Return the location of an IP address. Entries contain either objects with names, or the texts
+    `country`, `country_code` and `city`."""
     reader = _open(settings().geoip_database)
     if reader is None:
         code = country_code(address)

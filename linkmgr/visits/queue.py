@@ -1,7 +1,7 @@
 """Queue of visits in spool files, written to the database in batches.
 
-Visitors do not wait for the database, and a batch updates the totals of a popular link only once. Visits survive an
-outage of the database and a crash of their process: another process stores them.
+Visitors do not wait for the database, and a batch updates the totals of a popular link only once.
+Visits survive an outage of the database and a crash of their process: another process stores them.
 """
 
 import threading
@@ -30,7 +30,8 @@ MAX_BATCH = 2000
 MAX_TRIES = 3  # to store a single visit in time
 SET_ASIDE = "set-aside.jsonl"
 FAST_SECONDS = 0.5  # after a batch that took less, the next one may be twice as large
-# Replace a stored file of more than this size, so that most of a file is free when the disk becomes full.
+# Replace a stored file of more than this size, so that most of a file is free when the disk becomes
+# full.
 REPLACE_BYTES = spool.SIZE // 4
 
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
@@ -77,7 +78,8 @@ class VisitQueue(Background):
             self._with_space(0)
 
     def flush(self) -> bool:
-        """Store the visits of this process. Return False if the database is unavailable; they stay in the files."""
+        """Store the visits of this process. Return False if the database is unavailable; they stay
+        in the files."""
         try:
             self._flush()
         except _UNAVAILABLE:
@@ -106,7 +108,8 @@ class VisitQueue(Background):
     def _delete_stored(self) -> None:
         with self._spools_lock:
             if self._spools and self._spools[-1].is_stored() and self._spools[-1].size > REPLACE_BYTES:
-                # Create the new file first: on a full disk, other programs would take the space of the old one.
+                # Create the new file first: on a full disk, other programs would take the space of
+                # the old one.
                 with suppress(OSError):
                     self._spools.append(Spool.create(self._folder))
             stored = [source for source in self._spools[:-1] if source.is_stored()]
@@ -137,9 +140,10 @@ class VisitQueue(Background):
         return number
 
     def _store(self, source: Spool, lines: list[bytes]) -> None:
-        """Divide a batch with a visit that cannot be stored, until only that visit is set aside. A batch that exceeds
-        its timeout or its deadline is divided likewise, and the next ones stay as small. After a deadline, the rest
-        waits for the next round, because the server may hang."""
+        """Divide a batch with a visit that cannot be stored, until only that visit is set aside. A
+        batch that exceeds its timeout or its deadline is divided likewise, and the next ones stay
+        as small. After a deadline, the rest waits for the next round, because the server may
+        hang."""
         batch = f"[{b','.join(lines).decode(errors='replace')}]"
         try:
             if self._store_batch(source, lines, batch):
@@ -156,8 +160,8 @@ class VisitQueue(Background):
                 self._store(source, lines[: self._size])
 
     def _set_aside(self, source: Spool, line: bytes, error: Exception) -> None:
-        """Skip a visit that cannot be stored, and keep its line in a file. A visit that is too slow has several tries,
-        and is skipped only while the database stores other things."""
+        """Skip a visit that cannot be stored, and keep its line in a file. A visit that is too slow
+        has several tries, and is skipped only while the database stores other things."""
         if isinstance(error, (TimedOut, pg.QueryCanceled)):
             self._tries += 1
             if self._tries < MAX_TRIES:
@@ -173,14 +177,16 @@ class VisitQueue(Background):
             self._count_lost(error)
 
     def _store_batch(self, source: Spool, lines: list[bytes], batch: str) -> bool:
-        """Store a batch and the new position of its file. Return False if the stored position was a different one."""
+        """Store a batch and the new position of its file. Return False if the stored position was a
+        different one."""
         stop = source.stored + sum(map(len, lines))
         try:
             stored = store.add(source.name, source.stored, stop, batch)
         except pg.CheckViolation:  # a month without a partition
             store.create_partitions_for(batch)
             stored = store.add(source.name, source.stored, stop, batch)
-        # If not, an earlier attempt stored it but its response was lost, or a different database is connected.
+        # If not, an earlier attempt stored it but its response was lost, or a different database is
+        # connected.
         source.stored = stop if stored else store.stored_bytes(source.name)
         return source.stored == stop
 

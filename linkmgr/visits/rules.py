@@ -1,7 +1,7 @@
 """Rules of links: the first one of which all conditions hold has the target.
 
-`Conditions` declares each condition once: the values that it takes, the sentence that the documents say of it, its noun
-in the console and in results of `try`, and what of the visitor it compares.
+`Conditions` declares each condition once: the values that it takes, the sentence that the documents
+say of it, its noun in the console and in results of `try`, and what of the visitor it compares.
 """
 
 from collections.abc import Iterator
@@ -94,8 +94,8 @@ class Conditions(New):
             "times such as 2030-12-31 or 2030-12-31 18:00, without an offset",
             _TIME,
         ),
-        "The time of the visit in the time zone of the rule, with both ends. A date alone is the beginning of that "
-        "day, or its end as the second one.",
+        "The time of the visit in the time zone of the rule, with both ends. A date alone is the "
+        "beginning of that day, or its end as the second one.",
         {"from": "2026-12-01", "until": "2026-12-24"},
         label="date",
     )
@@ -126,8 +126,8 @@ class Conditions(New):
     )
     clicks = member(
         Between(lambda visitor, _: visitor.visits, conditions.count, "integers from 0", _COUNT, "to"),
-        "The number of visits of the link so far, with both ends: 0 to 99 are the first 100. It may be some seconds "
-        "late.",
+        "The number of visits of the link so far, with both ends: 0 to 99 are the first 100. It "
+        "may be some seconds late.",
         {"from": 0, "to": 99},
         label="number of visits",
     )

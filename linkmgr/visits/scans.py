@@ -1,8 +1,9 @@
 """Marks in the query of short URLs that tell scans from clicks, and count one visitor once.
 
-The QR code of a link has the mark OWN. A QR code that leads to a short URL of its owner counts the scan, so its
-redirect adds a signed mark, with which the link does not count the same visitor again. It is for one path of one user
-and works for MAX_AGE, so that nobody can hide the clicks of a link with it.
+The QR code of a link has the mark OWN. A QR code that leads to a short URL of its owner counts the
+scan, so its redirect adds a signed mark, with which the link does not count the same visitor again.
+It is for one path of one user and works for MAX_AGE, so that nobody can hide the clicks of a link
+with it.
 """
 
 from typing import Any

@@ -1,8 +1,9 @@
-"""Spool files in the data folder: visits that are not yet in the database, one JSON object per line.
+"""Spool files in the data folder: visits that are not yet in the database, one JSON object per
+line.
 
-Each process appends to its own files and holds a lock on them. A file that is not locked belongs to a dead process; any
-other process stores the rest of it. A new file reserves its whole size, filled with NUL, so that visits can be appended
-while the disk is full.
+Each process appends to its own files and holds a lock on them. A file that is not locked belongs to
+a dead process; any other process stores the rest of it. A new file reserves its whole size, filled
+with NUL, so that visits can be appended while the disk is full.
 """
 
 import fcntl
@@ -56,7 +57,10 @@ class Spool:
         """Open and lock the file of a dead process. Return None if another process has it."""
         try:
             file = _open(path)
-        except (FileNotFoundError, PermissionError):  # deleted in the meantime, or owned by another system user
+        except (
+            FileNotFoundError,
+            PermissionError,
+        ):  # deleted in the meantime, or owned by another system user
             return None
         if file is None:
             return None
@@ -95,8 +99,8 @@ def orphans(folder: Path) -> Iterator[Spool]:
 
 
 def clicks(folder: Path, ids: set[int]) -> Iterator[dict[str, Any]]:
-    """Return the clicks of these links in all files, also those that are stored: the `spool`, the position `stop` at
-    which it is stored, and the `tracked_id`."""
+    """Return the clicks of these links in all files, also those that are stored: the `spool`, the
+    position `stop` at which it is stored, and the `tracked_id`."""
     for path in folder.glob(f"*{_SUFFIX}"):
         stop = 0
         with suppress(OSError):  # deleted in the meantime, or owned by another system user
@@ -112,7 +116,9 @@ def backlog(folder: Path, stored: dict[str, int]) -> tuple[int, float]:
     number, now = 0, time.time()
     oldest = now
     for path in folder.glob(f"*{_SUFFIX}"):
-        with suppress(OSError, ValueError):  # deleted in the meantime, owned by another system user, or damaged
+        with suppress(
+            OSError, ValueError
+        ):  # deleted in the meantime, owned by another system user, or damaged
             waiting = path.read_bytes()[stored.get(path.stem, 0) :]
             number += (lines := waiting.count(b"\n"))
             if lines:

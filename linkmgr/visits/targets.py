@@ -1,5 +1,5 @@
-"""The targets of a link are keyed by lower-case names. The functions yield names that match a visitor, the most
-specific first."""
+"""The targets of a link are keyed by lower-case names. The functions yield names that match a
+visitor, the most specific first."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,7 +59,15 @@ def device_names(agent: str) -> Iterator[str]:
 
 
 def device_type(agent: str, system: str) -> str:
-    return "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
+    return (
+        "tablet"
+        if _TABLET.search(agent)
+        else "phone"
+        if _PHONE.search(agent)
+        else "desktop"
+        if system
+        else ""
+    )
 
 
 def system_names(system: str) -> tuple[str, ...]:
@@ -85,8 +93,9 @@ def country_names(country: Country) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def preferred_languages(accepted: str) -> tuple[str, ...]:
-    """Return the codes in the header Accept-Language that the visitor prefers, in this order: those with at least 0.9
-    of the best quality. Browsers give the variants of a language that much, and less to other languages."""
+    """Return the codes in the header Accept-Language that the visitor prefers, in this order: those
+    with at least 0.9 of the best quality. Browsers give the variants of a language that much, and
+    less to other languages."""
     sent = [pair for pair in parse_accept_header(accepted[:_MAX_ACCEPTED], LanguageAccept) if pair[1] > 0]
     least = round(0.9 * max((quality for _, quality in sent), default=0), 3)  # a quality has three digits
     return tuple(code for code, quality in sent if quality >= least)
@@ -141,7 +150,8 @@ def with_parameters(url: str, parameters: Sequence[Sequence[str]]) -> str:
 
 
 def with_query(url: str, query: str) -> str:
-    """Return the URL with the query of a request, as WSGI has it. A URL that would be too long stays as it is."""
+    """Return the URL with the query of a request, as WSGI has it. A URL that would be too long
+    stays as it is."""
     merged = _merged(url, quote(query, safe=KEPT, encoding="latin-1"))
     return merged if len(merged) <= MAX_URL else url
 
@@ -166,8 +176,11 @@ def pairs_of(query: str) -> list[tuple[str, str]]:
 
 
 def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:
-    """Return the URL of the app in the store of the visitor's phone, or None if `auto` is off or there is none."""
-    if deeplink.get("auto") is False or "Windows Phone" in agent:  # its user agent also contains iPhone and Android
+    """Return the URL of the app in the store of the visitor's phone, or None if `auto` is off or
+    there is none."""
+    if (
+        deeplink.get("auto") is False or "Windows Phone" in agent
+    ):  # its user agent also contains iPhone and Android
         return None
     name = "apple" if _APPLE.search(agent) else "google" if "android" in agent.lower() else ""
     return deeplink.get(name) or None

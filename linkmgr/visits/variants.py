@@ -21,13 +21,15 @@ class _Name(Text):
 class Variant(New):
     name = member(
         _Name(50, required=True),
-        f"The label in statistics: unique in its link, in either case, not `{UNKNOWN}` or `{OTHER}`, and with no `-` "
-        "at its beginning.",
+        f"The label in statistics: unique in its link, in either case, not `{UNKNOWN}` or "
+        f"`{OTHER}`, and with no `-` at its beginning.",
         "Blue button",
     )
     url = member(Target(required=True), "The target of its visitors.", "https://example.com/blue")
     weight = member(
-        Integer(1, MAX_WEIGHT, load_default=1), "Its share of the visitors is this part of the sum of all weights.", 50
+        Integer(1, MAX_WEIGHT, load_default=1),
+        "Its share of the visitors is this part of the sum of all weights.",
+        50,
     )
 
 
@@ -41,5 +43,7 @@ class Variants(Objects):
             raise ValidationError(f"must have {MIN_VARIANTS} to {MAX_VARIANTS} variants, or none")
         names = {UNKNOWN.lower(), OTHER.lower(), *(variant["name"].lower() for variant in variants)}
         if len(names) < len(variants) + 2:
-            raise ValidationError(f"must have different names, in either case, and none that is {UNKNOWN} or {OTHER}")
+            raise ValidationError(
+                f"must have different names, in either case, and none that is {UNKNOWN} or {OTHER}"
+            )
         return variants

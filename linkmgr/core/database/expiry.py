@@ -8,8 +8,8 @@ from linkmgr.core.database.statements import run_unsynced
 
 
 def older_than(table: str, column: str, age: str, condition: str = "true") -> Callable[[int], int]:
-    """Return a function that deletes some rows whose column is older than an age, and returns their number. Requests do
-    not wait for it: it skips the rows that they have locked."""
+    """Return a function that deletes some rows whose column is older than an age, and returns their
+    number. Requests do not wait for it: it skips the rows that they have locked."""
     expired = f"{column} < now() - interval '{age}' AND {condition}"
     return partial(delete_some, tables.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
 

@@ -11,25 +11,30 @@ TEMPORARY_ROOT = Path("/tmp")  # noqa: S108 - folders of mode 0700; a socket's p
 
 
 def owner(data: Path) -> pwd.struct_passwd:
-    """Return the user that the server runs as. PostgreSQL refuses root, which uses the owner of the cluster instead."""
+    """Return the user that the server runs as. PostgreSQL refuses root, which uses the owner of the
+    cluster instead."""
     uid = os.geteuid() or (data.stat().st_uid if data.exists() else 0)
     for user in (uid,) if uid else ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
     required = f"with the id {uid}" if uid else "'postgres'"
-    raise Unavailable(f"PostgreSQL must run as a user {required}: add this user, or set LINKMGR_DATABASE_URL.")
+    raise Unavailable(
+        f"PostgreSQL must run as a user {required}: add this user, or set LINKMGR_DATABASE_URL."
+    )
 
 
 def data_folder(folder: Path) -> Path:
-    """Return the data folder of the cluster for `folder`. As root, it is in SHARED_FOLDER if the server's user may not
-    enter `folder`."""
+    """Return the data folder of the cluster for `folder`. As root, it is in SHARED_FOLDER if the
+    server's user may not enter `folder`."""
     data = folder.resolve()
     if os.geteuid() != 0:
         return data
     user, shared = owner(data), SHARED_FOLDER / path_digest(data) / "data"
     if data.exists():
         if not is_reachable(data, user):
-            raise Unavailable(f"The user {user.pw_name} may not enter {data}: run chmod o+x on its parent folders.")
+            raise Unavailable(
+                f"The user {user.pw_name} may not enter {data}: run chmod o+x on its parent folders."
+            )
         return data
     return data if is_reachable(data, user) and not shared.exists() else shared
 
@@ -39,8 +44,8 @@ def socket_folder(data: Path) -> Path:
 
 
 def is_running_on(data: Path, pid: str) -> bool:
-    """Return True if the process is a postmaster of the cluster. Its working directory is the data folder; a zombie has
-    none."""
+    """Return True if the process is a postmaster of the cluster. Its working directory is the data
+    folder; a zombie has none."""
     try:
         return Path("/proc", pid, "cwd").samefile(data)
     except OSError:

@@ -18,8 +18,8 @@ def in_halves(
     prepare_retry: Callable[[list[Any], psycopg2.IntegrityError], None] = lambda *_: None,
     tries: int = _MAX_TRIES,
 ) -> list[Row]:
-    """Store items and return their results, in halves if a constraint is still violated after some tries.
-    `prepare_retry` writes after what a failed try wrote has been undone."""
+    """Store items and return their results, in halves if a constraint is still violated after some
+    tries. `prepare_retry` writes after what a failed try wrote has been undone."""
     violation: AppError | None = None
     for _ in range(tries):
         try:

@@ -1,16 +1,18 @@
 """Background jobs, run by a thread in each serving process.
 
-A job is a row, inserted in the same transaction as the change that requires it. A process takes a job for the duration
-of a lease and calls its handler repeatedly. Each call does a batch of limited size. If the process dies, another one
-takes the job when the lease expires, so handlers must be repeatable at any point. No lock is held between batches, and
-the pause between them is as long as the batch, so that requests do not wait. A long job is put back after a time slice.
-Users take turns: the next job is that of the user whose jobs this process has not run for the longest time.
+A job is a row, inserted in the same transaction as the change that requires it. A process takes a
+job for the duration of a lease and calls its handler repeatedly. Each call does a batch of limited
+size. If the process dies, another one takes the job when the lease expires, so handlers must be
+repeatable at any point. No lock is held between batches, and the pause between them is as long as
+the batch, so that requests do not wait. A long job is put back after a time slice. Users take
+turns: the next job is that of the user whose jobs this process has not run for the longest time.
 
-A job that has begun something in the memory of a process, such as reading a file, stays with it: the process keeps its
-lease between time slices, and another one takes the job when the lease expires.
+A job that has begun something in the memory of a process, such as reading a file, stays with it:
+the process keeps its lease between time slices, and another one takes the job when the lease
+expires.
 
-Jobs that wait for other hosts have threads of their own, FETCHERS in each process, of which a user occupies one. A
-handler moves its job there and back.
+Jobs that wait for other hosts have threads of their own, FETCHERS in each process, of which a user
+occupies one. A handler moves its job there and back.
 
 procrastinate and pgqueuer do the same, but run on asyncio and psycopg 3 or asyncpg.
 """
@@ -43,7 +45,9 @@ class Jobs(NamedTuple):
 
     handlers: dict[str, Handler] = {}  # by task
     idle: tuple[Callable[[], None], ...] = ()  # called by each process every IDLE_SECONDS, unless a job runs
-    expiring: tuple[Callable[[int], int], ...] = ()  # delete at most so many expired rows, and return their number
+    expiring: tuple[
+        Callable[[int], int], ...
+    ] = ()  # delete at most so many expired rows, and return their number
     threads: tuple[Callable[[Flask], Background], ...] = ()  # of each process
 
 
@@ -59,7 +63,8 @@ _taking = threading.Lock()
 
 
 class _Local(threading.local):
-    """The name of the thread that runs jobs, and the users that it has served, the last one last."""
+    """The name of the thread that runs jobs, and the users that it has served, the last one
+    last."""
 
     def __init__(self) -> None:
         self.holder = secrets.token_hex(8)
@@ -105,17 +110,20 @@ def _tasks(*, is_apart: bool) -> list[str]:
 
 
 def take(tasks: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | None:
-    """Take the job that has been due longest, of the user who was served least recently. Its new `due`, LEASE_SECONDS
-    from now, identifies the lease."""
+    """Take the job that has been due longest, of the user who was served least recently. Its new
+    `due`, LEASE_SECONDS from now, identifies the lease."""
     return run_unsynced(
         """
         UPDATE jobs
-           SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1,
+           SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8),
+               attempts = attempts + 1,
                lost = lost + 1, holder = NULL
          WHERE id = (SELECT id FROM jobs
                       WHERE (due <= now() OR holder = %(holder)s) AND task = ANY (%(tasks)s::text[])
-                        AND (argument ->> 'user_id')::bigint = ANY (%(except_users)s::bigint[]) IS NOT TRUE
-                      ORDER BY array_position(%(served)s::bigint[], (argument ->> 'user_id')::bigint) NULLS FIRST,
+                        AND (argument ->> 'user_id')::bigint =
+                            ANY (%(except_users)s::bigint[]) IS NOT TRUE
+                      ORDER BY array_position(%(served)s::bigint[],
+                                              (argument ->> 'user_id')::bigint) NULLS FIRST,
                                due, id
                       LIMIT 1 FOR UPDATE SKIP LOCKED)
         RETURNING id, task, argument, attempts, lost, due::text AS lease
@@ -138,8 +146,8 @@ def _note_served(job: Row) -> None:
 
 
 def put_back(job: Row, *, delay: float, failed: bool, stays: bool = False) -> None:
-    """Make a job due again, unless the lease expired and another process took it. One that stays is due again for this
-    process only, until its lease ends."""
+    """Make a job due again, unless the lease expired and another process took it. One that stays is
+    due again for this process only, until its lease ends."""
     run_unsynced(
         """
         UPDATE jobs
@@ -191,8 +199,9 @@ def remove(job: Row) -> None:
 
 
 def run_next(pause: Callable[[float], bool]) -> bool:
-    """Run the next due job for a time slice, of the tasks that wait for no host. Return False if there is none. `pause`
-    waits for a number of seconds and returns True if the process is stopping."""
+    """Run the next due job for a time slice, of the tasks that wait for no host. Return False if
+    there is none. `pause` waits for a number of seconds and returns True if the process is
+    stopping."""
     job = take(_tasks(is_apart=False))
     if job:
         _run_job(job, pause)
@@ -200,7 +209,8 @@ def run_next(pause: Callable[[float], bool]) -> bool:
 
 
 def fetch_next(pause: Callable[[float], bool]) -> bool:
-    """Run the next job that waits for other hosts as run_next does, of a user whom no other thread serves."""
+    """Run the next job that waits for other hosts as run_next does, of a user whom no other thread
+    serves."""
     with _taking:
         job = take(_tasks(is_apart=True), except_users=_fetching)
         user_id = job["argument"]["user_id"] if job else 0
@@ -226,7 +236,9 @@ def _run_job(job: Row, pause: Callable[[float], bool]) -> None:
         put_back(job, delay=later.seconds, failed=False)
     except Exception as error:
         metrics.count("job_failures")
-        current_app.logger.error("job %s (%s) failed and will be retried", job["id"], job["task"], exc_info=error)
+        current_app.logger.error(
+            "job %s (%s) failed and will be retried", job["id"], job["task"], exc_info=error
+        )
         put_back(job, delay=min(2 ** min(job["attempts"], 10), _MAX_DELAY), failed=True)
     else:
         if done:

@@ -1,6 +1,7 @@
 """Reads for visitors, who wait neither for writes nor long for a primary that does not respond.
 
-They use the connections of the primary with short deadlines. If the primary does not respond, they use the replica.
+They use the connections of the primary with short deadlines. If the primary does not respond, they
+use the replica.
 """
 
 import copy
@@ -32,8 +33,8 @@ class Lookups:
         self._check.set_result(None)
 
     def read(self, sql: str, params: Row, *, can_wait: bool) -> list[Row]:
-        """Read from the primary. If it does not respond, read from the replica, or fail if the visitor `can_wait` no
-        longer."""
+        """Read from the primary. If it does not respond, read from the replica, or fail if the
+        visitor `can_wait` no longer."""
         if can_wait and not self._replica:
             return self.primary.read(sql, params)
         try:

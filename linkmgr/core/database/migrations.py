@@ -14,14 +14,16 @@ from psycopg2.extensions import connection as Connection
 from linkmgr.core.database.session import UNRELEASED, schema_version
 from linkmgr.core.database.statements import VERSION, database
 
-MIGRATIONS = Path(__file__).parents[2] / "migrations"  # 0002_<what>.sql upgrades version 1 to 2; there is none yet
+MIGRATIONS = (
+    Path(__file__).parents[2] / "migrations"
+)  # 0002_<what>.sql upgrades version 1 to 2; there is none yet
 _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
 _MAX_TRIES = 200
 _SET_VERSION = "UPDATE service SET version ="
 _NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
 _NO_INDEX = (
-    " Searches read all links of a user, because the extensions pg_trgm and btree_gin are refused: allow them, then "
-    "run 'flask --app app database upgrade'."
+    " Searches read all links of a user, because the extensions pg_trgm and btree_gin are refused: "
+    "allow them, then run 'flask --app app database upgrade'."
 )
 GRANT = " Grant the role of the service CREATE on the database and on its schema public, then try again."
 
@@ -32,8 +34,8 @@ class MigrationError(SystemExit):
 
 @contextmanager
 def _exclusive_connection() -> Iterator[Connection]:
-    """Yield a connection while no other process changes the schema. A transaction of a second connection holds the
-    lock, because a pooler does not keep session locks."""
+    """Yield a connection while no other process changes the schema. A transaction of a second
+    connection holds the lock, because a pooler does not keep session locks."""
     with closing(database().connect()) as guard, closing(database().connect()) as connection:
         guard.autocommit = False
         with guard, guard.cursor() as cursor:
@@ -48,8 +50,8 @@ def _migrations(after: int) -> list[tuple[int, Path]]:
 
 
 def _apply(connection: Connection, name: str, *statements: str) -> None:
-    """Execute statements in one transaction. The statements of the service queue behind one that waits for a table
-    lock, so it gives up after a short lock timeout and retries."""
+    """Execute statements in one transaction. The statements of the service queue behind one that
+    waits for a table lock, so it gives up after a short lock timeout and retries."""
     for _ in range(_MAX_TRIES):
         try:
             with connection, connection.cursor() as cursor:
@@ -63,7 +65,9 @@ def _apply(connection: Connection, name: str, *statements: str) -> None:
             raise _failure(name, error) from error
         else:
             return
-    raise MigrationError(f"{name} changed nothing because its tables are in use: try again when there is less traffic.")
+    raise MigrationError(
+        f"{name} changed nothing because its tables are in use: try again when there is less traffic."
+    )
 
 
 def _failure(name: str, error: psycopg2.Error) -> MigrationError:
@@ -72,7 +76,8 @@ def _failure(name: str, error: psycopg2.Error) -> MigrationError:
 
 
 def upgrade(*, create: bool) -> None:
-    """Upgrade the schema to this program's version. With `create`, also create it in an empty database."""
+    """Upgrade the schema to this program's version. With `create`, also create it in an empty
+    database."""
     with _exclusive_connection() as connection:
         version = schema_version(connection)
         if version == UNRELEASED:
@@ -105,8 +110,9 @@ def describe() -> str:
             return "The database is empty: run 'flask --app app database create'."
         case version if version == UNRELEASED:
             return (
-                "The database is older than release 1.0.0 and cannot be upgraded: export the account of each user with "
-                "the program that made it, and import the exports into a new database with this one."
+                "The database is older than release 1.0.0 and cannot be upgraded: export the "
+                "account of each user with the program that made it, and import the exports into a "
+                "new database with this one."
             )
         case version if version < VERSION:
             return f"The database has schema {version} and needs {VERSION}: run 'flask --app app database upgrade'."

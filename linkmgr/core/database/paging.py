@@ -1,7 +1,8 @@
 """Pages of lists: one statement reads the rows of a page and the total of the list, which may lag.
 
-A page ends at MAX_BYTES, also before `limit` rows. `next` says where it goes on, so that no row is lost by cursor. The
-number of the following page says nothing of these rows: that page, and a page that has no `next`, are errors then.
+A page ends at MAX_BYTES, also before `limit` rows. `next` says where it goes on, so that no row is
+lost by cursor. The number of the following page says nothing of these rows: that page, and a page
+that has no `next`, are errors then.
 """
 
 from collections.abc import Callable
@@ -14,15 +15,19 @@ MAX_BYTES = 4 << 20  # of the rows of a page as JSON
 _SHORT = 150  # rows that have fewer bytes in any case: the longest ones, deliveries, have 26 KB
 MAX_SORTED = 20_000  # rows of a list by another order than the newest first
 _NAMED = """
-    SELECT * FROM (SELECT * FROM matches WHERE id < %(after)s ORDER BY id DESC LIMIT %(most)s) newest
+    SELECT *
+      FROM (SELECT * FROM matches WHERE id < %(after)s ORDER BY id DESC LIMIT %(most)s) newest
      ORDER BY CASE %(order)s WHEN 'name' THEN lower(name) END, id DESC
      LIMIT %(limit)s OFFSET %(offset)s
     """
 _COUNTED = "SELECT total FROM usage WHERE user_id = %(user_id)s AND counted = %(counted)s"
 
 
-def fitting(sql: str, *, limit: int, read: Callable[..., list[Row]] = rows, **params: Any) -> tuple[list[Row], bool]:
-    """Read the first rows of a query that have MAX_BYTES together, at most `limit`. Return True if bytes end them."""
+def fitting(
+    sql: str, *, limit: int, read: Callable[..., list[Row]] = rows, **params: Any
+) -> tuple[list[Row], bool]:
+    """Read the first rows of a query that have MAX_BYTES together, at most `limit`. Return True if
+    bytes end them."""
     if limit <= _SHORT:
         return read(sql, limit=limit, **params), False
     stored = read(
@@ -60,7 +65,8 @@ class NamedPaging(Paging):
 class Page(NamedTuple):
     """One page of a list, with the total of the whole list.
 
-    `number` is None for a page behind a cursor. `next` is the cursor of the next page, or None on the last one.
+    `number` is None for a page behind a cursor. `next` is the cursor of the next page, or None on
+    the last one.
     """
 
     rows: list[Row]
@@ -71,7 +77,8 @@ class Page(NamedTuple):
 
 
 def named_page(matches: str, *, user_id: int, counted: str = "", **paging: Unpack[NamedPaging]) -> Page:
-    """Read one page of a list of rows that have a `name`. `matches` is the query of all of them that match `q`."""
+    """Read one page of a list of rows that have a `name`. `matches` is the query of all of them
+    that match `q`."""
     total = "SELECT count(*) FROM matches"
     return page(_NAMED, total, counted=counted, matches=matches, once=False, user_id=user_id, **paging)
 
@@ -90,15 +97,17 @@ def page(
     order: str | None = None,
     **params: Any,
 ) -> Page:
-    """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
-    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. That of a list without `q` is the
-    number of rows of the table `counted`, if there is one. `cursor` is the column by which the query is ordered, if
-    there is one; it is removed from the rows unless it is their id. `matches` is a query from which both read rows,
-    executed `once` or else as a part of each. A list that can be in another `order` compares the %(most)s newest rows,
+    """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s
+    OFFSET %(offset)s. `total` is the SQL of one value, the total of the whole list; NULL is read as
+    0. That of a list without `q` is the number of rows of the table `counted`, if there is one.
+    `cursor` is the column by which the query is ordered, if there is one; it is removed from the
+    rows unless it is their id. `matches` is a query from which both read rows, executed `once` or
+    else as a part of each. A list that can be in another `order` compares the %(most)s newest rows,
     and has no cursor then.
 
-    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
-    cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
+    The total is read with the rows. Only a page past the end, which has no rows, needs a second
+    statement. Behind a cursor, one row more shows that there is a next page. In front of it there
+    may be any number of rows.
     """
     if number == 2 and limit > _SHORT:  # noqa: PLR2004 - the first page that another one may not have reached
         start = page(

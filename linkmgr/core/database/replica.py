@@ -1,13 +1,15 @@
 """Streaming replica for reads that may lag: lists, and records with their statistics.
 
-The replica never makes a request fail. If it times out, fails or returns no rows, the primary executes the statement,
-and after a failure the replica is not used for some seconds. It is used while its last replayed commit is recent by the
-clock of the primary. A regular commit on the primary guarantees that there is something to replay.
+The replica never makes a request fail. If it times out, fails or returns no rows, the primary
+executes the statement, and after a failure the replica is not used for some seconds. It is used
+while its last replayed commit is recent by the clock of the primary. A regular commit on the
+primary guarantees that there is something to replay.
 
-Server-side timeouts do not help if the server or the network hangs. The connections are therefore asynchronous, and
-this module waits with a timeout.
+Server-side timeouts do not help if the server or the network hangs. The connections are therefore
+asynchronous, and this module waits with a timeout.
 
-Without the primary, visitors are served from it (lookups.py). Then it is enough that it has replayed what it received.
+Without the primary, visitors are served from it (lookups.py). Then it is enough that it has
+replayed what it received.
 """
 
 import select
@@ -28,7 +30,8 @@ MAX_LAG_BYTES = 1 << 20  # between what is received and what is replayed
 CHECK_SECONDS = 1
 PAUSE_SECONDS = 5
 _COMMIT = """
-    SELECT extract(epoch FROM clock_timestamp())::float8 AS now, pg_logical_emit_message(true, 'linkmgr', '')
+    SELECT extract(epoch FROM clock_timestamp())::float8 AS now,
+           pg_logical_emit_message(true, 'linkmgr', '')
 """
 _REPLAYED = """
     SELECT extract(epoch FROM pg_last_xact_replay_timestamp())::float8 AS until,

@@ -5,7 +5,8 @@ from linkmgr.core.database.statements import Database
 
 
 class SchemaDatabase(Database):
-    """A pool of its own, because the prepared statements and the plans of functions depend on the search path."""
+    """A pool of its own, because the prepared statements and the plans of functions depend on the
+    search path."""
 
     may_lag = False  # a replica has no settings of the views
 

@@ -13,9 +13,11 @@ def gauges() -> Row:
     [values] = rows(
         """
         SELECT connections.*, jobs.*,
-               (SELECT count(*) FROM (SELECT FROM deliveries WHERE state = 'waiting' LIMIT 10000) first)
+               (SELECT count(*)
+                  FROM (SELECT FROM deliveries WHERE state = 'waiting' LIMIT 10000) first)
                AS deliveries_waiting,
-               coalesce((SELECT extract(epoch FROM clock_timestamp() - created) FROM outbox ORDER BY id LIMIT 1),
+               coalesce((SELECT extract(epoch FROM clock_timestamp() - created) FROM outbox
+                          ORDER BY id LIMIT 1),
                         0)::float8 AS events_waiting_seconds,
                (SELECT coalesce(json_object_agg(name, stored), '{}') FROM visit_spools) AS spools
           FROM (SELECT count(*) AS database_connections_open,
@@ -23,8 +25,10 @@ def gauges() -> Row:
                        AS database_connections_in_use
                   FROM pg_stat_activity
                  WHERE datname = current_database() AND application_name = 'linkmgr') connections,
-               (SELECT count(*) AS jobs_waiting, count(*) FILTER (WHERE attempts > 3) AS jobs_failing,
-                       extract(epoch FROM greatest(clock_timestamp() - min(due), interval '0'))::float8
+               (SELECT count(*) AS jobs_waiting,
+                       count(*) FILTER (WHERE attempts > 3) AS jobs_failing,
+                       extract(epoch FROM greatest(clock_timestamp() - min(due),
+                                                   interval '0'))::float8
                        AS jobs_waiting_seconds
                   FROM (SELECT due, attempts FROM jobs ORDER BY due LIMIT 10000) first) jobs
         """
@@ -35,7 +39,8 @@ def gauges() -> Row:
 def state() -> Row:
     [values] = rows(
         """
-        SELECT (SELECT version FROM service) AS schema, current_setting('server_version') AS postgresql,
+        SELECT (SELECT version FROM service) AS schema,
+               current_setting('server_version') AS postgresql,
                pg_database_size(current_database()) AS size, pg_postmaster_start_time() AS started,
                (SELECT count(*) FROM users) AS users,
                (SELECT coalesce(sum(total), 0) FROM usage WHERE counted = 'links')::bigint AS links,
@@ -44,7 +49,8 @@ def state() -> Row:
                (SELECT count(*) FROM jobs) AS jobs, (SELECT min(created) FROM jobs) AS oldest_job,
                (SELECT count(*) FROM jobs WHERE attempts > 3) AS failing_jobs,
                (SELECT count(*) FROM pg_stat_activity
-                 WHERE datname = current_database() AND application_name = 'linkmgr') AS connections,
+                 WHERE datname = current_database()
+                   AND application_name = 'linkmgr') AS connections,
                (SELECT coalesce(json_object_agg(name, stored), '{}') FROM visit_spools) AS spools
         """
     )

@@ -8,10 +8,17 @@ from psycopg2 import errors as pg
 
 UNRELEASED = -1  # the version of a database that has what was removed before release 1.0.0
 _BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
-# A server that rejects writes has become a standby: a new connection may reach the new primary. pgbouncer reports the
-# loss of its server as a protocol violation.
-_LOST = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction, pg.ProtocolViolation)
-# The server-side timeouts below are shorter and report a reason. The socket options detect a dead server.
+# A server that rejects writes has become a standby: a new connection may reach the new primary.
+# pgbouncer reports the loss of its server as a protocol violation.
+_LOST = (
+    pg.AdminShutdown,
+    pg.CrashShutdown,
+    pg.CannotConnectNow,
+    pg.ReadOnlySqlTransaction,
+    pg.ProtocolViolation,
+)
+# The server-side timeouts below are shorter and report a reason. The socket options detect a dead
+# server.
 OPTIONS: dict[str, Any] = {
     "connect_timeout": 2,
     "keepalives_idle": 5,
@@ -27,18 +34,22 @@ SETTINGS = {
     "timezone": "UTC",
     "datestyle": "ISO",
     "plan_cache_mode": "force_generic_plan",
-    # The value for SSDs. With the default, the list of a user with few of many rows is read through the primary key.
+    # The value for SSDs. With the default, the list of a user with few of many rows is read through
+    # the primary key.
     "random_page_cost": "1.1",
-    # By default a server compiles large statements, such as the one that stores visits, for seconds of a whole core.
+    # By default a server compiles large statements, such as the one that stores visits, for seconds
+    # of a whole core.
     "jit": "off",
 }
 STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-# A pooler does not keep session settings from one transaction to the next, so each message repeats them.
+# A pooler does not keep session settings from one transaction to the next, so each message repeats
+# them.
 SET_LOCAL = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in SETTINGS.items())
 
 
 def schema_version(connection: psycopg2.extensions.connection) -> int:
-    """Return the schema version, 0 for an empty database, or UNRELEASED for one from before release 1.0.0."""
+    """Return the schema version, 0 for an empty database, or UNRELEASED for one from before release
+    1.0.0."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -57,14 +68,16 @@ def schema_version(connection: psycopg2.extensions.connection) -> int:
 
 
 def is_connection_lost(error: psycopg2.Error) -> bool:
-    """Return True if a new connection is needed, and False if only the statement failed (timeout, lock, full disk)."""
+    """Return True if a new connection is needed, and False if only the statement failed (timeout,
+    lock, full disk)."""
     if error.pgcode is None:
         return isinstance(error, _BROKEN) or _is_unclassified(error)
     return isinstance(error, _LOST)
 
 
 def _is_unclassified(error: psycopg2.Error) -> bool:
-    """Return True for the base class, which psycopg2 sometimes raises when the server closes the connection."""
+    """Return True for the base class, which psycopg2 sometimes raises when the server closes the
+    connection."""
     return type(error) is psycopg2.DatabaseError
 
 

@@ -9,12 +9,14 @@
 
 Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
 
-Connections use autocommit, so that a statement is one round trip and one transaction. The last used connection is used
-next, because its server process is in the processor's caches. A connection prepares each statement on its first use,
-because planning costs more than executing. This requires static SQL with named parameters.
+Connections use autocommit, so that a statement is one round trip and one transaction. The last used
+connection is used next, because its server process is in the processor's caches. A connection
+prepares each statement on its first use, because planning costs more than executing. This requires
+static SQL with named parameters.
 
-No thread waits for a server that hangs: each statement has a deadline (deadlines.py). After one has expired, another
-thread connects until that works. While even that takes long, statements fail at once.
+No thread waits for a server that hangs: each statement has a deadline (deadlines.py). After one has
+expired, another thread connects until that works. While even that takes long, statements fail at
+once.
 """
 
 import json
@@ -54,7 +56,8 @@ UNSYNCED = "SET LOCAL synchronous_commit = off; "
 NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
 
 
-# Casts from PostgreSQL types to the JSON values of the specification. A time is in UTC, as YYYY-MM-DD HH:MM:SS.
+# Casts from PostgreSQL types to the JSON values of the specification. A time is in UTC, as
+# YYYY-MM-DD HH:MM:SS.
 _TYPES = tuple(
     psycopg2.extensions.new_type(oids, name, cast)
     for name, oids, cast in (
@@ -100,7 +103,8 @@ class Executor(Protocol):
     def undoable(self) -> AbstractContextManager[None]: ...
 
 
-# The transaction of the current request, if it has one (transaction.py), or the connections of a restricted key.
+# The transaction of the current request, if it has one (transaction.py), or the connections of a
+# restricted key.
 executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 
@@ -120,8 +124,8 @@ def act_as(user_id: int, key_id: int | None) -> Iterator[None]:
 
 class Database:
     may_lag = True
-    # The deadline of a statement. The timeouts of the server are shorter and report a reason, but none ends a commit
-    # that waits for a disk or a standby.
+    # The deadline of a statement. The timeouts of the server are shorter and report a reason, but
+    # none ends a commit that waits for a disk or a standby.
     seconds = 5.0
 
     def __init__(self, dsn: str, prepare: bool) -> None:
@@ -176,7 +180,8 @@ class Database:
                     pool._idle.pop().connection.close()
 
     def lose(self, error: psycopg2.Error) -> None:
-        """Close the connections that the error says are lost. One that hangs says nothing of the others."""
+        """Close the connections that the error says are lost. One that hangs says nothing of the
+        others."""
         if isinstance(error, TimedOut):
             self.server.suspect()
         else:
@@ -214,8 +219,9 @@ class Database:
             self.give_back(pooled)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
-        """Execute one statement. An `idempotent` statement is retried if the connection is lost before its deadline.
-        Any statement is retried after a deadlock. `prelude` is sent with it in the same transaction."""
+        """Execute one statement. An `idempotent` statement is retried if the connection is lost
+        before its deadline. Any statement is retried after a deadlock. `prelude` is sent with it in
+        the same transaction."""
         deadlocks, fresh = 0, False
         prelude += "" if idempotent else acting.get()
         while True:
@@ -227,8 +233,8 @@ class Database:
                     raise
                 time.sleep(random.uniform(0.01, 0.05))  # noqa: S311
             except pg.FeatureNotSupported:
-                # "cached plan must not change result type": the schema has changed, and the prepared statement was
-                # rejected before it did anything.
+                # "cached plan must not change result type": the schema has changed, and the
+                # prepared statement was rejected before it did anything.
                 self.close_idle()
                 if fresh:
                     raise
@@ -287,13 +293,15 @@ def run(sql: str, **params: Any) -> Row | None:
 
 
 def undoable() -> AbstractContextManager[None]:
-    """Undo what the block writes if it fails, so that the transaction of the request, if there is one, can go on.
-    Use it where another try follows a failed statement."""
+    """Undo what the block writes if it fails, so that the transaction of the request, if there is
+    one, can go on. Use it where another try follows a failed statement."""
     current = executor.get()
     return current.undoable() if current else nullcontext()
 
 
-def run_repaired(sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool], **params: Any) -> Row | None:
+def run_repaired(
+    sql: str, repair: Callable[[psycopg2.IntegrityError, Row], bool], **params: Any
+) -> Row | None:
     return repaired(partial(run, sql, **params), lambda violation: repair(violation, params))
 
 

@@ -1,4 +1,5 @@
-"""Shared by the rows of all resources: batches, versions, locks, and deletions of some rows at a time."""
+"""Shared by the rows of all resources: batches, versions, locks, and deletions of some rows at a
+time."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,8 +10,8 @@ Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
 
 
 def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]]:
-    """A batch is a statement of its own: an export of any size keeps no transaction open. Rows that are added meanwhile
-    may be missing."""
+    """A batch is a statement of its own: an export of any size keeps no transaction open. Rows that
+    are added meanwhile may be missing."""
     while stored := batch(user_id, after):
         after = stored[-1]["id"]
         yield stored
@@ -24,10 +25,11 @@ def batch_of(table: str) -> Batch:
     return lambda user_id, after: rows(statement, user_id=user_id, after=after)
 
 
-# --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set
+# --- versions of the rows that updates and deletes change: random numbers, which the triggers
+# `change_version` set
 
-# The rows of a deleted user are deleted in this order, so that no remaining row refers to a deleted one:
-# links first, domains last.
+# The rows of a deleted user are deleted in this order, so that no remaining row refers to a deleted
+# one: links first, domains last.
 TABLES = (
     "links",
     "binned_links",
@@ -56,8 +58,8 @@ _ELSEWHERE = {"links": "binned_links"}  # where a row may be, too
 
 
 def lock_version(user_id: int, table: str, row_id: int) -> str | None:
-    """Return the version of a row, or None if there is none. Until the transaction ends, no other transaction changes
-    the row."""
+    """Return the version of a row, or None if there is none. Until the transaction ends, no other
+    transaction changes the row."""
     places = (table, _ELSEWHERE[table], table) if table in _ELSEWHERE else (table,)  # it may move meanwhile
     versions = (run(_STATEMENTS[place], user_id=user_id, row_id=row_id) for place in places)
     return next((str(stored["version"]) for stored in versions if stored), None)
@@ -74,8 +76,8 @@ def try_lock(user_id: int, name: str) -> bool:
 
 # --- deletions of some rows at a time
 
-# For the last rows of a link the planner would choose a sequential scan, because it estimates the average number of
-# rows of a link.
+# For the last rows of a link the planner would choose a sequential scan, because it estimates the
+# average number of rows of a link.
 BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 

@@ -1,7 +1,7 @@
 """A transaction that begins at the first write of a request.
 
-Requests to other servers and password hashes come before the first write, so the transaction does not wait for them.
-Nothing in it is retried: a failure undoes all of it.
+Requests to other servers and password hashes come before the first write, so the transaction does
+not wait for them. Nothing in it is retried: a failure undoes all of it.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +23,9 @@ class Transaction:
         self._database, self._on_begin = used, on_begin
         self._also_on_begin: list[Callable[[], None]] = []
         self._pooled: Pooled | None = None
-        self._unsent = ""  # BEGIN and savepoints go with the next statement, because each message is a round trip
+        self._unsent = (
+            ""  # BEGIN and savepoints go with the next statement, because each message is a round trip
+        )
 
     @property
     def began(self) -> bool:
@@ -41,7 +43,8 @@ class Transaction:
             self._also_on_begin.append(call)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
-        """Execute a statement. After one fails, no other can be executed until `undo` or the end of `undoable`."""
+        """Execute a statement. After one fails, no other can be executed until `undo` or the end of
+        `undoable`."""
         if self._pooled is None:
             if idempotent:
                 return self._database.read(sql, params)
@@ -111,8 +114,8 @@ class Transaction:
 
 @contextmanager
 def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
-    """Execute the statements of the block from its first write on in one transaction, which is rolled back at the end
-    unless the block commits it."""
+    """Execute the statements of the block from its first write on in one transaction, which is
+    rolled back at the end unless the block commits it."""
     current = executor.get()
     transaction = Transaction(current if isinstance(current, Database) else database(), on_begin)
     token = executor.set(transaction)
@@ -134,8 +137,8 @@ def on_begin(call: Callable[[], None]) -> None:
 
 @contextmanager
 def in_transaction() -> Iterator[None]:
-    """Execute the block, which writes at least once, in the transaction of the request, or in one of its own if the
-    request has none."""
+    """Execute the block, which writes at least once, in the transaction of the request, or in one
+    of its own if the request has none."""
     if isinstance(executor.get(), Transaction):
         yield
         return

@@ -13,15 +13,16 @@ from linkmgr.core.web.host import foreign_routes
 
 MAX_ALIAS = 100
 PATTERN = f"[A-Za-z0-9_-]{{1,{MAX_ALIAS}}}"
-# Without vowels, characters that look like vowels or like each other, and three letters in a row, so that generated
-# aliases do not spell words.
+# Without vowels, characters that look like vowels or like each other, and three letters in a row,
+# so that generated aliases do not spell words.
 _LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
 _ALIAS_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
 _ALIASES = math.prod(map(len, _ALIAS_PATTERN))
 
 
 def new_alias() -> str:
-    """Return an alias of 35 random bits, from one system call. 64 bits make the remainder even enough."""
+    """Return an alias of 35 random bits, from one system call. 64 bits make the remainder even
+    enough."""
     number, alias = int.from_bytes(os.urandom(8)) % _ALIASES, ""
     for characters in _ALIAS_PATTERN:
         number, index = divmod(number, len(characters))
@@ -31,8 +32,8 @@ def new_alias() -> str:
 
 @lru_cache(maxsize=2)  # reading all routes would be most of the time of checking an imported link
 def reserved_words(routes: Map) -> frozenset[str]:
-    """Return the aliases whose path is one of these routes, or a folder of files, as `static` is. `api` is one too: the
-    API answers all paths that begin with it."""
+    """Return the aliases whose path is one of these routes, or a folder of files, as `static` is.
+    `api` is one too: the API answers all paths that begin with it."""
     pages = (rule.rule.removesuffix("/<path:filename>")[1:] for rule in routes.iter_rules())
     return frozenset(("api", *filter(re.compile(PATTERN, re.ASCII).fullmatch, pages)))
 
@@ -47,7 +48,8 @@ def refuse_own_words(alias: str) -> None:
 
 
 class Alias(Matching):
-    """A custom alias on any host. On our own host, more words are reserved than on branded domains."""
+    """A custom alias on any host. On our own host, more words are reserved than on branded
+    domains."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(PATTERN, f"1 to {MAX_ALIAS} letters, digits, '_' or '-'", **kwargs)

@@ -1,4 +1,5 @@
-"""Field types. A validation message completes a sentence that begins with the name of the member."""
+"""Field types. A validation message completes a sentence that begins with the name of the
+member."""
 
 import ipaddress
 import re
@@ -27,7 +28,8 @@ def parse_network(text: str) -> str:
     if "%" in text:  # PostgreSQL has no zones such as fe80::1%eth0
         raise ValueError
     network = ipaddress.ip_network(text, strict=False)
-    # Clients never have an IPv4-mapped address (request/request.py). Larger networks do not begin with one.
+    # Clients never have an IPv4-mapped address (request/request.py). Larger networks do not begin
+    # with one.
     mapped = getattr(network.network_address, "ipv4_mapped", None)
     return f"{mapped}/{network.prefixlen - _MAPPED_BITS}" if mapped else str(network)
 
@@ -60,7 +62,9 @@ class Text(fields.String):
             raise ValidationError("must not be empty")
         if len(text) > self.max_length:
             raise ValidationError(f"must be at most {self.max_length} characters")
-        if _CONTROL.search(text.replace("\n", "").replace("\r", "").replace("\t", "") if self.multiline else text):
+        if _CONTROL.search(
+            text.replace("\n", "").replace("\r", "").replace("\t", "") if self.multiline else text
+        ):
             raise ValidationError("must not contain control characters")
         return text
 
@@ -121,7 +125,12 @@ class Password(Text):
 
     @property
     def json(self) -> JsonSchema:
-        return {"type": "string", "format": "password", "minLength": self.minimum, "maxLength": self.max_length}
+        return {
+            "type": "string",
+            "format": "password",
+            "minLength": self.minimum,
+            "maxLength": self.max_length,
+        }
 
     def clean(self, text: str) -> str:
         if not self.minimum <= len(text) <= self.max_length:
@@ -135,7 +144,8 @@ class Timestamp(Text):
     json: ClassVar[JsonSchema] = {"type": "string", "pattern": f"^{_TIME}$", "description": "UTC."}
 
     def clean(self, text: str) -> str:
-        # strptime also accepts "2030-1-1 1:2:3" and non-ASCII digits, so compare with its own output.
+        # strptime also accepts "2030-1-1 1:2:3" and non-ASCII digits, so compare with its own
+        # output.
         with suppress(ValueError):
             if datetime.strptime(text, "%Y-%m-%d %H:%M:%S").isoformat(" ") == text:
                 return text + "+00"
@@ -221,7 +231,8 @@ class Url(Text):
 
 
 class Target(Text):
-    """The target of a redirect: an absolute http or https URL, in ASCII, that is not on this service."""
+    """The target of a redirect: an absolute http or https URL, in ASCII, that is not on this
+    service."""
 
     json: ClassVar[JsonSchema] = url_json("An absolute http or https URL that is not on this service.")
 

@@ -18,7 +18,8 @@ _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 def parse() -> dict[str, Any]:
-    """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
+    """Return the JSON object in the body, whatever its content type: curl and others send the one
+    of a form."""
     request = web_request.current()
     raw, is_form = request.get_data(), (request.content_type or "").lower().startswith(_FORMS)
     if is_form and not raw.strip():
@@ -32,15 +33,17 @@ def parse() -> dict[str, Any]:
 
 
 def parse_if_any() -> dict[str, Any]:
-    """Return the JSON object in the body of an operation that takes none, to which clients send anything."""
+    """Return the JSON object in the body of an operation that takes none, to which clients send
+    anything."""
     with suppress(AppError, BadRequest):
         return parse()
     return {}
 
 
 def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Ignore an invalid member that is stored like that already: an alias may have become reserved since, or an overlay
-    may have another type. `read` returns the stored record. Valid bodies do not need it."""
+    """Ignore an invalid member that is stored like that already: an alias may have become reserved
+    since, or an overlay may have another type. `read` returns the stored record. Valid bodies do
+    not need it."""
     sent = parse()
     try:
         return load(schema, sent)
@@ -50,7 +53,9 @@ def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict
             stored = read()
         problems = _instance(schema).validate(sent)
         unchanged = {
-            name for name in problems if name in sent and name in stored and _is_same(sent[name], stored[name])
+            name
+            for name in problems
+            if name in sent and name in stored and _is_same(sent[name], stored[name])
         }
         return load(schema, {name: value for name, value in sent.items() if name not in unchanged})
 
@@ -61,8 +66,8 @@ def _is_same(sent: Any, stored: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _instance(schema: type[Schema], only: tuple[str, ...] | None = None) -> Schema:
-    """Return the instance of a schema, or one of some of its members. Creating one copies all fields, which takes ten
-    times as long as loading a body."""
+    """Return the instance of a schema, or one of some of its members. Creating one copies all
+    fields, which takes ten times as long as loading a body."""
     return schema(only=only)
 
 
@@ -77,8 +82,8 @@ def _always_loaded(schema: type[Schema]) -> frozenset[str]:
 
 
 def _instance_for(schema: type[Schema], members: dict[str, Any]) -> Schema:
-    """Return an instance without the members that were not sent, because marshmallow visits every field. Its order is
-    the declared one, as is that of the problems."""
+    """Return an instance without the members that were not sent, because marshmallow visits every
+    field. Its order is the declared one, as is that of the problems."""
     always = _always_loaded(schema)
     names = [name for name in _instance(schema).load_fields if name in members or name in always]
     return _instance(schema, tuple(names))
@@ -115,9 +120,9 @@ class New(Schema):
 
 
 class Body(New):
-    """Body of a create or an update. When loaded, it has all its members: those that were not sent are None, or the ""
-    of a text that a create may leave empty. In an update, "" clears an optional text, and null removes a member that
-    has `removed`."""
+    """Body of a create or an update. When loaded, it has all its members: those that were not sent
+    are None, or the "" of a text that a create may leave empty. In an update, "" clears an optional
+    text, and null removes a member that has `removed`."""
 
     is_update: ClassVar[bool] = False
     absent: ClassVar[dict[str, Any]] = {}  # the members of a body that sends none

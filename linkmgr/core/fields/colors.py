@@ -1,7 +1,7 @@
 """Contrast of colors (WCAG 2).
 
-Colors of QR codes and overlays that are too close are refused, with better ones. Accent colors are those of the
-operator and of branded domains. Text in them must be readable.
+Colors of QR codes and overlays that are too close are refused, with better ones. Accent colors are
+those of the operator and of branded domains. Text in them must be readable.
 """
 
 import re
@@ -49,7 +49,8 @@ def _mixed(color: str, other: Parts, percent: int) -> str:
 
 
 def readable(color: str, against: str) -> str:
-    """Return the color that is nearest to `color`, has its hue, and has enough contrast with the other one.
+    """Return the color that is nearest to `color`, has its hue, and has enough contrast with the
+    other one.
 
     It is mixed with black or white, whichever needs less of it, and has the notation of `color`.
     """
@@ -68,8 +69,8 @@ def is_inverted(color: str, background: str) -> bool:
 
 
 def dark_on_light(color: str, background: str) -> tuple[str, str]:
-    """Return colors of a QR code and its background that all readers can scan: the two, swapped if they are inverted,
-    with a darker code or, if black is not enough, a lighter background."""
+    """Return colors of a QR code and its background that all readers can scan: the two, swapped if
+    they are inverted, with a darker code or, if black is not enough, a lighter background."""
     dark, light = (background, color) if is_inverted(color, background) else (color, background)
     darker = ((_mixed(dark, _BLACK, percent), light) for percent in range(101))
     lighter = ((dark, _mixed(light, _WHITE, percent)) for percent in range(101))
@@ -77,7 +78,9 @@ def dark_on_light(color: str, background: str) -> tuple[str, str]:
 
 
 def scan_advice(color: str, background: str) -> dict[str, str]:
-    pairs = zip(("foreground", "background"), (color, background), dark_on_light(color, background), strict=True)
+    pairs = zip(
+        ("foreground", "background"), (color, background), dark_on_light(color, background), strict=True
+    )
     return {"change": " and ".join(f"{name} to {better}" for name, old, better in pairs if better != old)}
 
 
@@ -102,12 +105,16 @@ def to_rgb(color: str) -> str:
 
 
 def accent_problem(light: str, dark: str = "") -> str:
-    """Return the end of a sentence that begins with the name of the color, or "" if pages stay readable."""
-    for color, surface, change, pages in ((light, _LIGHT, "darker", "light"), (dark, _DARK, "lighter", "dark")):
+    """Return the end of a sentence that begins with the name of the color, or "" if pages stay
+    readable."""
+    for color, surface, change, pages in (
+        (light, _LIGHT, "darker", "light"),
+        (dark, _DARK, "lighter", "dark"),
+    ):
         if color and (actual := contrast(color, surface)) < _ACCENT_CONTRAST:
             return (
-                f"must be {change}: on {pages} pages, {color} has a contrast of {actual:.1f} to 1 and needs "
-                f"{_ACCENT_CONTRAST} to 1"
+                f"must be {change}: on {pages} pages, {color} has a contrast of {actual:.1f} to 1 "
+                f"and needs {_ACCENT_CONTRAST} to 1"
             )
     return ""
 

@@ -1,7 +1,8 @@
 """ISO 639 codes of languages, as browsers send them, and their English names.
 
-languages.txt has the languages of CLDR, as in Babel 2.19, those of ISO 639-2, and those of ISO 639-3 in which browsers
-are published. The first name is the label of statistics. The others are further names, and the first without accents.
+languages.txt has the languages of CLDR, as in Babel 2.19, those of ISO 639-2, and those of ISO
+639-3 in which browsers are published. The first name is the label of statistics. The others are
+further names, and the first without accents.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Field types of a link's body, converted to what the database stores.
 
-Malformed elements of arrays are ignored, as clients expect. A target that is not allowed is an error, so that its
-owner does not believe that it works.
+Malformed elements of arrays are ignored, as clients expect. A target that is not allowed is an
+error, so that its owner does not believe that it works.
 """
 
 import re
@@ -25,7 +25,12 @@ from linkmgr.core.web.request import MAX_WARNINGS, can_warn, warn
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
 # The document has one type for each member: generated clients handle unions badly.
-_ID: JsonSchema = {"type": "integer", "minimum": 0, "maximum": MAX_ID, "description": "An id, also as a string."}
+_ID: JsonSchema = {
+    "type": "integer",
+    "minimum": 0,
+    "maximum": MAX_ID,
+    "description": "An id, also as a string.",
+}
 
 # --- ids
 
@@ -65,7 +70,8 @@ class Ids(fields.Field[list[int]]):
 
 
 class IdOrIds(Ids):
-    """One id or an array of ids. 0, "" and an array without valid ids mean that none was sent, but [] means none."""
+    """One id or an array of ids. 0, "" and an array without valid ids mean that none was sent, but
+    [] means none."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         ids = value if isinstance(value, list) else [] if value == "" else [parse_id(value)]
@@ -76,7 +82,8 @@ class IdOrIds(Ids):
 
 
 class LinkType(fields.Field[dict[str, Any]]):
-    """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that store it."""
+    """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that
+    store it."""
 
     DIRECT: ClassVar[dict[str, Any]] = {"type": "direct", "splash_id": None, "overlay_id": None}
     json: ClassVar[JsonSchema] = {
@@ -134,7 +141,9 @@ class Targets(fields.Field[dict[str, str]]):
         self.selector, self.problem = selector, problem
         self.parts = (selector, "link")
         link = Target.json | {"examples": [f"https://example.com/{example.lower()}"]}
-        self.json = _array({selector: _name(example, description=f"{about} Case does not matter."), "link": link})
+        self.json = _array(
+            {selector: _name(example, description=f"{about} Case does not matter."), "link": link}
+        )
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, list):
@@ -142,7 +151,9 @@ class Targets(fields.Field[dict[str, str]]):
         targets = {}
         for item in value:
             match item:
-                case {"link": str(url), **others} if url and (label := _normalize_label(others.get(self.selector))):
+                case {"link": str(url), **others} if url and (
+                    label := _normalize_label(others.get(self.selector))
+                ):
                     targets[label] = _normalize_link(url)
                 case _:
                     warn(f"{attr}: an element without {self.selector} and link was ignored.")
@@ -190,7 +201,11 @@ class DeepLink(fields.Field[dict[str, Any]]):
     json: ClassVar[JsonSchema] = {
         "type": "object",
         "properties": {
-            "auto": {"type": "boolean", "description": "false keeps the URLs without using them.", "examples": [True]},
+            "auto": {
+                "type": "boolean",
+                "description": "false keeps the URLs without using them.",
+                "examples": [True],
+            },
             "apple": url_json("The app in the App Store, for iPhone and iPad.")
             | {"examples": ["https://apps.apple.com/app/id1"]},
             "google": url_json("The app in Google Play, for Android.")
@@ -251,9 +266,9 @@ class Start(Text):
     def json(self) -> JsonSchema:
         part = "end" if self.end_of_day else "beginning"
         about = (
-            f"UTC unless it names a time zone. A date alone means the {part} of that day. Also the forms that "
-            "programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 23:59:59 +0000`, "
-            "`2030-12-31 23:59:59.015843052 +0000 UTC`."
+            f"UTC unless it names a time zone. A date alone means the {part} of that day. Also the "
+            "forms that programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 "
+            "23:59:59 +0000`, `2030-12-31 23:59:59.015843052 +0000 UTC`."
         )
         return {"type": "string", "pattern": f"^(?:{pattern()})$", "description": about}
 

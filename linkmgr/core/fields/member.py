@@ -1,7 +1,7 @@
 """Metadata of a member: description, example, label, visibility.
 
-Each field type has its JSON Schema as `json`, the schemas that this refers to as `nested`, and the JSON Schema of what
-reads show as `json_shown`, if it has another form.
+Each field type has its JSON Schema as `json`, the schemas that this refers to as `nested`, and the
+JSON Schema of what reads show as `json_shown`, if it has another form.
 """
 
 from typing import Any, TypeVar
@@ -28,10 +28,11 @@ def member(
     default: Any = None,
     removed: Any = None,
 ) -> F:
-    """Declare a member. `label` puts it into forms. One that is `fixed` is not changed, and one that is `needed` is
-    required on update too. `shown` says where it is shown. `options` are the labels of choices in forms. `synonyms`
-    are the names that other services use. `default` is what the database stores if the member is not sent, and
-    `removed` is what a null in an update means; without it, null means not sent."""
+    """Declare a member. `label` puts it into forms. One that is `fixed` is not changed, and one
+    that is `needed` is required on update too. `shown` says where it is shown. `options` are the
+    labels of choices in forms. `synonyms` are the names that other services use. `default` is what
+    the database stores if the member is not sent, and `removed` is what a null in an update means;
+    without it, null means not sent."""
     marks: dict[str, Any] = {"label": label, "fixed": fixed, "needed": needed, "options": options}
     marks |= {
         "default": default,
@@ -48,7 +49,13 @@ def ref(schema: type[Schema]) -> JsonSchema:
 
 
 def url_json(about: str) -> JsonSchema:
-    return {"type": "string", "format": "iri", "pattern": "^https?://", "maxLength": MAX_URL, "description": about}
+    return {
+        "type": "string",
+        "format": "iri",
+        "pattern": "^https?://",
+        "maxLength": MAX_URL,
+        "description": about,
+    }
 
 
 def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:

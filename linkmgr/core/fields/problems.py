@@ -30,7 +30,8 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list:
 
 
 def _named(member: str, problem: str) -> str:
-    """Return the sentence of a problem, which may begin with a place in the member, such as `[2].url`."""
+    """Return the sentence of a problem, which may begin with a place in the member, such as
+    `[2].url`."""
     name = "" if member == "_schema" else member
     return f"{name}{problem}" if problem.startswith("[") else f"{name} {problem}".lstrip()
 
@@ -64,7 +65,9 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def problems_of(messages: dict[str, Any], members: Mapping[str, fields.Field[Any]], sent: dict[str, Any]) -> AppError:
+def problems_of(
+    messages: dict[str, Any], members: Mapping[str, fields.Field[Any]], sent: dict[str, Any]
+) -> AppError:
     errors = [
         {
             "field": "" if name == "_schema" else _named(name, message).partition(" ")[0],

@@ -1,5 +1,5 @@
-"""The stored form is a string for text, link and phone, and for the other types an object with all members, "" for
-those that were not sent."""
+"""The stored form is a string for text, link and phone, and for the other types an object with all
+members, "" for those that were not sent."""
 
 import re
 import secrets
@@ -20,7 +20,9 @@ from linkmgr.core.web.request import warn
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 
 CODE_LENGTH = 12  # 68 random bits
-_CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that codes do not spell words
+_CODE_ALPHABET = (
+    "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that codes do not spell words
+)
 _MAX_NAME = 100
 
 # Limits of the Wi-Fi standard. Both fit into one image, even if every character is escaped.
@@ -33,12 +35,15 @@ _ENCRYPTIONS |= dict.fromkeys(("nopass", "none"), "nopass")
 class Phone(Matching):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
-            "(?=.*[0-9])[0-9+*#(). /-]{2,40}", "a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -", **kwargs
+            "(?=.*[0-9])[0-9+*#(). /-]{2,40}",
+            "a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -",
+            **kwargs,
         )
 
 
 class LinkTarget(Target):
-    """A URL that is not on this service, or one that can be a short URL of it. The repository looks up the latter."""
+    """A URL that is not on this service, or one that can be a short URL of it. The repository looks
+    up the latter."""
 
     def clean(self, text: str) -> str:
         short = parse_short_url(text) if "://" in text else None
@@ -72,7 +77,9 @@ class Encryption(Text):
 
 
 class VcardData(New):
-    fname = member(Text(load_default=""), "First name. It, `lname` or `org` is required.", "Dana", label="First name")
+    fname = member(
+        Text(load_default=""), "First name. It, `lname` or `org` is required.", "Dana", label="First name"
+    )
     lname = member(Text(load_default=""), "Last name.", "Miller", label="Last name")
     org = member(Text(load_default=""), "Organization.", "Example Ltd", label="Organization")
     phone = member(Phone(load_default=""), "", "+49 30 123456", label="Phone")
@@ -80,7 +87,10 @@ class VcardData(New):
     fax = member(Phone(load_default=""), "", "+49 30 123457", label="Fax")
     email = member(Email(load_default=""), "", "dana@example.com", label="E-mail")
     site = member(
-        Site(MAX_URL, load_default=""), "Website, with or without its scheme.", "https://example.com", label="Website"
+        Site(MAX_URL, load_default=""),
+        "Website, with or without its scheme.",
+        "https://example.com",
+        label="Website",
     )
     street = member(Text(load_default=""), "", "Main Street 1", label="Street")
     city = member(Text(load_default=""), "", "Berlin", label="City")
@@ -108,10 +118,16 @@ class SmsData(New):
 
 class WifiData(New):
     ssid = member(
-        Sized(_MAX_SSID, required=True), "The name of the network, at most 32 bytes.", "Guests", label="Network"
+        Sized(_MAX_SSID, required=True),
+        "The name of the network, at most 32 bytes.",
+        "Guests",
+        label="Network",
     )
     encryption = member(
-        Encryption(load_default=None), "Without it: `WPA` with a password, else `nopass`.", "WPA", label="Security"
+        Encryption(load_default=None),
+        "Without it: `WPA` with a password, else `nopass`.",
+        "WPA",
+        label="Security",
     )
     password = member(
         Sized(_MAX_WIFI_PASSWORD, load_default=""),
@@ -129,15 +145,16 @@ class WifiData(New):
             raise ValidationError({"password": ["is required unless data.encryption is nopass"]})
         if encryption == "WPA" and not _WPA_PASSWORD.fullmatch(data["password"]):
             warn(
-                "data.password is not a WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII"
-                " characters, or 64 hexadecimal digits."
+                "data.password is not a WPA password, so devices will not connect. A WPA password "
+                "has 8 to 63 ASCII characters, or 64 hexadecimal digits."
             )
         return data | {"encryption": encryption}
 
 
 _TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": LinkTarget(MAX_URL), "phone": Phone()}
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
-# For forms, by type: the members of the data with their labels. A type that is a text has one member with its own name.
+# For forms, by type: the members of the data with their labels. A type that is a text has one
+# member with its own name.
 LABELS = {"link": {"link": "Target"}, "text": {"text": "Text"}, "phone": {"phone": "Phone number"}} | {
     code_type: {name: field.metadata["label"] for name, field in schema().fields.items()}
     for code_type, schema in OBJECTS.items()
@@ -157,7 +174,9 @@ def _load(code_type: str, data: Any) -> Any:
     schema = OBJECTS[code_type]()
     if not isinstance(data, dict):
         *first, last = schema.fields
-        raise ValidationError(f"must be an object with {', '.join(first)} and {last} for the type {code_type}")
+        raise ValidationError(
+            f"must be an object with {', '.join(first)} and {last} for the type {code_type}"
+        )
     loaded = schema.load(data)
     if not data.keys() <= schema.fields.keys():
         warn_unknown(OBJECTS[code_type], schema.fields, data, "data.")
@@ -167,7 +186,9 @@ def _load(code_type: str, data: Any) -> Any:
 def normalize(code_type: str, data: Any) -> Any:
     """Return the data in its stored form. Some clients name the password of a network `pass`."""
     if code_type == "wifi" and isinstance(data, dict) and "pass" in data:
-        data = {"password": data["pass"]} | {name: value for name, value in data.items() if name != "pass" and value}
+        data = {"password": data["pass"]} | {
+            name: value for name, value in data.items() if name != "pass" and value
+        }
     try:
         return _load(code_type, data)
     except ValidationError as error:
@@ -197,7 +218,9 @@ def sentences(code_type: str, data: dict[str, str]) -> dict[str, str]:
         return {}
     labels = LABELS[code_type]
     in_words = {
-        member: re.sub(r"data\.(\w+)", lambda match: labels[match[1]].lower(), text).replace("is nopass", "is None")
+        member: re.sub(r"data\.(\w+)", lambda match: labels[match[1]].lower(), text).replace(
+            "is nopass", "is None"
+        )
         for member, text in problems.items()
     }
     return {member: f"{labels[member]} {text}." for member, text in in_words.items()}
@@ -230,8 +253,8 @@ def new_code() -> str:
 
 
 def payload(code_type: str, data: Any, scan_url: str) -> str:
-    """Return the URL that counts scans, so that updates reach printed codes. Wi-Fi data is encoded directly, because a
-    phone that needs the password of a network may be offline."""
+    """Return the URL that counts scans, so that updates reach printed codes. Wi-Fi data is encoded
+    directly, because a phone that needs the password of a network may be offline."""
     if code_type != "wifi":
         return scan_url
     ssid, password = (re.sub(r'([\\;,:"])', r"\\\1", data[member]) for member in ("ssid", "password"))

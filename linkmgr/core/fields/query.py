@@ -19,10 +19,11 @@ _TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
 
 class Parameter:
-    """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
-    Schema, with the `enum` of values that it can have, its `title` in the document, and the `default` that it has if it
-    was not sent. A list may be sent in parts, `by=country&by=os` as well as `by=country,os`. One that `selects_media`
-    is not in the document, whose operations have one media type each."""
+    """A declared parameter of the query. `parse` returns its value from its name and text, and
+    `json` is its JSON Schema, with the `enum` of values that it can have, its `title` in the
+    document, and the `default` that it has if it was not sent. A list may be sent in parts,
+    `by=country&by=os` as well as `by=country,os`. One that `selects_media` is not in the document,
+    whose operations have one media type each."""
 
     def __init__(
         self,
@@ -52,10 +53,14 @@ def host_of(_name: str, text: str) -> str:
 
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
 SEARCH = Parameter(
-    "A part of the URL, the alias or the title.", lambda _name, text: text.replace("\n", "\r"), maxLength=MAX_URL
+    "A part of the URL, the alias or the title.",
+    lambda _name, text: text.replace("\n", "\r"),
+    maxLength=MAX_URL,
 )
 STATISTICS = {
-    "statistics": Parameter("`0` leaves out the statistics, which are then not read.", enum=["0", "1"], default="1")
+    "statistics": Parameter(
+        "`0` leaves out the statistics, which are then not read.", enum=["0", "1"], default="1"
+    )
 }
 PAGING = {
     "limit": Parameter(
@@ -90,8 +95,8 @@ def named_paging() -> NamedPaging:
 
 
 def paging(first: int = 1) -> Paging:
-    """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`. `first` is the
-    smallest `after`."""
+    """Return `limit`, and `page` or `after`, of the query as keyword arguments of
+    `statements.page`. `first` is the smallest `after`."""
     if not current().query_string:
         return {"limit": DEFAULT_LIMIT, "number": 1, "after": None}
     number, after = page_number(), _query_integer("after", MAX_ID, first)
@@ -143,8 +148,8 @@ def query_position(name: str) -> int:
 
 
 def query_id(name: str) -> str | None:
-    """Return the id of a row in the query of a page, or "0", as text. An id that no row can have is a 404, as in a
-    path."""
+    """Return the id of a row in the query of a page, or "0", as text. An id that no row can have is
+    a 404, as in a path."""
     number = _query_integer(name, minimum=0)
     if number is not None and number > MAX_ID:
         raise NotFound

@@ -1,7 +1,9 @@
-"""Members are declared once, as fields of a marshmallow schema. Whatever needs to know them asks here.
+"""Members are declared once, as fields of a marshmallow schema. Whatever needs to know them asks
+here.
 
-A subclass of `Resource` declares all members in the order of its records. Fields with `dump_only` are shown only, those
-with `load_only` are sent only. Parsing is in the fields; what else there is to say of a member is in `member()`.
+A subclass of `Resource` declares all members in the order of its records. Fields with `dump_only`
+are shown only, those with `load_only` are sent only. Parsing is in the fields; what else there is
+to say of a member is in `member()`.
 """
 
 from collections.abc import Callable
@@ -33,14 +35,20 @@ def created(shown: str = "record list export") -> Timestamp:
 
 def updated(shown: str = "record list export") -> Timestamp:
     return member(
-        Timestamp(dump_only=True), "The time of the last change of the row.", "2026-11-21 09:30:00", shown=shown
+        Timestamp(dump_only=True),
+        "The time of the last change of the row.",
+        "2026-11-21 09:30:00",
+        shown=shown,
     )
 
 
 class Resource(Schema):
     body: ClassVar[type[Body]] = Body  # of its creates and updates
-    component: ClassVar[str] = ""  # the beginning of their names in the document, if it is not that of the class
-    # In responses to writes, so that a client may send them back. True if an update cannot change them.
+    component: ClassVar[str] = (
+        ""  # the beginning of their names in the document, if it is not that of the class
+    )
+    # In responses to writes, so that a client may send them back. True if an update cannot change
+    # them.
     also_shown: ClassVar[dict[str, bool]] = {}
 
     @classmethod
@@ -55,7 +63,9 @@ class Resource(Schema):
     def updates(cls) -> type[Body]:
         declared: dict[str, Any] = cls._declared_fields
         sent = {
-            name: copy(field) for name, field in declared.items() if not (field.dump_only or field.metadata["fixed"])
+            name: copy(field)
+            for name, field in declared.items()
+            if not (field.dump_only or field.metadata["fixed"])
         }
         for field in sent.values():
             field.required, field.load_default = field.metadata["needed"], missing
@@ -63,9 +73,15 @@ class Resource(Schema):
 
     @classmethod
     def _body_of(cls, suffix: str, sent: dict[str, Any], **attributes: Any) -> type[Body]:
-        shown = {name: field.metadata for name, field in cls._declared_fields.items() if field.metadata["shown"]}
+        shown = {
+            name: field.metadata for name, field in cls._declared_fields.items() if field.metadata["shown"]
+        }
         readable = {name: bool(marks["fixed"]) for name, marks in shown.items()} | cls.also_shown
-        return type(f"{cls.component or cls.__name__}{suffix}", (cls.body,), sent | {"readable": readable} | attributes)
+        return type(
+            f"{cls.component or cls.__name__}{suffix}",
+            (cls.body,),
+            sent | {"readable": readable} | attributes,
+        )
 
     @classmethod
     @cache
@@ -107,7 +123,8 @@ class Words:
 
 
 class Rows(Protocol):
-    """A module of linkmgr/repository. Its rows have at least the members of the resource, and `version`."""
+    """A module of linkmgr/repository. Its rows have at least the members of the resource, and
+    `version`."""
 
     def index(self, user_id: int, **paging: Unpack[Paging]) -> Page: ...
     def read(self, user_id: int, row_id: int, /) -> Row: ...
@@ -117,7 +134,8 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class Stored:
-    """A resource with rows of its own, for callers that treat all of them alike: forms, exports, imports and events."""
+    """A resource with rows of its own, for callers that treat all of them alike: forms, exports,
+    imports and events."""
 
     resource: type[Resource]
     words: Words

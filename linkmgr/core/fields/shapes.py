@@ -1,5 +1,5 @@
-"""JSON Schemas with examples. The tests validate every response against them (tests/conftest.py), so they cannot become
-outdated."""
+"""JSON Schemas with examples. The tests validate every response against them (tests/conftest.py),
+so they cannot become outdated."""
 
 from typing import Any
 
@@ -43,13 +43,16 @@ def choice(*values: str) -> JsonSchema:
 
 
 def open_values(schema: Any) -> Any:
-    """Return a schema of a request as one of a response, whose enumerations later versions may extend."""
+    """Return a schema of a request as one of a response, whose enumerations later versions may
+    extend."""
     if isinstance(schema, list):
         return [open_values(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     opened = {"x-known-values": schema["enum"]} if schema.get("type") == "string" and "enum" in schema else {}
-    return {name: open_values(value) for name, value in schema.items() if not (opened and name == "enum")} | opened
+    return {
+        name: open_values(value) for name, value in schema.items() if not (opened and name == "enum")
+    } | opened
 
 
 def or_null(shape: Shape) -> JsonSchema:
@@ -86,12 +89,14 @@ AMOUNT: JsonSchema = {"type": "number", "minimum": 0, "examples": [29.9]}
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 WARNINGS = array_of({"type": "string"}) | {
     "minItems": 1,
-    "description": "Values that were accepted but cannot have the effect that was probably meant. Absent without any.",
+    "description": "Values that were accepted but cannot have the effect that was probably meant. "
+    "Absent without any.",
     "examples": [["The member 'alias' is unknown and was ignored. Did you mean 'custom'?"]],
 }
 
 ERRORS = array_of(ref("Problem")) | {
-    "description": "Each problem of the body or the query if the code is `invalid`; else the member that it is about."
+    "description": "Each problem of the body or the query if the code is `invalid`; else the "
+    "member that it is about."
 }
 
 
@@ -102,7 +107,8 @@ TRACE: dict[str, JsonSchema] = {
 
 
 def with_error(schema: JsonSchema, code: str, about: str) -> JsonSchema:
-    """Return the schema of a success that can be an error with the status 200, as clients expect."""
+    """Return the schema of a success that can be an error with the status 200, as clients
+    expect."""
     coded = text(code, description=f"{about} `error` is 1 then, and these members are those of an error.")
     error = {"error": number(0), "code": coded, "message": {"type": "string"}, **TRACE}
     return schema | {"properties": schema["properties"] | error}
@@ -118,7 +124,11 @@ def with_actor(event: JsonSchema) -> JsonSchema:
 
 
 def with_warnings(schema: JsonSchema) -> JsonSchema:
-    return schema | {"properties": schema["properties"] | {"warnings": WARNINGS}} if "properties" in schema else schema
+    return (
+        schema | {"properties": schema["properties"] | {"warnings": WARNINGS}}
+        if "properties" in schema
+        else schema
+    )
 
 
 # Records of several resources
@@ -151,7 +161,17 @@ def _allow_empty(schema: JsonSchema) -> JsonSchema:
     return schema | form | pattern | ({"minLength": 0} if "minLength" in schema else {})
 
 
-_KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "required", "additionalProperties")
+_KEPT = (
+    "type",
+    "enum",
+    "minimum",
+    "pattern",
+    "items",
+    "anyOf",
+    "properties",
+    "required",
+    "additionalProperties",
+)
 
 
 def _in_record(field: fields.Field[Any]) -> JsonSchema:
@@ -179,7 +199,10 @@ def record_of(resource: type[Resource], shown_in: str = "record") -> JsonSchema:
 
 
 def records_of(resource: type[Resource]) -> dict[str, JsonSchema]:
-    return {name_of(resource, shown_in): record_of(resource, shown_in) for shown_in in ("list", "export", "record")}
+    return {
+        name_of(resource, shown_in): record_of(resource, shown_in)
+        for shown_in in ("list", "export", "record")
+    }
 
 
 def name_of(resource: type[Resource], shown_in: str = "record") -> str:

@@ -20,13 +20,14 @@ class ShortUrl(NamedTuple):
 
 
 def short_url(domain: str | None, alias: str) -> str:
-    """Return the URL of a link. `domain` is a branded domain with its scheme, or None for our own host."""
+    """Return the URL of a link. `domain` is a branded domain with its scheme, or None for our own
+    host."""
     return f"{domain or settings().base_url}/{alias}"
 
 
 def parse_short_url(text: str) -> ShortUrl | None:
-    """Return None if no link can have it. The scheme does not matter, and may be missing, on our own host also the
-    host. Letter case matters only in the alias."""
+    """Return None if no link can have it. The scheme does not matter, and may be missing, on our
+    own host also the host. Letter case matters only in the alias."""
     text = text.removesuffix("/")
     if _ALIAS.fullmatch(text):
         return ShortUrl(text)

@@ -1,4 +1,5 @@
-"""A parser that rejects JSON that parsers interpret differently, and strings that PostgreSQL cannot store."""
+"""A parser that rejects JSON that parsers interpret differently, and strings that PostgreSQL cannot
+store."""
 
 import json
 import re
@@ -76,7 +77,8 @@ def parse(raw: bytes) -> dict[str, Any]:
         return {}
     try:
         value = _DECODER.decode(raw.decode("utf-8"))
-        # Only an escape stands for a NUL character or a surrogate, and small bodies have few brackets.
+        # Only an escape stands for a NUL character or a surrogate, and small bodies have few
+        # brackets.
         if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > _MAX_DEPTH:
             _check_strings(value)
     except json.JSONDecodeError as error:

@@ -1,7 +1,7 @@
 """Times in the forms that programming languages print.
 
-None of them is ambiguous. A month is a name or follows a year of four digits, and a time zone is an offset or UTC,
-because abbreviations such as CST have several meanings.
+None of them is ambiguous. A month is a name or follows a year of four digits, and a time zone is an
+offset or UTC, because abbreviations such as CST have several meanings.
 """
 
 import re
@@ -40,12 +40,14 @@ def from_json(timestamp: str | None) -> str | None:
 
 
 def pattern() -> str:
-    """Return the pattern of all forms, as JSON Schema writes it: without names of groups and lookbehind."""
+    """Return the pattern of all forms, as JSON Schema writes it: without names of groups and
+    lookbehind."""
     return re.sub(r"\(\?P<\w+>", "(?:", "|".join(_FORMS)).replace(r"(?<=\d)", "")
 
 
 def parse_time(text: str, *, end_of_day: bool = True) -> datetime:
-    """Return the time, in UTC unless it names a time zone. A date alone means the end of that day, or its beginning.
+    """Return the time, in UTC unless it names a time zone. A date alone means the end of that day,
+    or its beginning.
 
     Raise ValueError if the text has none of the forms.
     """

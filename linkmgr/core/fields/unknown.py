@@ -15,7 +15,8 @@ MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
 _CUTOFF = 0.75
 
-# Names that other services and our responses use, without "_" and "-", by the members that they can mean.
+# Names that other services and our responses use, without "_" and "-", by the members that they can
+# mean.
 _MEANINGS = {
     name: members.split()
     for members, _, names in (
@@ -51,11 +52,14 @@ def _meant(name: str, fields: Iterable[str]) -> str | None:
     return next((member for member in _MEANINGS.get(plain, ()) if member in fields), None)
 
 
-def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str, Any], prefix: str = "") -> None:
+def warn_unknown(
+    schema: type[Schema], fields: Iterable[str], members: dict[str, Any], prefix: str = ""
+) -> None:
     """Warn of members that are not in the schema, except those that a read of the record shows.
 
-    A member that stands for another one, such as `alias` for `custom`, also causes a warning if reads show it, unless
-    the other one was sent too. Members that cannot be changed are kept for responses.warn_fixed.
+    A member that stands for another one, such as `alias` for `custom`, also causes a warning if
+    reads show it, unless the other one was sent too. Members that cannot be changed are kept for
+    responses.warn_fixed.
     """
     if not can_warn():
         return

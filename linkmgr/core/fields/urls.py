@@ -17,20 +17,29 @@ MAX_URL = 2048
 _MAX_HOST = 253
 _LABEL = re.compile("[a-z0-9_-]{1,63}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_LOCAL = re.compile(rf":|(?:^|\.)(?:localhost|{_NUMBER.pattern})\Z")  # what may be a loopback name or an IP address
+_LOCAL = re.compile(
+    rf":|(?:^|\.)(?:localhost|{_NUMBER.pattern})\Z"
+)  # what may be a loopback name or an IP address
 # Most URLs: a host of lower-case ASCII without a port, and only characters that iri_to_uri() keeps.
 _KEPT = r"[A-Za-z0-9_.~%!$&'()*+,/:;=@-]"
-_CANONICAL = re.compile(rf"https?://([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)(?:/{_KEPT}*(?:\?{_KEPT}+)?)?", re.ASCII)
-_HOST_HEADER = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII)
+_CANONICAL = re.compile(
+    rf"https?://([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)(?:/{_KEPT}*(?:\?{_KEPT}+)?)?", re.ASCII
+)
+_HOST_HEADER = re.compile(
+    r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII
+)
 
 # Top-level names that are not public. .test and .example are allowed for experiments.
-_RESERVED = frozenset(("localhost", "local", "internal", "invalid", "onion", "alt", "arpa", "home", "lan", "corp"))
+_RESERVED = frozenset(
+    ("localhost", "local", "internal", "invalid", "onion", "alt", "arpa", "home", "lan", "corp")
+)
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def split_http(text: str) -> SplitResult:
-    """Return the parts of an absolute http or https URL with a host. urlsplit alone accepts far more."""
+    """Return the parts of an absolute http or https URL with a host. urlsplit alone accepts far
+    more."""
     if len(text) > MAX_URL:
         raise ValidationError(f"must be at most {MAX_URL} characters")
     # urlsplit strips some of these silently. Before a query, browsers read a backslash as a slash.
@@ -61,9 +70,9 @@ def strict_host(host: str) -> str:
 def ascii_host(host: str) -> str:
     """Return a host name in ASCII, as browsers resolve it.
 
-    Like the URL standard, this allows emoji, underscores and hyphens anywhere. Unlike the standard, it allows no other
-    ASCII characters, which could end the host inside a header or a page, and no label that only looks like an encoded
-    one. Encoding takes time by the square of the length.
+    Like the URL standard, this allows emoji, underscores and hyphens anywhere. Unlike the standard,
+    it allows no other ASCII characters, which could end the host inside a header or a page, and no
+    label that only looks like an encoded one. Encoding takes time by the square of the length.
     """
     try:
         name = idna_to_ascii(host).decode().removesuffix(".") if len(host) <= _MAX_HOST + len(".") else ""
@@ -75,7 +84,8 @@ def ascii_host(host: str) -> str:
 
 
 def readable(url: str) -> str:
-    """Return a URL as people write it: without its scheme and `www.`, and with its host name in Unicode."""
+    """Return a URL as people write it: without its scheme and `www.`, and with its host name in
+    Unicode."""
     host, slash, path = url.rpartition("://")[2].partition("/")
     return f"{idna_to_unicode(host.removeprefix('www.'))}{slash}{path}".removesuffix("/")
 
@@ -114,7 +124,8 @@ def parse_ip(host: str) -> IPAddress | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if the host is always this machine. Connections to 0.0.0.0 and [::] reach it too."""
+    """Return True if the host is always this machine. Connections to 0.0.0.0 and [::] reach it
+    too."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = parse_ip(host)
@@ -122,7 +133,8 @@ def is_loopback(host: str) -> bool:
 
 
 def is_own_host(host: str) -> bool:
-    """Return True for the host of LINKMGR_BASE_URL and, unless that is public, for every loopback name."""
+    """Return True for the host of LINKMGR_BASE_URL and, unless that is public, for every loopback
+    name."""
     own = settings().host
     if host == own:
         return True
@@ -152,7 +164,8 @@ def split_ascii(text: str) -> SplitResult:
 
 
 def normalize_target(text: str) -> str:
-    """Return the URL of a redirect target in ASCII. URLs of this service could cause redirect loops."""
+    """Return the URL of a redirect target in ASCII. URLs of this service could cause redirect
+    loops."""
     match = _CANONICAL.fullmatch(text)
     if match and len(text) <= MAX_URL and ascii_host(match[1]) == match[1] and not is_own_host(match[1]):
         return text  # as the lines below would, in a fifth of the time

@@ -1,5 +1,5 @@
-"""Time zones, and times that clients send in one. Python calculates with zones, and SQL does not, so that one time zone
-database decides."""
+"""Time zones, and times that clients send in one. Python calculates with zones, and SQL does not,
+so that one time zone database decides."""
 
 import re
 from datetime import UTC, date, datetime, time, tzinfo
@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.unknown import nearest
 
-DATE_OR_TIME = "20[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+DATE_OR_TIME = (
+    "20[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
 TIME = f"^{DATE_OR_TIME}$"  # of a parameter
 _PATTERN = re.compile(DATE_OR_TIME)
 
@@ -21,7 +23,17 @@ def _zone_names() -> set[str]:
 
 @cache
 def regional_zones() -> list[str]:
-    regions = ["Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
+    regions = [
+        "Africa",
+        "America",
+        "Antarctica",
+        "Asia",
+        "Atlantic",
+        "Australia",
+        "Europe",
+        "Indian",
+        "Pacific",
+    ]
     return ["UTC", *sorted(name for name in _zone_names() if name.partition("/")[0] in regions)]
 
 

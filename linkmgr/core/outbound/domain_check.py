@@ -27,10 +27,11 @@ def challenge_response(host: str, token: str) -> str:
 
 
 def check(domain: str) -> bool:
-    """Raise an error unless a normalized domain points to this service. Return False if the check is off.
+    """Raise an error unless a normalized domain points to this service. Return False if the check
+    is off.
 
-    The response depends on the host, and only a redirect to https on the same host is followed. Another server
-    therefore cannot redirect the request to one that responds correctly.
+    The response depends on the host, and only a redirect to https on the same host is followed.
+    Another server therefore cannot redirect the request to one that responds correctly.
     """
     if settings().domain_check == "off":
         return False
@@ -53,4 +54,8 @@ def dns_record(host: str) -> tuple[str, str, str]:
     own = settings().host
     with suppress(ValueError):
         return "A" if ipaddress.ip_address(own).version == 4 else "AAAA", host, own  # noqa: PLR2004
-    return "ALIAS" if host.count(".") == 1 else "CNAME", host, f"{own}."  # a domain itself cannot have a CNAME record
+    return (
+        "ALIAS" if host.count(".") == 1 else "CNAME",
+        host,
+        f"{own}.",
+    )  # a domain itself cannot have a CNAME record

@@ -1,7 +1,7 @@
 """Fetches URLs that users supply: from public IP addresses only, with limits on size and time.
 
-The IP address is checked when libcurl opens a socket, for every redirect and every address of a host. So neither a
-redirect nor DNS rebinding reaches the internal network.
+The IP address is checked when libcurl opens a socket, for every redirect and every address of a
+host. So neither a redirect nor DNS rebinding reaches the internal network.
 """
 
 import socket
@@ -71,8 +71,8 @@ def is_allowed(address: str, port: int) -> bool:
 
 
 def private_networks(*, is_admin: bool) -> Networks:
-    """Return the networks that requests of a user may reach besides public IP addresses, on any port: those of an
-    administrator, unless a setting opens them to all users."""
+    """Return the networks that requests of a user may reach besides public IP addresses, on any
+    port: those of an administrator, unless a setting opens them to all users."""
     return settings().private_networks if is_admin or settings().private_networks_for_all else ()
 
 
@@ -82,8 +82,8 @@ def is_allowed_in(networks: Networks, address: str, port: int) -> bool:
 
 
 class Transfer:
-    """A request of curl, which opens sockets only to public IP addresses and in `networks`. `addresses` are those that
-    it tried."""
+    """A request of curl, which opens sockets only to public IP addresses and in `networks`.
+    `addresses` are those that it tried."""
 
     max_bytes = MAX_BYTES  # of the response
 
@@ -97,7 +97,8 @@ class Transfer:
 
     @property
     def retry_after(self) -> int | None:
-        """Return the seconds of the header Retry-After, which is a number of seconds or a date: at most an hour."""
+        """Return the seconds of the header Retry-After, which is a number of seconds or a date: at
+        most an hour."""
         if self._retry_after.isdecimal():
             seconds = int(self._retry_after[:9])
         elif at := parse_date(self._retry_after):
@@ -146,8 +147,8 @@ class Transfer:
 class Fetch(Transfer):
     """A GET request to a public IP address. `addresses` explain a failure.
 
-    With `upgrade_only`, it follows only a redirect to the same URL under https. The message about an invalid URL begins
-    with `subject`.
+    With `upgrade_only`, it follows only a redirect to the same URL under https. The message about
+    an invalid URL begins with `subject`.
     """
 
     def __init__(

@@ -1,12 +1,15 @@
-"""Password checks with a limit on wrong passwords, and a larger one on all, because each check takes 30 ms of a core.
+"""Password checks with a limit on wrong passwords, and a larger one on all, because each check
+takes 30 ms of a core.
 
-A wrong password is counted after the comparison. It adds one and a correct one adds nothing; both fail if the limit was
-reached before. Therefore correct passwords succeed at the same time, no more concurrent guesses get a response than the
-limit allows, and a process that dies during a comparison leaves no trace.
+A wrong password is counted after the comparison. It adds one and a correct one adds nothing; both
+fail if the limit was reached before. Therefore correct passwords succeed at the same time, no more
+concurrent guesses get a response than the limit allows, and a process that dies during a comparison
+leaves no trace.
 
-Browsers that have signed in before have a limit of their own, so that strangers who guess passwords cannot lock out the
-owner. Their cookie is a random name, under which their wrong passwords are counted, signed for the account and its
-current password hash. It is invalid for other accounts and after a password change.
+Browsers that have signed in before have a limit of their own, so that strangers who guess passwords
+cannot lock out the owner. Their cookie is a random name, under which their wrong passwords are
+counted, signed for the account and its current password hash. It is invalid for other accounts and
+after a password change.
 """
 
 from contextlib import suppress
@@ -62,8 +65,9 @@ def by_browser(user_id: int, password_hash: str) -> Limit | None:
 
 
 def matches(password: str, password_hash: str, *limits: Limit, account: str | None = None) -> bool:
-    """Compare a password. Raise an error if any limit was reached before or during the comparison. All passwords for an
-    account are counted under the name `account`, those of strangers under another one than those of known browsers."""
+    """Compare a password. Raise an error if any limit was reached before or during the comparison.
+    All passwords for an account are counted under the name `account`, those of strangers under
+    another one than those of known browsers."""
     for limit in limits:
         if limit.current["count"] >= limit.most:
             raise _refusal(limit)

@@ -1,4 +1,5 @@
-"""The three hooks that requests of the API pass: identify the caller, limit it (Flask-Limiter), authorize it.
+"""The three hooks that requests of the API pass: identify the caller, limit it (Flask-Limiter),
+authorize it.
 
 The limit comes before the check of the key, so that clients that guess keys are limited too.
 """
@@ -21,7 +22,8 @@ from linkmgr.core.web.caller import Caller, Key, Window
 
 
 def _key(request: web_request.Request) -> str | None:
-    """Return the key of `Authorization: Bearer KEY`. Clients also send `Token KEY` and the bare key."""
+    """Return the key of `Authorization: Bearer KEY`. Clients also send `Token KEY` and the bare
+    key."""
     match request.headers.get("Authorization", "").split():
         case [scheme, key] if scheme.lower() in ("bearer", "token"):
             return key
@@ -32,7 +34,8 @@ def _key(request: web_request.Request) -> str | None:
 
 
 def identify(by: int = 1) -> ResponseReturnValue | None:
-    """Read the caller of the API by its key, and count the request in the same statement, before the key is refused."""
+    """Read the caller of the API by its key, and count the request in the same statement, before
+    the key is refused."""
     request = web_request.current()
     if request.foreign_host is not None:
         response: ResponseReturnValue | None = hooks().answer_host()
@@ -49,34 +52,40 @@ def identify(by: int = 1) -> ResponseReturnValue | None:
     row["key"] = Key(**row["key"]) if row.get("key") else None
     request.caller = caller = Caller._make(map(row.get, Caller._fields))
     if by and row["until"] is not None:  # otherwise Redis counts
-        # The difference between the clocks is rounded, so that all responses of a window have the same `Reset`.
+        # The difference between the clocks is rounded, so that all responses of a window have the
+        # same `Reset`.
         request.window = Window(row["count"], row["until"] - round(row["now"] - time.time()))
     web_request.set_log_user(caller.id, caller.key and caller.key.id)
     return None
 
 
 def find(key_digest: bytes, by: int) -> Row:
-    """Return the members of a `Caller`. Requests without a valid key count against the IP address or network `source`,
-    and the bucket of a user contains the plan's rate, so that a new rate begins a new window. If PostgreSQL keeps the
-    counters, count `by` requests and return `count`, `until` and `now` too, which are None otherwise."""
+    """Return the members of a `Caller`. Requests without a valid key count against the IP address
+    or network `source`, and the bucket of a user contains the plan's rate, so that a new rate
+    begins a new window. If PostgreSQL keeps the counters, count `by` requests and return `count`,
+    `until` and `now` too, which are None otherwise."""
     caller = run_repeatable(
         """
         WITH caller AS (
-            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS plan_rate,
-                   key_valid, suspended <> 'no' AS suspended, email, username, status, expires, registered, updated,
+            SELECT CASE WHEN key_valid THEN id END AS id, admin,
+                   api, CASE WHEN key_valid THEN rate END AS plan_rate,
+                   key_valid, suspended <> 'no' AS suspended, email, username, status, expires,
+                   registered, updated,
                    domain, version
               FROM accounts,
                    LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                    IS NOT FALSE AND suspended = 'no' AS key_valid) key
              WHERE key_digest = %(key_digest)s AND NOT key_off),
         bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''), 'address:' || %(source)s) AS bucket,
+            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''),
+                            'address:' || %(source)s) AS bucket,
                    CASE WHEN plan_rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
                         ELSE 60 END AS seconds  -- a plan's rate is per minute
               FROM (SELECT 1) always
               LEFT JOIN caller ON true)
         SELECT bucket, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
-               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now,
+               caller.*
           FROM bucket
           LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
           LEFT JOIN caller ON true

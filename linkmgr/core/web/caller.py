@@ -39,7 +39,8 @@ class Caller(NamedTuple):
     api: bool | None
     key_valid: bool | None  # False if the key has expired, or if the user is suspended
     suspended: bool | None
-    # The account. GET /api/account saves a second statement, 84 of 341 µs; GET /api/channels takes 7 of 354 µs longer.
+    # The account. GET /api/account saves a second statement, 84 of 341 µs; GET /api/channels takes
+    # 7 of 354 µs longer.
     email: str | None
     username: str | None
     status: str | None
@@ -62,7 +63,8 @@ class Rows(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Requests in the current window, including this one, and the end of the window in epoch seconds."""
+    """Requests in the current window, including this one, and the end of the window in epoch
+    seconds."""
 
     requests: int
     until: float

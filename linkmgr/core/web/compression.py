@@ -17,7 +17,8 @@ def init_app(app: Flask) -> None:
 
 
 def _compress(response: Response) -> Response:
-    """Compress a text that is not streamed. Its ETag becomes a weak one, because its bytes are others."""
+    """Compress a text that is not streamed. Its ETag becomes a weak one, because its bytes are
+    others."""
     size = sum(map(len, response.response)) if response.is_sequence else 0
     if size > streams.LARGE and current().method == "GET":
         response = streams.with_place(response)
@@ -31,7 +32,9 @@ def _compress(response: Response) -> Response:
     if "HTTP_ACCEPT_ENCODING" not in request.environ or not request.accept_encodings["gzip"]:
         return response
     if request.method == "POST" and not request.is_api:
-        return response  # its length would tell how much of a key in it is the same as what was typed (BREACH)
+        return (
+            response  # its length would tell how much of a key in it is the same as what was typed (BREACH)
+        )
     if "Content-Encoding" in response.headers or "Content-Range" in response.headers:
         return response
     response.direct_passthrough = False

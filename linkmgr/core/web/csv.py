@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 from flask import Response, after_this_request, request
 
-# Spreadsheets read a cell that begins with one of these characters as a formula, unless an apostrophe is before it. A
-# text that has apostrophes itself gets one more, so that an import, which removes one, returns the same text.
+# Spreadsheets read a cell that begins with one of these characters as a formula, unless an
+# apostrophe is before it. A text that has apostrophes itself gets one more, so that an import,
+# which removes one, returns the same text.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 MIMETYPE = "text/csv"
 _JSON = ("*/*", "application/json")

@@ -1,5 +1,5 @@
-"""Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for
-browsers."""
+"""Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML
+page for browsers."""
 
 from http import HTTPStatus
 from typing import cast
@@ -31,7 +31,11 @@ _UNAVAILABLE = (
 
 def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     request = web_request.current()
-    if error.status == HTTPStatus.NOT_FOUND and request.foreign_host is not None and error.code != "unknown_host":
+    if (
+        error.status == HTTPStatus.NOT_FOUND
+        and request.foreign_host is not None
+        and error.code != "unknown_host"
+    ):
         try:
             if redirect := hooks().missing_page():
                 return cast("Response", redirect)
@@ -61,7 +65,9 @@ def _no_such_path() -> AppError:
     if not web_request.current().is_api:
         return AppError("no_such_page")
     exists = request.routing_exception is None  # but not on this host
-    return AppError("no_such_operation", hint=suggestions.hint(request.method, "" if exists else request.path))
+    return AppError(
+        "no_such_operation", hint=suggestions.hint(request.method, "" if exists else request.path)
+    )
 
 
 def _http_error(error: HTTPException) -> ResponseReturnValue:
@@ -77,7 +83,9 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
             refused = AppError("method_not_allowed", method=request.method, allowed=allowed, hint=hint)
             return _response(refused, Allow=", ".join(sorted(methods)))
         case _:
-            return _response(AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id))
+            return _response(
+                AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id)
+            )
 
 
 def _database_error(error: psycopg2.Error) -> AppError | None:
@@ -87,7 +95,10 @@ def _database_error(error: psycopg2.Error) -> AppError | None:
         case pg.WithCheckOptionViolation():  # a key with `domains` stores a link outside of them (schema.sql)
             return AppError("domain_needed")
         case psycopg2.DataError():
-            message = "%s let through a value that PostgreSQL refused: %s"  # validation should have rejected it
+            message = (
+                "%s let through a value that PostgreSQL refused: "
+                "%s"  # validation should have rejected it
+            )
             current_app.logger.error(message, request.endpoint, error.pgcode)
             return AppError("value_refused")
         case _ if not isinstance(error, _UNAVAILABLE):

@@ -26,8 +26,8 @@ _API_PAGE = "/api/docs"
 
 
 def prefers_html() -> bool:
-    """Outside the API, only clients that prefer JSON get JSON. On the pages of the API, only clients that prefer HTML,
-    such as browsers, get a page."""
+    """Outside the API, only clients that prefer JSON get JSON. On the pages of the API, only
+    clients that prefer HTML, such as browsers, get a page."""
     request = web_request.current()
     path, accepted = request.path.rstrip("/"), request.accept_mimetypes
     if path == _API_PAGE or path.startswith(f"{_API_PAGE}/"):

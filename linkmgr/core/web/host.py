@@ -1,4 +1,5 @@
-"""The host of a request: our own, or a foreign one, which need not be a branded domain; and the routes of each."""
+"""The host of a request: our own, or a foreign one, which need not be a branded domain; and the
+routes of each."""
 
 from functools import lru_cache
 from typing import Any, Protocol, cast
@@ -35,7 +36,8 @@ class HasHosts(Protocol):
 
 
 def init_routes(app: Flask, own: tuple[str, ...]) -> None:
-    """Leave the routes whose first segment is one of `own` to our own host. Call this after all are registered."""
+    """Leave the routes whose first segment is one of `own` to our own host. Call this after all are
+    registered."""
     rules = [rule.empty() for rule in app.url_map.iter_rules() if rule.rule.split("/", 2)[1] not in own]
     routes = Map(rules, converters=app.url_map.converters, strict_slashes=False, merge_slashes=False)
     cast("HasHosts", app).hosts.routes = routes

@@ -1,7 +1,8 @@
-"""The header Idempotency-Key: a repeated request gets the response to the first one and changes nothing.
+"""The header Idempotency-Key: a repeated request gets the response to the first one and changes
+nothing.
 
-See draft-ietf-httpapi-idempotency-key-header. A response is encrypted, because some contain secrets. The hash of the
-request is encrypted with it, because the body may contain a password.
+See draft-ietf-httpapi-idempotency-key-header. A response is encrypted, because some contain
+secrets. The hash of the request is encrypted with it, because the body may contain a password.
 """
 
 import hashlib
@@ -70,7 +71,8 @@ class IdempotencyKey:
 
 
 def parse() -> IdempotencyKey | None:
-    """Return the key of the request, or None if it has none. A key means the same with and without quotes."""
+    """Return the key of the request, or None if it has none. A key means the same with and without
+    quotes."""
     header = web_request.current().headers.get(HEADER)
     if header is None:
         return None

@@ -24,7 +24,8 @@ def store(user_id: int, key: str, response: str) -> None:
         """
         INSERT INTO idempotency_keys (user_id, key, response)
         VALUES (%(user_id)s, %(key)s, %(response)s)
-        ON CONFLICT (user_id, key) DO UPDATE SET response = excluded.response, created = excluded.created
+        ON CONFLICT (user_id, key)
+        DO UPDATE SET response = excluded.response, created = excluded.created
         """,
         user_id=user_id,
         key=key,

@@ -1,7 +1,8 @@
 """The rate limit of the API, which Flask-Limiter enforces, and the limits of pages.
 
-PostgreSQL counts a request of the API in the statement that identifies its caller (rate_windows.py). With
-RATE_LIMIT_STORAGE Redis counts, and this process while Redis is unavailable. PostgreSQL always counts pages.
+PostgreSQL counts a request of the API in the statement that identifies its caller
+(rate_windows.py). With RATE_LIMIT_STORAGE Redis counts, and this process while Redis is
+unavailable. PostgreSQL always counts pages.
 """
 
 import math
@@ -29,7 +30,11 @@ from linkmgr.core.web.request import current
 Headers = list[tuple[str, str]]
 
 # Short timeouts: an unavailable Redis must not slow down requests.
-_REDIS: dict[str, Any] = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
+_REDIS: dict[str, Any] = {
+    "socket_timeout": 0.2,
+    "socket_connect_timeout": 0.2,
+    "retry": Retry(NoBackoff(), 0),
+}
 
 
 @lru_cache
@@ -46,7 +51,8 @@ def seconds_left(until: float, limit: RateLimitItem) -> int:
 
 
 class Counted(Storage):
-    """The window of the current request, which the statement that identified its caller has counted."""
+    """The window of the current request, which the statement that identified its caller has
+    counted."""
 
     STORAGE_SCHEME = ["counted"]
     base_exceptions: Any = ()
@@ -123,7 +129,9 @@ class RateLimit(Limiter):
         with self._noting:
             was_lost, self._was_lost = self._was_lost, is_lost
         if is_lost != was_lost:
-            state = "is unavailable, each process counts its own requests" if is_lost else "is available again"
+            state = (
+                "is unavailable, each process counts its own requests" if is_lost else "is available again"
+            )
             this_app().logger.warning("rate limit: Redis %s", state)
 
 
@@ -148,7 +156,8 @@ def _refusal(code: str, limit: RateLimitItem, until: float) -> AppError:
 
 
 def enforce(bucket: str, rate: str, code: str) -> None:
-    """Count a request. Raise the error if there are more than the rate in the current window of the bucket."""
+    """Count a request. Raise the error if there are more than the rate in the current window of the
+    bucket."""
     limit = parse_rate(rate)
     refuse_above(limit, rate_windows.count(bucket, window=limit.get_expiry()), code)
 
@@ -175,7 +184,9 @@ def _report(response: Response) -> Response:
     seconds = seconds_left(reached.window[0], reached.limit)
     policy, state = _draft("default", reached.limit, reached.remaining, seconds)
     if rows := request.rows:
-        response.headers.extend(_documented("X-RateLimit-Rows", rows.limit, rows.remaining, time.time() + rows.seconds))
+        response.headers.extend(
+            _documented("X-RateLimit-Rows", rows.limit, rows.remaining, time.time() + rows.seconds)
+        )
         rows_policy, rows_state = _draft("rows", rows.limit, rows.remaining, rows.seconds)
         policy, state = f"{policy}, {rows_policy}", f"{state}, {rows_state}"
     response.headers["RateLimit-Policy"], response.headers["RateLimit"] = policy, state
@@ -183,8 +194,8 @@ def _report(response: Response) -> Response:
 
 
 def headers_of_uncounted(rate: str, *, is_whole: bool = False) -> Headers:
-    """Return the headers for a request that was not counted, for example because the database is unavailable. They
-    report the whole limit for a malformed request, whose caller is unknown."""
+    """Return the headers for a request that was not counted, for example because the database is
+    unavailable. They report the whole limit for a malformed request, whose caller is unknown."""
     limit = parse_rate(rate)
     seconds, remaining = min(limit.get_expiry(), RETRY_SECONDS), limit.amount * is_whole
     policy, state = _draft("default", limit, remaining, seconds)
@@ -204,5 +215,6 @@ def _documented(prefix: str, limit: RateLimitItem, remaining: int, reset: float)
 
 
 def _draft(name: str, limit: RateLimitItem, remaining: int, seconds: int) -> tuple[str, str]:
-    """Return the values of RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-11)."""
+    """Return the values of RateLimit-Policy and RateLimit
+    (draft-ietf-httpapi-ratelimit-headers-11)."""
     return f'"{name}";q={limit.amount};w={limit.get_expiry()}', f'"{name}";r={remaining};t={seconds}'

@@ -1,12 +1,14 @@
-"""The WSGI layer around Flask: request ids, common headers, metrics, and requests from pages of other origins.
+"""The WSGI layer around Flask: request ids, common headers, metrics, and requests from pages of
+other origins.
 
-The id is the client's `X-Request-Id` if it is plain text and cannot be a secret, else a new one. It is in the response,
-the access log (deploy/gunicorn.conf.py) and the error log.
+The id is the client's `X-Request-Id` if it is plain text and cannot be a secret, else a new one. It
+is in the response, the access log (deploy/gunicorn.conf.py) and the error log.
 
-Pages of other origins may call the API (CORS), but not send forms of ours. They authenticate with a key in a header.
-The API reads no cookies, and browsers send none, because credentials are never allowed. So another origin gains nothing
-that a program with the same key does not have. Browsers send the origin with every form. A client that does not send it
-is not a browser, so it has no session cookie that another site could abuse.
+Pages of other origins may call the API (CORS), but not send forms of ours. They authenticate with a
+key in a header. The API reads no cookies, and browsers send none, because credentials are never
+allowed. So another origin gains nothing that a program with the same key does not have. Browsers
+send the origin with every form. A client that does not send it is not a browser, so it has no
+session cookie that another site could abuse.
 """
 
 import logging
@@ -65,7 +67,9 @@ class RequestMiddleware:
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += [("X-Request-Id", request_id), *self.headers]
-            request = environ.get("werkzeug.request")  # that of another layer if Flask has not seen the request
+            request = environ.get(
+                "werkzeug.request"
+            )  # that of another layer if Flask has not seen the request
             if isinstance(request, web_request.Request) and request.is_api:
                 headers.append(_VERSION)
                 if request.foreign_host is None:
@@ -90,7 +94,8 @@ class RequestIdFormatter(logging.Formatter):
 
 
 def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
-    """Return the response to a request that deploy/worker.py refuses, and its WSGI environment for the access log."""
+    """Return the response to a request that deploy/worker.py refuses, and its WSGI environment for
+    the access log."""
     code, request_id = HTTP_CODES.get(status, "bad_request"), web_request.new_id()
     base_url = (os.environ.get("LINKMGR_BASE_URL") or f"http://127.0.0.1:{port()}").rstrip("/")
     message = CATALOGUE[code][1].format(id=request_id, seconds=RETRY_SECONDS)
@@ -102,7 +107,9 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
         *([("Retry-After", RETRY_SECONDS)] if status == HTTPStatus.SERVICE_UNAVAILABLE else []),
-        *limiter.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True),
+        *limiter.headers_of_uncounted(
+            os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit, is_whole=True
+        ),
         _VERSION,
         *CORS,
     ]
@@ -116,8 +123,9 @@ def malformed(status: int) -> tuple[bytes, dict[str, Any]]:
 
 
 def answer_preflight(request: web_request.Request) -> Response | None:
-    """Answer the request that browsers send to ask for permission. It has no key, so it is neither counted nor
-    authenticated. No route takes OPTIONS, so routing has failed with the methods of the path.
+    """Answer the request that browsers send to ask for permission. It has no key, so it is neither
+    counted nor authenticated. No route takes OPTIONS, so routing has failed with the methods of the
+    path.
 
     For an unknown path all methods are allowed, so that the script gets the 404.
     """
@@ -127,8 +135,11 @@ def answer_preflight(request: web_request.Request) -> Response | None:
     methods = set(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else set(_METHODS)
     headers = {
         "Access-Control-Allow-Methods": ", ".join(sorted(methods - {"HEAD"})),
-        # All that are asked for: those that the API does not read do no harm. `*` would not include Authorization.
-        "Access-Control-Allow-Headers": request.headers.get("Access-Control-Request-Headers", "Authorization"),
+        # All that are asked for: those that the API does not read do no harm. `*` would not include
+        # Authorization.
+        "Access-Control-Allow-Headers": request.headers.get(
+            "Access-Control-Request-Headers", "Authorization"
+        ),
         "Access-Control-Max-Age": str(_MAX_AGE),
     }
     return Response(status=204, headers=headers)

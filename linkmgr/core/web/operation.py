@@ -1,9 +1,9 @@
 """An operation of the API: everything that is true of it besides its path and its code.
 
-It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the docstring of the
-handler is its summary and description. What it returns loads the body and does what the headers of writes say. The
-hooks (web/auth.py), the OpenAPI document, `/api/docs` and the tests read this object. No name of a blueprint, a view or
-a module has a meaning.
+It is declared where it is handled: `@operation(...)` stands below Flask's own decorator, and the
+docstring of the handler is its summary and description. What it returns loads the body and does
+what the headers of writes say. The hooks (web/auth.py), the OpenAPI document, `/api/docs` and the
+tests read this object. No name of a blueprint, a view or a module has a meaning.
 """
 
 import re
@@ -35,13 +35,17 @@ class Operation:
     response: JsonSchema = field(default_factory=dict)  # of a success
     body: type[Schema] | None = None  # loaded before the handler, whose first argument it is
     stored: Callable[[int, int], Row] | None = None  # reads the row that an update changes (`changes_of`)
-    errors: tuple[str, ...] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
+    errors: tuple[
+        str, ...
+    ] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
     row: str = ""  # the table whose row `If-Match` compares
     has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     deletes: bool = False  # True for a POST that refuses unknown parameters and members, as each DELETE does
     restricted: tuple[str, ...] = ()  # limits of restricted keys that may use it: `own_only`, `domains`
     selections: tuple[str, ...] = ()  # parameters of the query of which a restricted key must send one
-    limit: tuple[int, str] | None = None  # bytes of the body, and the error code of a larger one, if not the usual ones
+    limit: tuple[int, str] | None = (
+        None  # bytes of the body, and the error code of a larger one, if not the usual ones
+    )
     is_upload: bool = False  # True if the body is a file, which the handler receives
     query: dict[str, Parameter] = field(default_factory=dict)
     path: dict[str, Parameter] = field(default_factory=dict)  # parameters of the path that are not ids
@@ -55,7 +59,8 @@ class Operation:
     description: str = ""
 
     def __call__(self, view: Callable[..., Any]) -> View:
-        """Return the view as it is registered: with a valid body, and with the headers of writes."""
+        """Return the view as it is registered: with a valid body, and with the headers of
+        writes."""
         summary, _, description = cleandoc(view.__doc__ or "").partition("\n\n")
         description = description.format(**self.values) if self.values else description
         stated = replace(self, summary=self.summary or summary.removesuffix("."), description=description)
@@ -65,7 +70,9 @@ class Operation:
             request = web_request.current()
             environ = request.environ
             # Without these headers, this is all that a request costs.
-            if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in writes.METHODS:
+            if (
+                "HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ
+            ) and request.method in writes.METHODS:
                 return writes.carry_out(partial(stated.run, view, ids))
             return stated.run(view, ids)
 
@@ -85,10 +92,12 @@ class Operation:
         return view(bodies.changes_of(self.body, read), **ids)
 
     def as_csv(self, example: str) -> "Operation":
-        """Return the operation with the same rows as a CSV, which has a path of its own, so that each operation has one
-        type of response."""
+        """Return the operation with the same rows as a CSV, which has a path of its own, so that
+        each operation has one type of response."""
         query = {name: parameter for name, parameter in self.query.items() if not parameter.selects_media}
-        return replace(self, id=f"{self.id}Csv", response={}, file=csv.MIMETYPE, file_example=example, query=query)
+        return replace(
+            self, id=f"{self.id}Csv", response={}, file=csv.MIMETYPE, file_example=example, query=query
+        )
 
     @property
     def is_for_administrators(self) -> bool:
@@ -103,7 +112,8 @@ operation = Operation  # as a decorator
 
 
 def prose(module: str, **values: Any) -> str:
-    """Return the text beside a module: what the documents say of a section. Names in braces are values."""
+    """Return the text beside a module: what the documents say of a section. Names in braces are
+    values."""
     return Path(module).with_suffix(".md").read_text().strip().format(**values)
 
 
@@ -115,9 +125,13 @@ class Section:
     title: str
     description: str
     records: Callable[[], dict[str, JsonSchema]] = dict  # schemas by name; those of keys need the application
-    tables: dict[str, str] = field(default_factory=dict)  # schemas that /api/docs shows below the members, by title
+    tables: dict[str, str] = field(
+        default_factory=dict
+    )  # schemas that /api/docs shows below the members, by title
     nouns: dict[str, str] = field(default_factory=dict)  # of ids in paths, if they are not named like them
-    events: dict[str, str] = field(default_factory=dict)  # the records that receivers get, by the type of the event
+    events: dict[str, str] = field(
+        default_factory=dict
+    )  # the records that receivers get, by the type of the event
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +160,8 @@ def routes(app: Flask) -> list[Route]:
 
 
 def init_app(app: Flask) -> None:
-    """Stop the start if a route of the API declares no operation. Call this after all routes are registered."""
+    """Stop the start if a route of the API declares no operation. Call this after all routes are
+    registered."""
     routes(app)
 
 

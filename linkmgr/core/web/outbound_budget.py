@@ -1,5 +1,6 @@
-"""Requests to other hosts that a user can cause in an hour, besides deliveries of webhooks, which have limits of their
-own. Pages of a service that is imported are counted apart, because an import has thousands."""
+"""Requests to other hosts that a user can cause in an hour, besides deliveries of webhooks, which
+have limits of their own. Pages of a service that is imported are counted apart, because an import
+has thousands."""
 
 from linkmgr.core.errors import AppError
 from linkmgr.core.web import rate_windows
@@ -19,7 +20,8 @@ def spend_page(user_id: int) -> None:
 
 
 def _spend(bucket: str, limit: int) -> None:
-    """Count a request. The transaction of the request does not begin for it, and does not undo it."""
+    """Count a request. The transaction of the request does not begin for it, and does not undo
+    it."""
     if rate_windows.spend(bucket, 1, limit=limit, window=_HOUR) is None:
         seconds = rate_windows.current(bucket, window=_HOUR)["seconds"]
         raise AppError("fetches_limited", limit=f"{limit:,}", seconds=seconds)

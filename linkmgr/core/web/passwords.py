@@ -1,7 +1,9 @@
-"""Password hashes: argon2id with the minimum parameters that OWASP recommends (19 MiB, 2 passes, 1 lane).
+"""Password hashes: argon2id with the minimum parameters that OWASP recommends (19 MiB, 2 passes, 1
+lane).
 
-A hash takes 30 ms of a core, so a request waits for its turn instead of being refused. Sign-ins and passwords of links
-wait without a thread (deploy/queues.py). Background threads take no turns from requests.
+A hash takes 30 ms of a core, so a request waits for its turn instead of being refused. Sign-ins and
+passwords of links wait without a thread (deploy/queues.py). Background threads take no turns from
+requests.
 """
 
 import threading
@@ -15,8 +17,13 @@ from flask import has_request_context
 from linkmgr.core.errors import RETRY_SECONDS, AppError
 from linkmgr.core.web import pool
 
-_TOO_COSTLY = "password_hash takes longer to check than one of this service. Remove it, and set a new password"
-TURNS, WAIT = 2, 3.0  # hashes of requests at the same time in a process, and the seconds that a request waits for one
+_TOO_COSTLY = (
+    "password_hash takes longer to check than one of this service. Remove it, and set a new password"
+)
+TURNS, WAIT = (
+    2,
+    3.0,
+)  # hashes of requests at the same time in a process, and the seconds that a request waits for one
 MAX_COSTS = 19 * 1024, 2, 1  # memory in KiB, passes and lanes
 hasher = PasswordHasher(memory_cost=MAX_COSTS[0], time_cost=MAX_COSTS[1], parallelism=MAX_COSTS[2])
 turns = threading.BoundedSemaphore(TURNS)

@@ -1,9 +1,10 @@
 """The pool of slots for requests that take long.
 
-A request takes a slot before it waits for a client or a host, or works in proportion to a user's rows, and keeps it
-until its response is sent. There are half as many slots as threads in the process, and a user has at most
-half of them, so that other requests are served meanwhile. Without a free slot a request is refused, because waiting
-would block another thread. Background threads are not those of requests, and need no slot.
+A request takes a slot before it waits for a client or a host, or works in proportion to a user's
+rows, and keeps it until its response is sent. There are half as many slots as threads in the
+process, and a user has at most half of them, so that other requests are served meanwhile. Without a
+free slot a request is refused, because waiting would block another thread. Background threads are
+not those of requests, and need no slot.
 """
 
 import threading
@@ -32,8 +33,8 @@ def count_for(holder: object) -> None:
 
 
 def take(busy: str, own_busy: str = "") -> None:
-    """Take a slot for this request, unless it has one. `busy` is the code of the error if none is free, and `own_busy`
-    if the user has as many as allowed."""
+    """Take a slot for this request, unless it has one. `busy` is the code of the error if none is
+    free, and `own_busy` if the user has as many as allowed."""
     if not has_request_context() or _HOLDER in (environ := web_request.current().environ):
         return
     holder = environ.get(_HOLDER_OF_SLOT) or web_request.user_id() or web_request.network()
@@ -52,14 +53,16 @@ def take_for(rows: int, busy: str) -> None:
 
 
 def take_for_image() -> None:
-    """Take a slot to draw an image. Those that any client can request have half of the slots together."""
+    """Take a slot to draw an image. Those that any client can request have half of the slots
+    together."""
     if has_request_context() and web_request.user_id() is None:
         count_for("images")
     take("image_busy")
 
 
 def keep() -> ExitStack:
-    """Keep the slot of this request, whose response is streamed, until the returned stack is closed."""
+    """Keep the slot of this request, whose response is streamed, until the returned stack is
+    closed."""
     environ, end = web_request.current().environ, ExitStack()
     end.callback(_remove, environ[_HOLDER])
     environ[_HOLDER] = None

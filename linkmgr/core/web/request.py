@@ -1,4 +1,5 @@
-"""The request: its id, its client and caller, and a body of limited size. The application class makes it."""
+"""The request: its id, its client and caller, and a body of limited size. The application class
+makes it."""
 
 import ipaddress
 import random
@@ -37,10 +38,12 @@ def new_id() -> str:
 
 
 class Body:
-    """A body that is read from the client. werkzeug's stream ends without an error at its limit and where the client
-    stopped sending."""
+    """A body that is read from the client. werkzeug's stream ends without an error at its limit and
+    where the client stopped sending."""
 
-    def __init__(self, request: flask.Request, limit: int, code: str, source: IO[bytes] | None = None) -> None:
+    def __init__(
+        self, request: flask.Request, limit: int, code: str, source: IO[bytes] | None = None
+    ) -> None:
         self._source = source or request.environ["wsgi.input"]
         self._limit, self._code, self._size, self._length = limit, code, 0, request.content_length
         if self._length is None and not request.environ.get("wsgi.input_terminated"):
@@ -72,7 +75,9 @@ class Request(flask.Request):
     caller: Caller  # of an API request, set by web.auth
     window: Window  # of an API request, in which it is counted
     rows: Rows | None = None  # set by a bulk request
-    foreign_host: str | None = None  # the requested host, which need not be a branded domain; None if it is our own
+    foreign_host: str | None = (
+        None  # the requested host, which need not be a branded domain; None if it is our own
+    )
     hints = 0  # names that were compared with similar ones
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
     warning_prefix = ""  # the element of a bulk request that is read, such as "urls[0]: "
@@ -88,8 +93,8 @@ class Request(flask.Request):
 
     @cached_property
     def blueprint(self) -> str | None:
-        """None for the API: its blueprints have no hooks, error handlers or limits that Flask and Flask-Limiter should
-        look for."""
+        """None for the API: its blueprints have no hooks, error handlers or limits that Flask and
+        Flask-Limiter should look for."""
         return None if self.is_api else super().blueprint
 
     @cached_property
@@ -132,15 +137,18 @@ class IdConverter(BaseConverter):
 
 
 class _Sessions(SecureCookieSessionInterface):
-    """Skip the API, requests without a cookie, and responses that do not use the session: Flask's own class derives the
-    signing keys for each request and the cookie's attributes for each response."""
+    """Skip the API, requests without a cookie, and responses that do not use the session: Flask's
+    own class derives the signing keys for each request and the cookie's attributes for each
+    response."""
 
     none = NullSession()
 
     def open_session(self, app: flask.Flask, request: flask.Request) -> SecureCookieSession | None:
         if cast("Request", request).is_api:
             return self.none
-        return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
+        return (
+            super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
+        )
 
     def save_session(self, app: flask.Flask, session: SessionMixin, response: flask.Response) -> None:
         if session.accessed:
@@ -153,14 +161,17 @@ class Service(flask.Flask):
     hosts: Hosts
 
     def create_url_adapter(self, request: flask.Request | None) -> MapAdapter | None:
-        """Match the path only, on the routes of the requested host. werkzeug's `bind_to_environ` would reject a
-        malformed one before it is checked. No route is a websocket's, whatever a proxy says."""
+        """Match the path only, on the routes of the requested host. werkzeug's `bind_to_environ`
+        would reject a malformed one before it is checked. No route is a websocket's, whatever a
+        proxy says."""
         if request is None:
             return None
         request = cast("Request", request)
         request.foreign_host = self.hosts.foreign(request.environ.get("HTTP_HOST", ""))
         routes = self.url_map if request.foreign_host is None else self.hosts.routes
-        return routes.bind("localhost", request.root_path, "", default_method=request.method, path_info=request.path)
+        return routes.bind(
+            "localhost", request.root_path, "", default_method=request.method, path_info=request.path
+        )
 
 
 # Return the request object itself. The proxy `flask.request` looks it up for each attribute.
@@ -172,8 +183,9 @@ def address() -> str:
 
 
 def address_of(environ: dict[str, Any]) -> str:
-    """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4. Proxies
-    can send any text. Text that is not an IP address is returned unchanged."""
+    """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6
+    address as IPv4. Proxies can send any text. Text that is not an IP address is returned
+    unchanged."""
     text: str = environ.get("REMOTE_ADDR", "")[:_MAX_ADDRESS]
     if ":" not in text and "[" not in text:
         return text
@@ -193,8 +205,8 @@ def network() -> str:
 
 
 def network_of(address: str) -> str:
-    """Return an IPv4 address as it is, or the /64 of an IPv6 address: a client can send from any address of its /64,
-    and most change theirs each day."""
+    """Return an IPv4 address as it is, or the /64 of an IPv6 address: a client can send from any
+    address of its /64, and most change theirs each day."""
     if ":" in address:
         with suppress(ValueError):
             return str(ipaddress.IPv6Network(f"{address}/64", strict=False))
@@ -213,7 +225,9 @@ def is_admin() -> bool:
     if not flask.has_request_context():
         return True
     caller: Caller | None = getattr(current(), "caller", None)
-    return bool(caller.admin or (caller.key and caller.key.is_admin)) if caller else bool(flask.g.get("admin"))
+    return (
+        bool(caller.admin or (caller.key and caller.key.is_admin)) if caller else bool(flask.g.get("admin"))
+    )
 
 
 def error_body(error: AppError) -> dict[str, Any]:
@@ -221,7 +235,8 @@ def error_body(error: AppError) -> dict[str, Any]:
 
 
 def logged_address(environ: dict[str, Any], *, is_full: bool) -> str | None:
-    """Return the client's IP address or its network, /24 or /48, or None if a proxy has sent other text."""
+    """Return the client's IP address or its network, /24 or /48, or None if a proxy has sent other
+    text."""
     with suppress(ValueError):
         ip = ipaddress.ip_address(address_of(environ))
         return str(ip if is_full else ipaddress.ip_network((ip, 24 if ip.version == 4 else 48), strict=False))  # noqa: PLR2004
@@ -233,12 +248,14 @@ def set_log_user(user_id: int | None, key_id: int | None = None) -> None:
 
 
 def can_warn() -> bool:
-    """Return True if the response has room for another warning. Commands use the same validation without a response."""
+    """Return True if the response has room for another warning. Commands use the same validation
+    without a response."""
     return flask.has_request_context() and len(current().warnings) < MAX_WARNINGS
 
 
 def can_hint() -> bool:
-    """Count a comparison with similar names, each of which takes milliseconds. Rows of imports get none."""
+    """Count a comparison with similar names, each of which takes milliseconds. Rows of imports get
+    none."""
     if not flask.has_request_context() or current().hints == MAX_HINTS:
         return False
     current().hints += 1
@@ -246,8 +263,8 @@ def can_hint() -> bool:
 
 
 def warn(sentence: str) -> None:
-    """Add a sentence to `warnings` in the response, or to the messages of a form: a value was accepted, but cannot have
-    the effect that was meant."""
+    """Add a sentence to `warnings` in the response, or to the messages of a form: a value was
+    accepted, but cannot have the effect that was meant."""
     if can_warn() and (prefixed := current().warning_prefix + sentence) not in current().warnings:
         current().warnings += (prefixed,)
 

@@ -38,12 +38,14 @@ def ok(message: str | None = None, **members: Any) -> Json:
 
 
 def _etag(version: str, body: bytes) -> str:
-    """Return the version of a row and a digest of its response, which also has members that change without the row."""
+    """Return the version of a row and a digest of its response, which also has members that change
+    without the row."""
     return f"{version}-{blake2b(body, digest_size=8).hexdigest()}"
 
 
 def with_record(members: Json) -> Json:
-    """Return the members of a response with the record under one name, beside those that the specification has."""
+    """Return the members of a response with the record under one name, beside those that the
+    specification has."""
     return members | {"record": members.get("details", members.get("data", members))}
 
 
@@ -70,7 +72,8 @@ def warn_fixed(record: Json, verb: str = "changed") -> None:
 def updated(
     message: str | None, version: str, also: Json | None = None, *, verb: str = "changed", **members: Any
 ) -> Response:
-    """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
+    """Return an updated record with the message, `also`, and the ETag of its read with the same
+    `members`."""
     members = with_record(members)
     if web_request.current().fixed:
         warn_fixed((also or {}) | members["record"], verb)
@@ -92,7 +95,8 @@ def reading(resource: Resource, row: Json) -> Response:
 
 
 def created(resource: Resource, row: Json, *others: str) -> Response:
-    """Return a created row as its read does, and beside it its id and the `others` that the specification names."""
+    """Return a created row as its read does, and beside it its id and the `others` that the
+    specification names."""
     beside = {name: row[name] for name in ("id", *others)}
     return updated(None, row["version"], beside, verb="set", data=record(resource, row))
 

@@ -1,7 +1,7 @@
 """Scopes of API keys: what each operation needs, and what a key gives.
 
-A scope is a word and an action, such as `links:read`. The action is `read`, `create`, or `write`, which includes the
-two others. Each operation names its scope.
+A scope is a word and an action, such as `links:read`. The action is `read`, `create`, or `write`,
+which includes the two others. Each operation names its scope.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,11 @@ READ, CREATE, WRITE = "read", "create", "write"
 @lru_cache(maxsize=8)
 def _names(app: Flask) -> list[str]:
     stated = (getattr(view, "operation", None) for view in app.view_functions.values())
-    return [ALL, *sorted({operation.scope for operation in stated if operation and ":" in operation.scope}), ADMIN]
+    return [
+        ALL,
+        *sorted({operation.scope for operation in stated if operation and ":" in operation.scope}),
+        ADMIN,
+    ]
 
 
 def names() -> list[str]:
@@ -30,8 +34,8 @@ def names() -> list[str]:
 
 
 def granted(scopes: list[str]) -> set[str]:
-    """Return the scopes that a key with `scopes` has. `*` includes all but `admin`, and `write` the others of its
-    word."""
+    """Return the scopes that a key with `scopes` has. `*` includes all but `admin`, and `write` the
+    others of its word."""
     if ALL in scopes:
         return {*names()} - {ADMIN} | {*scopes}
     words = {scope.partition(":")[0] for scope in scopes if scope.endswith(f":{WRITE}")}
@@ -46,8 +50,9 @@ def has(key: Key | None, scope: str) -> bool:
 
 
 def require(key: Key, scope: str, limits: Collection[str], selections: Sequence[str]) -> None:
-    """Raise an error if a key cannot use the operation of the current request. `limits` are those of restricted keys
-    that it allows, and `selections` the parameters of the query of which such a key must send one."""
+    """Raise an error if a key cannot use the operation of the current request. `limits` are those
+    of restricted keys that it allows, and `selections` the parameters of the query of which such a
+    key must send one."""
     if not has(key, scope):
         raise AppError("scope_missing", scope=scope)
     if key.is_restricted:
@@ -74,7 +79,8 @@ def require_unrestricted(key: Key | None) -> None:
 
 
 def grantable(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
-    """Return the limits of keys that a caller may make: those of its own key. None is a user without a key."""
+    """Return the limits of keys that a caller may make: those of its own key. None is a user
+    without a key."""
     key = caller and caller.key
     if key is None:
         scopes = granted([ALL, ADMIN] if is_admin else [ALL])

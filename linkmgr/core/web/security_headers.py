@@ -51,8 +51,8 @@ def prevent_caching(response: Response) -> Response:
 
 def keep_private(response: Response) -> Response:
     response.headers["Cache-Control"] = "no-store"
-    # With "no-referrer", browsers send `Origin: null` with our own forms. Over plain HTTP they send no
-    # Sec-Fetch-Site either, so that the origin check would reject these forms.
+    # With "no-referrer", browsers send `Origin: null` with our own forms. Over plain HTTP they send
+    # no Sec-Fetch-Site either, so that the origin check would reject these forms.
     response.headers["Referrer-Policy"] = "no-referrer" if _has_fetch_metadata() else "same-origin"
     return response
 

@@ -38,12 +38,14 @@ def is_usable(digest: bytes) -> bool:
 
 
 def consume_link(digest: bytes, **begun: Any) -> int | None:
-    """Begin the session of a sign-in link, with its digest as `session`, its `browser` and its `system`. Return the
-    user id, or None if the link cannot be used. Exactly one of several concurrent attempts succeeds."""
+    """Begin the session of a sign-in link, with its digest as `session`, its `browser` and its
+    `system`. Return the user id, or None if the link cannot be used. Exactly one of several
+    concurrent attempts succeeds."""
     session = run(
         """
         UPDATE sessions
-           SET digest = %(session)s, is_link = false, by_link = true, created = now(), browser = %(browser)s,
+           SET digest = %(session)s, is_link = false, by_link = true, created = now(),
+               browser = %(browser)s,
                system = %(system)s
          WHERE digest = %(digest)s AND is_link AND created > now() - interval '1 hour'
         RETURNING user_id
@@ -73,27 +75,33 @@ def add_session(user_id: int, **begun: Any) -> None:
 
 
 def find_session(session: bytes) -> Row | None:
-    """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
-    the sign-in link that created the session, and `lacks_password` until the user sets a first password. `count` is the
-    number of pages of the user in the current window, with this one, and `seconds` the time until the window ends.
-    `used` has the number of rows by table. Visits are not counted since `uncounted_since`, if
-    the plan counts no more in this month."""
+    """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is
+    True within an hour of the sign-in link that created the session, and `lacks_password` until the
+    user sets a first password. `count` is the number of pages of the user in the current window,
+    with this one, and `seconds` the time until the window ends. `used` has the number of rows by
+    table. Visits are not counted since `uncounted_since`, if the plan counts no more in this
+    month."""
     return run_repeatable(
         """
         WITH session AS (
-            SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan, limits,
+            SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan,
+                   limits,
                    domain, (SELECT problem FROM domains d
-                             WHERE d.user_id = accounts.id AND d.domain = accounts.domain) AS domain_problem,
-                   by_link AND created > now() - interval '1 hour' AS by_link, password_hash = '' AS lacks_password,
+                             WHERE d.user_id = accounts.id
+                               AND d.domain = accounts.domain) AS domain_problem,
+                   by_link AND created > now() - interval '1 hour' AS by_link,
+                   password_hash = '' AS lacks_password,
                    (SELECT full_since FROM visit_months m
-                     WHERE m.user_id = accounts.id AND month = this_month() AND NOT (bot OR imported)
+                     WHERE m.user_id = accounts.id AND month = this_month()
+                       AND NOT (bot OR imported)
                        AND total >= max_clicks) AS uncounted_since,
                    (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND counted = ANY (%(tables)s)) AS used
               FROM sessions
               JOIN accounts ON accounts.id = user_id
              WHERE digest = %(session)s AND NOT is_link AND created > now() - interval '30 days')
-        SELECT session.*, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
+        SELECT session.*, count,
+               ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
           FROM session
           LEFT JOIN count_in_window('pages:' || user_id, 1, %(window)s) ON true
         """,
@@ -108,11 +116,12 @@ def delete_session(session: bytes) -> None:
 
 
 def sessions(user_id: int, *, session: bytes) -> list[Row]:
-    """Return the sessions of a user: first `session`, which is marked as current, then the latest. `id` is the digest
-    in hexadecimal digits."""
+    """Return the sessions of a user: first `session`, which is marked as current, then the latest.
+    `id` is the digest in hexadecimal digits."""
     return rows(
         """
-        SELECT encode(digest, 'hex') AS id, browser, system, created, digest = %(session)s AS current
+        SELECT encode(digest, 'hex') AS id, browser, system, created,
+               digest = %(session)s AS current
           FROM sessions
          WHERE user_id = %(user_id)s AND NOT is_link AND created > now() - interval '30 days'
          ORDER BY current DESC, sessions.created DESC
@@ -128,7 +137,8 @@ def end_sessions(user_id: int, *, session: bytes, others: bool) -> bool:
     ended = run(
         """
         DELETE FROM sessions
-         WHERE user_id = %(user_id)s AND (digest = %(session)s) <> %(others)s::boolean AND NOT is_link
+         WHERE user_id = %(user_id)s AND (digest = %(session)s) <> %(others)s::boolean
+           AND NOT is_link
         RETURNING user_id
         """,
         user_id=user_id,
@@ -139,12 +149,14 @@ def end_sessions(user_id: int, *, session: bytes, others: bool) -> bool:
 
 
 def find_credentials(email: str) -> Row:
-    """Return the id and password hash of the account with this e-mail address or name, both None if it is unknown, and
-    the bucket that counts its wrong passwords, with a digest, because e-mail addresses must not be in counters."""
+    """Return the id and password hash of the account with this e-mail address or name, both None if
+    it is unknown, and the bucket that counts its wrong passwords, with a digest, because e-mail
+    addresses must not be in counters."""
     account = row(
         """
         SELECT id, password_hash,
-               'account:' || encode(sha256(convert_to(lower(coalesce(email, %(email)s)), 'UTF8')), 'hex') AS bucket
+               'account:' || encode(sha256(convert_to(lower(coalesce(email, %(email)s)), 'UTF8')),
+                                    'hex') AS bucket
           FROM (SELECT 1) always
           LEFT JOIN users ON lower(email) = lower(%(email)s)
                           OR (%(email)s NOT LIKE '%%@%%' AND lower(username) = lower(%(email)s))

@@ -17,7 +17,9 @@ LIFETIME = timedelta(days=30)
 def init_app(app: Flask) -> None:
     secure = settings().is_https
     app.config.update(
-        SESSION_COOKIE_NAME="__Host-linkmgr" if secure else "linkmgr",  # the prefix keeps other hosts from setting it
+        SESSION_COOKIE_NAME="__Host-linkmgr"
+        if secure
+        else "linkmgr",  # the prefix keeps other hosts from setting it
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_SECURE=secure,

@@ -1,5 +1,5 @@
-"""Each request occupies a thread until its client has everything, so it takes a slot of the pool. The worker closes
-connections that read more slowly than 20 KiB/s."""
+"""Each request occupies a thread until its client has everything, so it takes a slot of the pool.
+The worker closes connections that read more slowly than 20 KiB/s."""
 
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -28,7 +28,9 @@ def preferred() -> str:
     return _ACCEPTED[request.accept_mimetypes.best_match(list(_ACCEPTED)) or "application/json"]
 
 
-def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]]) -> Generator[bytes]:
+def encode(
+    form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]]
+) -> Generator[bytes]:
     if form == "csv":
         yield csv.lines([[*columns]])
         for batch in batches:
@@ -86,8 +88,9 @@ def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
 
 
 def _respond(chunks: Generator[bytes], content_type: str) -> Response:
-    """Stream chunks. An error before the first one becomes an ordinary error response. A later error closes the
-    connection, so the client sees an incomplete response. If the client disconnects, the generator is closed."""
+    """Stream chunks. An error before the first one becomes an ordinary error response. A later
+    error closes the connection, so the client sees an incomplete response. If the client
+    disconnects, the generator is closed."""
     pool.take(*BUSY)
     first = next(chunks, b"")
     work = pool.keep()

@@ -44,7 +44,9 @@ class _Route(NamedTuple):
         return f"{self.method} {path}"
 
     def is_without_number(self, words: list[str]) -> bool:
-        pairs = [(word, own) for word, own in zip(words, self.words, strict=False) if own not in (word, _TEXT)]
+        pairs = [
+            (word, own) for word, own in zip(words, self.words, strict=False) if own not in (word, _TEXT)
+        ]
         is_id = all(own == _ID and word not in _SYNONYMS.values() for word, own in pairs)
         return bool(pairs) and is_id and len(words) == len(self.words)
 
@@ -64,7 +66,10 @@ def _words(path: str) -> list[str]:
 
 
 def _routes(method: str, words: list[str]) -> list[_Route]:
-    routes = [_Route(route.method, route.rule.rule, _words(route.rule.rule)) for route in operation.routes(this_app())]
+    routes = [
+        _Route(route.method, route.rule.rule, _words(route.rule.rule))
+        for route in operation.routes(this_app())
+    ]
     first = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
     routes = [route for route in routes if route.words[:1] == first]
     return sorted([route for route in routes if route.method == method] or routes)
@@ -76,21 +81,28 @@ def _nearest(words: list[str], routes: list[_Route]) -> str:
 
 
 def hint(method: str, path: str) -> str:
-    words = _words(re.sub("^/api/v[0-9.]+/", "/api/", re.sub("/+", "/", path))) if len(path) <= MAX_PATH else []
+    words = (
+        _words(re.sub("^/api/v[0-9.]+/", "/api/", re.sub("/+", "/", path))) if len(path) <= MAX_PATH else []
+    )
     routes = _routes("PUT" if method == "PATCH" else method, words)
     if not routes:
         return _DEFAULT
     words[0] = routes[0].words[0]
-    if any(route.words == words for route in routes) or not any(route.is_without_number(words) for route in routes):
+    if any(route.words == words for route in routes) or not any(
+        route.is_without_number(words) for route in routes
+    ):
         return _nearest(words, routes)
     if words[0] == "url":
-        return "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
+        return (
+            "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
+        )
     index = next((route for route in _routes("GET", words) if len(route.words) == 1), None)
     return f"An id is a number. {f'{index} lists the ids.' if index else _LIST}"
 
 
 def method_hint(method: str, path: str) -> str:
-    """Name the write of the list or the record that a path reads, or return "". A POST to a record means its update."""
+    """Name the write of the list or the record that a path reads, or return "". A POST to a record
+    means its update."""
     words = _words(path)
     method = "PUT" if method == "PATCH" or (method == "POST" and _ID in words) else method
     routes = [route for route in _routes(method, words) if route.method == method]

@@ -1,6 +1,6 @@
-"""deploy/worker.py calls the application when a small body has arrived. A larger one is streamed to the disk here, by a
-thread that waits for the client, so their number and duration are limited. A proxy that buffers requests keeps slow
-clients away."""
+"""deploy/worker.py calls the application when a small body has arrived. A larger one is streamed to
+the disk here, by a thread that waits for the client, so their number and duration are limited. A
+proxy that buffers requests keeps slow clients away."""
 
 import errno
 import hashlib
@@ -53,7 +53,8 @@ class _Body(web_request.Body):
 
 
 def receive() -> Upload:
-    """Return the file of the request: a form's, or its body. It is read from the client only once."""
+    """Return the file of the request: a form's, or its body. It is read from the client only
+    once."""
     environ = web_request.current().environ
     if "linkmgr.upload" not in environ:
         try:
@@ -75,7 +76,9 @@ def _receive() -> Upload:
         pool.take("uploads_busy")
         if connection := request.environ.get("gunicorn.socket"):  # of deploy/worker.py
             connection.limit(DEADLINE)
-    file, name, members = _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
+    file, name, members = (
+        _parse_form(body) if request.mimetype == "multipart/form-data" else (_copy(body), "", {})
+    )
     if is_large:
         auth.check_again()
     size = file.seek(0, io.SEEK_END)
@@ -116,7 +119,9 @@ def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
     )
     try:
         stream = cast("IO[bytes]", body)
-        _, form, files = parser.parse(stream, request.mimetype, request.content_length, request.mimetype_params)
+        _, form, files = parser.parse(
+            stream, request.mimetype, request.content_length, request.mimetype_params
+        )
     except RequestEntityTooLarge:
         raise AppError("form_too_large") from None
     except ValueError:

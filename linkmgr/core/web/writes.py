@@ -1,12 +1,12 @@
 """Idempotency-Key and If-Match of all writes of the API.
 
-Handlers know nothing of these headers. With one of them, the writes of a handler are one transaction, which also stores
-the response, and is committed before it is sent. Authentication and the rate limit come before, so their errors are not
-stored.
+Handlers know nothing of these headers. With one of them, the writes of a handler are one
+transaction, which also stores the response, and is committed before it is sent. Authentication and
+the rate limit come before, so their errors are not stored.
 
 If-Match changes a row only if it has not changed since the client read it. The ETag of a record is
-`"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that compresses a response weakens
-its ETag, and the version is that of the row, not of its bytes.
+`"<version>-<hash>"`. Only the version is compared, also that of a weak ETag: a proxy that
+compresses a response weakens its ETag, and the version is that of the row, not of its bytes.
 """
 
 import re
@@ -44,7 +44,8 @@ def _versions() -> list[str] | None:
 
 
 def _check(accepted: list[str]) -> None:
-    """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
+    """Raise changed_meanwhile if the row has another version. The view returns the 404 for a
+    missing row."""
     request = web_request.current()
     stated, ids = request.operation, request.view_args or {}
     if not stated.row:
@@ -67,12 +68,15 @@ def _respond(view: View) -> Response:
 
 
 def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response) -> None:
-    """Commit the writes and the response. If the view failed, undo its writes and store the response only."""
+    """Commit the writes and the response. If the view failed, undo its writes and store the
+    response only."""
     failed = response.status_code >= HTTPStatus.BAD_REQUEST
     if not idempotency.is_stored(response.status_code) or (failed and key is None):
         return
     if not writes.began:
-        writes.begin(key.begin if failed and key else None)  # the preconditions do not matter to a request that failed
+        writes.begin(
+            key.begin if failed and key else None
+        )  # the preconditions do not matter to a request that failed
     elif failed:
         writes.undo()
     if key:

@@ -23,7 +23,8 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
         deleted AS (
             DELETE FROM links
              WHERE user_id = %(user_id)s AND id = ANY (ARRAY(SELECT id FROM locked))
-               AND NOT (%(atomic)s::boolean AND (SELECT count(*) FROM locked) < cardinality(%(ids)s))
+               AND NOT (%(atomic)s::boolean
+                        AND (SELECT count(*) FROM locked) < cardinality(%(ids)s))
             RETURNING id)
         SELECT ARRAY(SELECT id FROM locked) AS existing, ARRAY(SELECT id FROM deleted) AS deleted
         """,
@@ -57,8 +58,9 @@ def set_members(user_id: int, ids: list[int], **members: Any) -> int:
 
 
 def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> int:
-    """Set some parameters of links, which keep their others, and return the number of links. Raise an error if a link
-    would have more than a body may have: each text counts as in a query string, with the character behind it."""
+    """Set some parameters of links, which keep their others, and return the number of links. Raise
+    an error if a link would have more than a body may have: each text counts as in a query string,
+    with the character behind it."""
     changed = run_one(
         """
         WITH locked AS MATERIALIZED (
@@ -66,7 +68,8 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
                        'url_only', false,
                        'parameters', %(pairs)s::jsonb || coalesce(
                            (SELECT jsonb_agg(pair ORDER BY number)
-                              FROM jsonb_array_elements(parameters) WITH ORDINALITY AS stored (pair, number)
+                              FROM jsonb_array_elements(parameters) WITH ORDINALITY AS stored (pair,
+                                                                                               number)
                              WHERE pair ->> 0 <> ALL (%(names)s::text[])), '[]'))) AS link
               FROM links l
              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
@@ -74,15 +77,18 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
                FOR UPDATE),
         checked AS MATERIALIZED (
             SELECT link, CASE WHEN code IS NOT NULL THEN refuse(code, detail) END
-              FROM locked, link_refusal(link, stored, '{"parameters": true}', false, NULL, '{}', NULL)),
+              FROM locked,
+                   link_refusal(link, stored, '{"parameters": true}', false, NULL, '{}', NULL)),
         changed AS (
             UPDATE links l
                SET url_only = (link).url_only, parameters = (link).parameters
               FROM checked
              WHERE l.user_id = %(user_id)s AND l.id = (link).id
                AND (SELECT coalesce(sum(3 * octet_length(part)
-                                        - 2 * length(regexp_replace(part, '[^A-Za-z0-9_.~ -]', '', 'g')) + 1), 1) - 1
-                      FROM jsonb_array_elements((link).parameters) AS pair, jsonb_array_elements_text(pair) AS part
+                                        - 2 * length(regexp_replace(part, '[^A-Za-z0-9_.~ -]', '',
+                                                                    'g')) + 1), 1) - 1
+                      FROM jsonb_array_elements((link).parameters) AS pair,
+                           jsonb_array_elements_text(pair) AS part
                    ) <= %(most)s
             RETURNING 1)
         SELECT (SELECT count(*) FROM changed) AS number, (SELECT count(*) FROM locked) AS sent

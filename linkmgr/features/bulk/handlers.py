@@ -1,5 +1,5 @@
-"""An element that fails does not stop the others, unless `atomic` is true. Requests to other servers and new passwords
-are limited, because each takes longer than storing hundreds of rows."""
+"""An element that fails does not stop the others, unless `atomic` is true. Requests to other
+servers and new passwords are limited, because each takes longer than storing hundreds of rows."""
 
 from collections.abc import Callable, Container, Iterable
 from typing import Any
@@ -107,8 +107,8 @@ _ERRORS = ("bulk_refused", "bulk_too_large", "rows_limited", "password_busy")
 
 
 def _results(done: str, **members: JsonSchema) -> JsonSchema:
-    """Return the schema of a response with the results of all elements. `done` is the name of their number, and
-    `members` are those of an element that succeeds."""
+    """Return the schema of a response with the results of all elements. `done` is the name of their
+    number, and `members` are those of an element that succeeds."""
     made = shapes.object_of(index=_INDEX, id=shapes.ID, **members)
     result = _FAILURE | {"properties": made["properties"] | _FAILURE["properties"], "required": ["index"]}
     result["examples"] = [shapes.example_of(made, {})]
@@ -150,7 +150,9 @@ def add_links(sent: Row) -> Answer:
 def update_links(sent: Row) -> Answer:
     """Change many links."""
     if current_request.headers.get("If-Match", "*") != "*":
-        raise AppError("invalid", problems="If-Match is the version of one link: send it with /api/url/{id}/update")
+        raise AppError(
+            "invalid", problems="If-Match is the version of one link: send it with /api/url/{id}/update"
+        )
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
     row_budget.spend(len(ids) * row_budget.rows_of(changes))
     if changes.get("custom") and len(set(ids)) > 1:
@@ -178,7 +180,8 @@ def update_links(sent: Row) -> Answer:
 def delete_links(sent: Row) -> Answer:
     """Delete many links.
 
-    This is final unless `bin` is `1`. An unknown parameter or member is an error, and nothing is deleted.
+    This is final unless `bin` is `1`. An unknown parameter or member is an error, and nothing is
+    deleted.
     """
     row_budget.spend(len(sent["ids"]))
     delete = bulk_changes.put_into_bin if values_of(TO_BIN)["bin"] == "1" else bulk_changes.delete_links
@@ -219,8 +222,14 @@ def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> lis
 
 
 def _load_link(element: Any) -> Row:
-    """Return the members of a new link. An element of only a URL needs only the field of the URL."""
-    if isinstance(element, dict) and element.keys() == {"url"} and (url := element["url"]) and isinstance(url, str):
+    """Return the members of a new link. An element of only a URL needs only the field of the
+    URL."""
+    if (
+        isinstance(element, dict)
+        and element.keys() == {"url"}
+        and (url := element["url"])
+        and isinstance(url, str)
+    ):
         try:
             return {"url": _URL.clean(url)}
         except ValidationError as error:
@@ -282,8 +291,8 @@ def _store(
 
 
 def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) -> Answer:
-    """Return the numbered results. A failure of an atomic request is a 400 with the results of the failed elements.
-    `element` is the schema of what an element sends."""
+    """Return the numbered results. A failure of an atomic request is a 400 with the results of the
+    failed elements. `element` is the schema of what an element sends."""
     members = element().fields
     numbered = [
         {"index": index} | (_with_problems(result, members) if "code" in result else result)
@@ -296,7 +305,11 @@ def _respond(done: str, results: list[Row], atomic: bool, element: type[New]) ->
         error = AppError("bulk_refused", failed=len(failed), sent=len(results))
         return web_request.error_body(error) | {"results": failed}, error.status
     answer = ok() | {done: len(results) - len(failed), "failed": len(failed), "results": numbered}
-    return answer | web_request.error_body(AppError("bulk_failed", sent=len(results))) if failed == numbered else answer
+    return (
+        answer | web_request.error_body(AppError("bulk_failed", sent=len(results)))
+        if failed == numbered
+        else answer
+    )
 
 
 def _with_problems(failure: Row, members: Container[str]) -> Row:

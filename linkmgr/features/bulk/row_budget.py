@@ -22,8 +22,8 @@ def rows_of(element: object) -> int:
 
 
 def spend(rows: int) -> None:
-    """Raise `rows_limited`, and count nothing, if the rows exceed the budget. A request with an Idempotency-Key does
-    this when it has locked the key: a repeated one counts nothing."""
+    """Raise `rows_limited`, and count nothing, if the rows exceed the budget. A request with an
+    Idempotency-Key does this when it has locked the key: a repeated one counts nothing."""
     transaction.on_begin(lambda: _spend(rows))
 
 

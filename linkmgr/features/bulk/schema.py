@@ -1,4 +1,5 @@
-"""Members of bulk requests. Their elements are validated one by one, so that an invalid one fails alone."""
+"""Members of bulk requests. Their elements are validated one by one, so that an invalid one fails
+alone."""
 
 from typing import Any, ClassVar
 

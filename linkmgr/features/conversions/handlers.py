@@ -20,7 +20,12 @@ from linkmgr.visits.counting import MAX_HEADER
 bp = Blueprint("conversions", __name__, url_prefix="/api")
 
 _RATE: JsonSchema = {"type": "number", "minimum": 0, "maximum": 1, "examples": [0.25]}
-_FIGURES: dict[str, shapes.Shape] = {"visits": 120, "visitors": 100, "conversions": 25, "value": shapes.AMOUNT}
+_FIGURES: dict[str, shapes.Shape] = {
+    "visits": 120,
+    "visitors": 100,
+    "conversions": 25,
+    "value": shapes.AMOUNT,
+}
 _VARIANT = shapes.object_of(
     name="Blue button", url=shapes.url("https://example.com/blue"), weight=50, **_FIGURES, rate=_RATE, low=_RATE,
     high=_RATE,
@@ -46,7 +51,9 @@ class Conversion(New):
     link = member(Id(required=True), "The id of the link.", 17)
     ip = member(IpAddress(required=True), "The IP address of the visitor.", "192.0.2.7")
     agent = member(
-        Text(MAX_HEADER, required=True), "The header `User-Agent` of the visitor.", "Mozilla/5.0 Firefox/143.0"
+        Text(MAX_HEADER, required=True),
+        "The header `User-Agent` of the visitor.",
+        "Mozilla/5.0 Firefox/143.0",
     )
     name = member(Text(MAX_NAME, load_default=""), "The aim that the visitor reached.", "Signed up")
     value = member(Amount(load_default=0.0), "A number that is added up, in a unit of your choice.", 29.9)
@@ -67,7 +74,12 @@ def add(new: Row) -> Json:
     `counted` is false if the visitor is not known, or was counted before. Then nothing is stored.
     """
     result = conversions.count(
-        new["link"], address=new["ip"], agent=new["agent"], user_id=user_id(), name=new["name"], value=new["value"]
+        new["link"],
+        address=new["ip"],
+        agent=new["agent"],
+        user_id=user_id(),
+        name=new["name"],
+        value=new["value"],
     )
     if not result["exists"]:
         raise AppError("link_unknown")

@@ -21,8 +21,9 @@ _GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
 @bp.get("/c/<token>.gif")
 def pixel(token: str) -> Response:
-    """Return the same image in any case, so that it tells nothing about links and visitors. The image of a page that is
-    fetched before it is shown counts, because browsers do not fetch it again."""
+    """Return the same image in any case, so that it tells nothing about links and visitors. The
+    image of a page that is fetched before it is shown counts, because browsers do not fetch it
+    again."""
     link_id = conversions.link_of(token)
     if link_id and request.method == "GET" and not counting.wants_privacy(request.environ):
         with suppress(AppError, psycopg2.OperationalError, psycopg2.InterfaceError):

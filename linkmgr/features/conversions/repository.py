@@ -14,28 +14,37 @@ MAX_VALUE = 1_000_000_000
 
 
 def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
-    """Count visitors who came by a link, in the last `days` if given, each once for a link, which with `user_id` must
-    be of this user. Return `counted`, and `exists` of a link. With `user_id`, the rows are then on disk.
+    """Count visitors who came by a link, in the last `days` if given, each once for a link, which
+    with `user_id` must be of this user. Return `counted`, and `exists` of a link. With `user_id`,
+    the rows are then on disk.
 
-    Each of `sent` has `target`, `visitor`, `name` and `value`, and may have `at` (seconds since the epoch) and
-    `variant`. Of the variants, only those that a visitor of the link got are counted by name.
+    Each of `sent` has `target`, `visitor`, `name` and `value`, and may have `at` (seconds since the
+    epoch) and `variant`. Of the variants, only those that a visitor of the link got are counted by
+    name.
     """
     write = run_unsynced if user_id is None else run
     result = write(
         """
         WITH found AS (
-            SELECT target, user_id, v.visitor, least(to_timestamp(at), now()) AS at, sent.name, value,
-                   coalesce(sent.variant, v.variant) AS variant, variant_visitors -> 'variant' AS variants,
+            SELECT target, user_id, v.visitor, least(to_timestamp(at), now()) AS at, sent.name,
+                   value,
+                   coalesce(sent.variant, v.variant) AS variant,
+                   variant_visitors -> 'variant' AS variants,
                    coalesce(conversions -> 'name', '{}') AS names
-              FROM json_to_recordset(%(sent)s) AS sent (target bigint, visitor text, at float8, variant text, name text,
+              FROM json_to_recordset(%(sent)s) AS sent (target bigint, visitor text, at float8,
+                                                        variant text, name text,
                                                         value numeric)
               JOIN links ON id = target AND user_id = coalesce(%(user_id)s::bigint, user_id)
               LEFT JOIN totals t ON t.tracked_id = target
-              LEFT JOIN visitors v ON v.tracked_id = target AND v.visitor = decode(sent.visitor, 'hex')
-                                  AND seen >= coalesce(timezone('UTC', now())::date - %(days)s::integer, '-infinity')),
+              LEFT JOIN visitors v ON v.tracked_id = target
+               AND v.visitor = decode(sent.visitor, 'hex')
+                                  AND seen >=
+                                      coalesce(timezone('UTC', now())::date - %(days)s::integer,
+                                               '-infinity')),
         added AS (
             INSERT INTO conversions (tracked_id, visitor, user_id, at, variant, name, value)
-            SELECT target, visitor, user_id, at, CASE WHEN variants ? variant THEN variant ELSE %(unknown)s END,
+            SELECT target, visitor, user_id,
+                   at, CASE WHEN variants ? variant THEN variant ELSE %(unknown)s END,
                    CASE WHEN names ? name
                           OR dense_rank() OVER (PARTITION BY target, names ? name ORDER BY name)
                              + (SELECT count(*) FROM jsonb_object_keys(names)) <= %(max_names)s
@@ -48,7 +57,8 @@ def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
         counted AS (
             INSERT INTO totals AS t (tracked_id, clicks, visitors, conversions)
             SELECT tracked_id, 0, 0, sum_labels(jsonb_build_object(
-                       'conversions', jsonb_build_object(variant, 1), 'name', jsonb_build_object(name, 1),
+                       'conversions', jsonb_build_object(variant, 1), 'name',
+                       jsonb_build_object(name, 1),
                        'value', jsonb_build_object(variant, (value * 100)::bigint)))
               FROM added
              GROUP BY tracked_id
@@ -73,11 +83,13 @@ def exported(user_id: int) -> Iterator[list[Row]]:
     place: Row = {"time": "-infinity", "target": 0, "visitor": ""}
     while stored := rows(
         """
-        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
+        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time,
+               encode(visitor, 'hex') AS visitor,
                variant, name, value::float8
           FROM conversions
          WHERE user_id = %(user_id)s AND at >= %(time)s::timestamptz
-           AND EXISTS (SELECT FROM links WHERE links.user_id = %(user_id)s AND links.id = tracked_id)
+           AND EXISTS (SELECT FROM links WHERE links.user_id = %(user_id)s
+                          AND links.id = tracked_id)
            AND (at, tracked_id, visitor)
                > (%(time)s::timestamptz, %(target)s::bigint, decode(%(visitor)s::text, 'hex'))
          ORDER BY at, tracked_id, visitor

@@ -53,8 +53,9 @@ def interval(conversions: int, visitors: int) -> tuple[float, float]:
 
 
 def results(link: Row) -> Row:
-    """Return the `conversions` of a link and their `value`, and for each of its `variants` these and the rate. The
-    `winner` is the name of the best variant, or None if there are too few visitors to decide."""
+    """Return the `conversions` of a link and their `value`, and for each of its `variants` these
+    and the rate. The `winner` is the name of the best variant, or None if there are too few
+    visitors to decide."""
     counts, statistics = link["counts"], link["statistics"]
     variants = [
         variant | {name: counts.get(name, {}).get(variant["name"], 0) for name in FIGURES}
@@ -62,7 +63,9 @@ def results(link: Row) -> Row:
     ]
     for variant in variants:
         variant["value"] /= 100
-        variant["rate"] = min(variant["conversions"] / variant["visitors"], 1.0) if variant["visitors"] else 0.0
+        variant["rate"] = (
+            min(variant["conversions"] / variant["visitors"], 1.0) if variant["visitors"] else 0.0
+        )
         variant["low"], variant["high"] = interval(variant["conversions"], variant["visitors"])
     return {
         "pixel": pixel_url(link["id"]),

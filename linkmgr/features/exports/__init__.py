@@ -3,4 +3,6 @@
 from linkmgr.core.feature import Feature
 from linkmgr.features.exports import commands, handlers
 
-FEATURE = Feature("exports", blueprints=(handlers.bp,), sections=(handlers.SECTION,), commands=(commands.group,))
+FEATURE = Feature(
+    "exports", blueprints=(handlers.bp,), sections=(handlers.SECTION,), commands=(commands.group,)
+)

@@ -1,30 +1,36 @@
 """Everything that a user owns as files of JSON lines, which an import takes back.
 
-Format 1. Each line is an object with the members of the API, and `id`: the id that other lines refer to. The files come
-in an order in which a line refers to earlier lines only. Times are UTC.
+Format 1. Each line is an object with the members of the API, and `id`: the id that other lines
+refer to. The files come in an order in which a line refers to earlier lines only. Times are UTC.
 
-    domains.jsonl    the members of POST /api/domain/add, and `image`: the PNG of its logo in base64, or null
+    domains.jsonl    the members of POST /api/domain/add, and `image`: the PNG of its logo in
+                     base64, or null
     campaigns.jsonl, channels.jsonl, pixels.jsonl, splash.jsonl, overlays.jsonl,
     utm.jsonl
                      the members of POST /api/campaign/add and so on, and date
     bio.jsonl        the members of POST /api/bio/add, custom, channel, date
     answers.jsonl    overlay (an id), answer, date
-    links.jsonl      the members of POST /api/url/add in the form in which they are sent: `type` is the id of a splash
-                     page or overlay-<id>; `campaign`, `pixels` and `channel` are ids. `domain` is "" on the service's
-                     own host, `custom` is "" if the service generated `alias`, and `plain` is true if the link was
-                     created from its URL alone. `password_hash` is the argon2id hash of the password, or null.
-                     `clicks` and `uniqueclicks` are the totals, and `imported_clicks` are those of another service.
-                     `source_host` and `source_clicks` are its host and its clicks at the last import, or null.
-    qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its URL), `channel`, and
-                     the totals `scans` and `uniquescans`
+    links.jsonl      the members of POST /api/url/add in the form in which they are sent: `type` is
+                     the id of a splash page or overlay-<id>; `campaign`, `pixels` and `channel` are
+                     ids. `domain` is "" on the service's own host, `custom` is "" if the service
+                     generated `alias`, and `plain` is true if the link was created from its URL
+                     alone. `password_hash` is the argon2id hash of the password, or null. `clicks`
+                     and `uniqueclicks` are the totals, and `imported_clicks` are those of another
+                     service. `source_host` and `source_clicks` are its host and its clicks at the
+                     last import, or null.
+    qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its
+                     URL), `channel`, and the totals `scans` and `uniquescans`
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64
-    visits.jsonl     target (the id of a link or a QR code), time with microseconds, visitor (a digest), bot, and the
-                     label of each dimension of statistics. A target's visits are sorted by time.
+    visits.jsonl     target (the id of a link or a QR code), time with microseconds, visitor (a
+                     digest), bot, and the label of each dimension of statistics. A target's visits
+                     are sorted by time.
     conversions.jsonl
                      target (the id of a link), time, visitor (a digest), variant, name, value
-    manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and `counts`: lines by file
+    manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and
+                     `counts`: lines by file
 
-Links in the bin, their visits and conversions, API keys, webhooks, sessions and the user's password are not exported.
+Links in the bin, their visits and conversions, API keys, webhooks, sessions and the user's password
+are not exported.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,7 +55,11 @@ FORMAT = 1
 RESOURCES = {stored.words.file_name: stored for stored in (*STORED, UTM_TEMPLATES)}
 FILES = (*RESOURCES, "answers", "links", "qr", "logos", "visits", "conversions")
 # Members that follow from others
-_DERIVED = {"links": ("shorturl", "channels", "haspassword"), "qr": ("shorturl", "link"), "bio": ("shorturl",)}
+_DERIVED = {
+    "links": ("shorturl", "channels", "haspassword"),
+    "qr": ("shorturl", "link"),
+    "bio": ("shorturl",),
+}
 
 
 def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:

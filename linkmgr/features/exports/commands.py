@@ -20,7 +20,9 @@ group = Group("links", help="Import and export links.")
 @group.command("export")
 @click.option("--user", "name", required=True, help="The owner of the links.")
 @click.option("--format", "form", type=click.Choice(tuple(FORMATS)), default="csv", show_default=True)
-@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: the standard output.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: the standard output."
+)
 def export_links(*, name: str, form: str, output: Path | None) -> None:
     """Export the links of a user. A file given with --output is complete or not written at all."""
     user_id = find_id(name)

@@ -49,7 +49,9 @@ def columns(names: str | tuple[str, ...]) -> Columns:
 _LINKS: Columns = {
     "Long URL": lambda link: link["url"],
     "Short code": lambda link: link["alias"],
-    "Domain": lambda link: "" if link["domain"] == settings().base_url else link["domain"].partition("://")[2],
+    "Domain": lambda link: (
+        "" if link["domain"] == settings().base_url else link["domain"].partition("://")[2]
+    ),
     "Title": lambda link: link["title"],
     "Tags": lambda link: _TAGS.join(name.replace(_TAGS, " ") for name in link["channels"]),
 }
@@ -175,13 +177,13 @@ def code_visits_csv(qr_id: int) -> Response:
 def account() -> Response:
     """Export an account.
 
-    A zip of JSON lines with everything that the account owns: {files}. `manifest.json` has the version of the format
-    and the number of lines in each file.
+    A zip of JSON lines with everything that the account owns: {files}. `manifest.json` has the
+    version of the format and the number of lines in each file.
 
-    Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links have the argon2id hash
-    of their password, so that an import restores it. Links in the bin, their visits and conversions, API keys,
-    webhooks, sessions and the password of the account are not exported. Create new keys and webhooks after an
-    import: only digests of keys are stored.
+    Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links
+    have the argon2id hash of their password, so that an import restores it. Links in the bin, their
+    visits and conversions, API keys, webhooks, sessions and the password of the account are not
+    exported. Create new keys and webhooks after an import: only digests of keys are stored.
     """
     plans.require_exports(user_id())
     chunks = streams.zipped(account_export.files(user_id()))
@@ -189,13 +191,17 @@ def account() -> Response:
 
 
 def _export_visits(tracked_id: int, what: str, form: str | None = None) -> Response:
-    visit_list.index(user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
+    visit_list.index(
+        user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False]
+    )  # raises not_found
     batches = (list(map(_to_visit, batch)) for batch in visit_list.visits_of(tracked_id))
     return _respond("visits", VISITS, batches, form)
 
 
 def _to_visit(visit: Json) -> Json:
-    kept = {name: visit[name] for name in visit_list.COLUMNS} | {"time": visit["time"][: len("2026-11-21 09:30:00")]}
+    kept = {name: visit[name] for name in visit_list.COLUMNS} | {
+        "time": visit["time"][: len("2026-11-21 09:30:00")]
+    }
     return with_code(kept)
 
 

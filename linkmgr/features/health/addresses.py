@@ -40,8 +40,8 @@ class Addresses:
 
 
 class SpacedTransfer(Transfer):
-    """A request to addresses that are held, and to others that are free, which are held then. `busy` is
-    one that is not free."""
+    """A request to addresses that are held, and to others that are free, which are held then.
+    `busy` is one that is not free."""
 
     def __init__(self, networks: Networks, addresses: Addresses, held: set[str]) -> None:
         super().__init__(networks)

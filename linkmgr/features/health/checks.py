@@ -1,4 +1,5 @@
-"""The thread of each serving process that checks the targets of links while no other process does."""
+"""The thread of each serving process that checks the targets of links while no other process
+does."""
 
 import threading
 from collections import Counter
@@ -26,8 +27,8 @@ _HOUR, _DAY = 3600, 86400
 
 
 class Turn:
-    """The links of a batch. Threads take one of an IP address at a time, at first of the users who have
-    the fewest threads."""
+    """The links of a batch. Threads take one of an IP address at a time, at first of the users who
+    have the fewest threads."""
 
     def __init__(self, links: list[Row]) -> None:
         self._waiting, self._lock = links, threading.Lock()
@@ -72,8 +73,8 @@ class Turn:
 
 
 class Checker(Background):
-    """Checks batches of due links. What a host, an IP address or a user has beyond its part of a batch
-    gets a later time of its own, so that the links of others do not wait for it."""
+    """Checks batches of due links. What a host, an IP address or a user has beyond its part of a
+    batch gets a later time of its own, so that the links of others do not wait for it."""
 
     name = "checks of targets"
 
@@ -103,13 +104,16 @@ class Checker(Background):
                 link_checks.end_turn(_OFFLINE_SECONDS if len(checks.silent) > 1 else 1)
 
     def _store(self, checks: Checks, results: list[Row]) -> None:
-        """Store results, unless none of several hosts responds. Then the network may be away, and their links are
-        checked an hour later. If no host responds, one that responded before is asked as well."""
+        """Store results, unless none of several hosts responds. Then the network may be away, and
+        their links are checked an hour later. If no host responds, one that responded before is
+        asked as well."""
         if checks.silent:
             results += self._check(checks, link_checks.last_ok(checks.silent))
         if len(checks.silent) > 1:
             number = len(checks.silent)
-            self._app.logger.warning("none of %s hosts responded: their links are checked again in an hour", number)
+            self._app.logger.warning(
+                "none of %s hosts responded: their links are checked again in an hour", number
+            )
             link_checks.postpone({result["link_id"]: _HOUR for result in results})
         elif results:
             link_checks.store(results, settings().link_check)
@@ -133,14 +137,15 @@ class Checker(Background):
         return part
 
     def _seconds_of(self, key: Any, most: int) -> float:
-        """Return the time of the next link of what has had its part, and let those behind it wait."""
+        """Return the time of the next link of what has had its part, and let those behind it
+        wait."""
         now = monotonic()
         self._ends[key] = max(now, self._ends.get(key, now)) + BATCH_SECONDS / most
         return self._ends[key] - now
 
     def _check(self, checks: Checks, links: list[Row]) -> list[Row]:
-        """Check links. Those that do not begin in time stay due. Those that cannot be checked now are
-        checked an hour later."""
+        """Check links. Those that do not begin in time stay due. Those that cannot be checked now
+        are checked an hour later."""
         began, results, turn = monotonic(), dict[int, Row | None](), Turn(links)
         networks = [private_networks(is_admin=is_admin) for is_admin in (False, True)]
 
@@ -170,7 +175,9 @@ class Checker(Background):
         except TimeoutError:
             return None
         except Exception as error:
-            self._app.logger.error("the check of link %s failed and will be retried", link["link_id"], exc_info=error)
+            self._app.logger.error(
+                "the check of link %s failed and will be retried", link["link_id"], exc_info=error
+            )
             return None
         return {"link_id": link["link_id"], "lease": link["lease"], **changes}
 

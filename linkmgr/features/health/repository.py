@@ -1,4 +1,5 @@
-"""The checks of the targets of links: which are due, and their results. One process at a time does them."""
+"""The checks of the targets of links: which are due, and their results. One process at a time does
+them."""
 
 import orjson
 
@@ -17,7 +18,8 @@ def last_id() -> int:
 
 
 def begin_turn(last: int) -> bool:
-    """Return True if there may be something to do, also with links up to an id, and no other process does it."""
+    """Return True if there may be something to do, also with links up to an id, and no other
+    process does it."""
     begun = run_unsynced(
         """
         UPDATE service SET checking_until = now() + make_interval(secs => %(seconds)s)
@@ -33,7 +35,9 @@ def begin_turn(last: int) -> bool:
 
 def end_turn(seconds: int) -> None:
     """Let the next batch begin later, so that hosts get no more requests from several processes."""
-    run_unsynced("UPDATE service SET checking_until = now() + make_interval(secs => %(seconds)s)", seconds=seconds)
+    run_unsynced(
+        "UPDATE service SET checking_until = now() + make_interval(secs => %(seconds)s)", seconds=seconds
+    )
 
 
 def add_links(last: int) -> None:
@@ -47,10 +51,12 @@ def add_links(last: int) -> None:
              LIMIT %(limit)s),
         advanced AS (
             UPDATE service
-               SET checks_until = CASE (SELECT count(*) FROM next) WHEN %(limit)s THEN (SELECT max(id) FROM next)
+               SET checks_until = CASE (SELECT count(*) FROM next) WHEN %(limit)s
+                                         THEN (SELECT max(id) FROM next)
                                                                    ELSE %(last)s END
              WHERE checks_until < %(last)s)
-        INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM next ON CONFLICT DO NOTHING
+        INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM next ON CONFLICT
+            DO NOTHING
         """,
         last=last,
         limit=MAX_DUE,
@@ -58,11 +64,12 @@ def add_links(last: int) -> None:
 
 
 def due() -> list[Row]:
-    """Return the links whose check has been due longest. Those in the bin have no `url`. `target` is the one that
-    failed the last check."""
+    """Return the links whose check has been due longest. Those in the bin have no `url`. `target`
+    is the one that failed the last check."""
     return rows(
         """
-        SELECT c.link_id, c.user_id, due::text AS lease, url, l.title = '' AND c.title = '' AS wants_title, target,
+        SELECT c.link_id, c.user_id, due::text AS lease, url, l.title = ''
+           AND c.title = '' AS wants_title, target,
                passed,
                targets_of(l) AS targets,
                coalesce((SELECT admin FROM users WHERE users.id = c.user_id), false) AS admin
@@ -75,7 +82,8 @@ def due() -> list[Row]:
 
 
 def last_ok(hosts: list[str]) -> list[Row]:
-    """Return the link that responded last, of the MAX_DUE that were checked last, unless it is on one of the hosts."""
+    """Return the link that responded last, of the MAX_DUE that were checked last, unless it is on
+    one of the hosts."""
     return rows(
         """
         SELECT c.link_id, c.user_id, due::text AS lease, url, false AS wants_title, target, passed,
@@ -135,15 +143,19 @@ def store(results: list[Row], days: int) -> None:
     run_unsynced(
         """
         WITH results AS MATERIALIZED (
-            SELECT c.link_id, lease, outcome, r.reason, r.target, r.title, r.passed, c.state AS before,
-                   CASE outcome WHEN 'failed' THEN coalesce(CASE c.target WHEN r.target THEN c.failed END, now())
+            SELECT c.link_id, lease, outcome, r.reason, r.target, r.title, r.passed,
+                   c.state AS before,
+                   CASE outcome WHEN 'failed'
+                          THEN coalesce(CASE c.target WHEN r.target THEN c.failed END, now())
                         END AS failed,
                    CASE WHEN outcome IS DISTINCT FROM 'failed' THEN coalesce(outcome, c.state)
-                        WHEN c.target = r.target AND c.failed <= now() - interval '1 day' THEN 'broken'
+                        WHEN c.target = r.target AND c.failed <= now() - interval '1 day'
+                          THEN 'broken'
                         WHEN c.target <> r.target AND c.state = 'broken' THEN 'ok'
                         ELSE c.state END AS state,
                    c.broken AS checks
-              FROM json_to_recordset(%(results)s) AS r (link_id bigint, lease timestamptz, outcome text, reason text,
+              FROM json_to_recordset(%(results)s) AS r (link_id bigint, lease timestamptz,
+                                                        outcome text, reason text,
                                                         target text, title text, passed integer)
               JOIN link_checks c USING (link_id)),
         stored AS (
@@ -154,7 +166,8 @@ def store(results: list[Row], days: int) -> None:
                    reason = coalesce(r.reason, c.reason), target = coalesce(r.target, c.target),
                    title = coalesce(nullif(r.title, ''), c.title),
                    due = CASE WHEN r.passed > 0 THEN now()
-                              WHEN outcome = 'failed' AND r.state <> 'broken' THEN r.failed + interval '1 day'
+                              WHEN outcome = 'failed' AND r.state <> 'broken'
+                                THEN r.failed + interval '1 day'
                               WHEN outcome = 'failed' AND checks < 3
                               THEN now() + ('{1 hour,6 hours,1 day}'::interval[])[checks + 1]
                               ELSE now() + make_interval(days => %(days)s) END
@@ -162,7 +175,8 @@ def store(results: list[Row], days: int) -> None:
              WHERE c.link_id = r.link_id AND c.due = lease
             RETURNING c.user_id, c.link_id, before, c.state)
         INSERT INTO outbox (user_id, type, object_id)
-        SELECT user_id, CASE state WHEN 'broken' THEN 'link.broken' ELSE 'link.recovered' END, link_id
+        SELECT user_id, CASE state WHEN 'broken' THEN 'link.broken' ELSE 'link.recovered' END,
+               link_id
           FROM stored
          WHERE (before = 'broken') <> (state = 'broken') AND has_webhooks(user_id)
          ORDER BY link_id

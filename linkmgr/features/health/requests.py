@@ -1,4 +1,5 @@
-"""Checks of the targets of links, as the robots.txt of their hosts allow, and the titles of their pages."""
+"""Checks of the targets of links, as the robots.txt of their hosts allow, and the titles of their
+pages."""
 
 import html
 import math
@@ -53,7 +54,8 @@ _AS_WINDOWS = (b"iso-8859-1", b"latin1", b"us-ascii")  # as browsers read them
 
 
 class Result(NamedTuple):
-    """`outcome` is "ok", "failed", or "unchecked" if the target cannot be checked, with the reason."""
+    """`outcome` is "ok", "failed", or "unchecked" if the target cannot be checked, with the
+    reason."""
 
     outcome: str
     reason: str = ""
@@ -105,14 +107,16 @@ def _send(
         cookies[:] = curl.getinfo(pycurl.INFO_COOKIELIST)
         status = curl.getinfo(pycurl.RESPONSE_CODE)
         location, content_type = (
-            (curl.getinfo_raw(name) or b"").decode("latin-1") for name in (pycurl.REDIRECT_URL, pycurl.CONTENT_TYPE)
+            (curl.getinfo_raw(name) or b"").decode("latin-1")
+            for name in (pycurl.REDIRECT_URL, pycurl.CONTENT_TYPE)
         )
         location = location if status in _REDIRECTS else ""  # curl also gives that of a success
         return _Response(status, location, content_type, bytes(transfer.received))
 
 
 class Checks:
-    """The checks of a batch, which several threads do. `service` is its URL, for the owners of hosts."""
+    """The checks of a batch, which several threads do. `service` is its URL, for the owners of
+    hosts."""
 
     def __init__(self, service: str) -> None:
         self._agent, self._addresses = f"{AGENT}/1.0 (+{service})", Addresses(SPACING)
@@ -125,16 +129,19 @@ class Checks:
         return [] if self._has_response else [*self._silent]
 
     def check_next(self, link: Row, networks: Networks) -> Row:
-        """Check the target that failed last and the next ones of a link, until one fails. Return what changes in its
-        row of `link_checks`: the title of `url`, and its result if none fails. Raise a TimeoutError if no target can be
-        checked in time, also because other checks request the same host."""
+        """Check the target that failed last and the next ones of a link, until one fails. Return
+        what changes in its row of `link_checks`: the title of `url`, and its result if none fails.
+        Raise a TimeoutError if no target can be checked in time, also because other checks request
+        the same host."""
         end = time.monotonic() + LINK_SECONDS
         targets, passed = [*dict.fromkeys(filter(None, link["targets"]))], link["passed"]
         turn, changes = targets[passed : passed + PER_TURN], Row()
         checked = set[str]()
         with suppress(TimeoutError):
             for url in dict.fromkeys([url for url in targets if url == link["target"]] + turn):
-                result = self.check(url, networks, wants_title=link["wants_title"] and url == link["url"], end=end)
+                result = self.check(
+                    url, networks, wants_title=link["wants_title"] and url == link["url"], end=end
+                )
                 columns = result._asdict() | {"target": result.reason and url}
                 if result.outcome == "failed":
                     return columns | {"title": changes.get("title", ""), "passed": 0}
@@ -147,8 +154,8 @@ class Checks:
         return changes | {"passed": passed % len(targets)}
 
     def check(self, url: str, networks: Networks, *, wants_title: bool, end: float = math.inf) -> Result:
-        """Request a target with HEAD, and with GET if that has no success or the title of the page is to be read. Raise
-        a TimeoutError at the end, or if that takes too long."""
+        """Request a target with HEAD, and with GET if that has no success or the title of the page
+        is to be read. Raise a TimeoutError at the end, or if that takes too long."""
         end = min(end, time.monotonic() + LINK_SECONDS)
         most = MAX_BYTES if wants_title else 0
         for method in ("GET",) if wants_title else ("HEAD", "GET"):
@@ -268,7 +275,11 @@ def _title(response: _Response) -> str:
     charset = _CHARSET.search(response.type.encode("latin-1")) or _CHARSET.search(response.body[:1024])
     name = charset[1].lower() if charset else b"utf-8"
     try:
-        text = match["text"].decode("cp1252" if name in _AS_WINDOWS else name.decode(), "replace") if match else ""
+        text = (
+            match["text"].decode("cp1252" if name in _AS_WINDOWS else name.decode(), "replace")
+            if match
+            else ""
+        )
     except (LookupError, ValueError):
         text = match["text"].decode(errors="replace") if match else ""
     printable = "".join(char if char.isprintable() else " " for char in html.unescape(text))

@@ -1,5 +1,5 @@
-"""Rows between the two stages of an import, which are encrypted because they may have passwords and IP addresses, and
-those of them that are stored in one transaction.
+"""Rows between the two stages of an import, which are encrypted because they may have passwords and
+IP addresses, and those of them that are stored in one transaction.
 """
 
 import json
@@ -36,7 +36,8 @@ def pack(details: Row, rows: list[ImportRow]) -> list[Row]:
 
 
 def _packed(details: Row, rows: list[ImportRow]) -> Row:
-    """Return a stored row. Links that remain on our host come before those of other hosts, which may move there."""
+    """Return a stored row. Links that remain on our host come before those of other hosts, which
+    may move there."""
     first = rows[0]
     comes_later = details["source"] != SOURCE and first.file == "links" and first.foreign_host
     return {
@@ -106,7 +107,9 @@ class Batch:
     def store_links(self, rows: list[ImportRow], sent: list[Sent]) -> None:
         links.store(self.user_id, sent, self.details)
         self.outcomes += [(row, link.outcome) for row, link in zip(rows, sent, strict=True) if link.outcome]
-        self.cut = sum(link.is_cut and link.outcome.result in ("made", "updated") for link in sent if link.outcome)
+        self.cut = sum(
+            link.is_cut and link.outcome.result in ("made", "updated") for link in sent if link.outcome
+        )
 
     def store_visits(self) -> None:
         if self.visits:
@@ -121,9 +124,10 @@ class Batch:
         return Counter(outcome.result for _, outcome in self.outcomes)
 
     def kept(self, *, failed: int, skipped: int, max_bytes: int) -> list[Row]:
-        """Return what is kept of the rows: those to which others may refer, and some of those that failed and of those
-        that were skipped, at most these numbers and bytes. Set `kept_bytes` and `staged_bytes`. Only
-        lines of an account and pages of a service refer to rows that the import did not make."""
+        """Return what is kept of the rows: those to which others may refer, and some of those that
+        failed and of those that were skipped, at most these numbers and bytes. Set `kept_bytes` and
+        `staged_bytes`. Only lines of an account and pages of a service refer to rows that the
+        import did not make."""
         kept, left = list[Row](), {"failed": failed, "skipped": skipped}
         keeps_all = self.details["source"] == SOURCE or self.details["size"] is None
         self.kept_bytes, self.staged_bytes = 0, -sum(map(staged_bytes, self.waiting))
@@ -131,7 +135,9 @@ class Batch:
             is_made = outcome.result == "made"
             kept_row: Row = {"number": row.number, "row_id": outcome.id, "made": is_made}
             if outcome.code and left[outcome.result] > 0:
-                raw = {name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()}
+                raw = {
+                    name.replace("\0", ""): text.replace("\0", "") for name, text in self.report(row).items()
+                }
                 report = {"raw": raw, "code": outcome.code, "message": outcome.message}
                 size = len(orjson.dumps(report))
                 if self.kept_bytes + size <= max_bytes:

@@ -1,4 +1,5 @@
-"""Bodies of imports: a service, or a file with rules, as the API, the console and the commands read them."""
+"""Bodies of imports: a service, or a file with rules, as the API, the console and the commands read
+them."""
 
 from urllib.parse import SplitResult, urlsplit
 
@@ -40,7 +41,9 @@ class ServiceToRead(New):
     """A service whose links are read. A body without these members is a file."""
 
     source = member(Choice(services.SERVICES, required=True), "The service.", "bitly")
-    address = member(ServiceAddress(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com")
+    address = member(
+        ServiceAddress(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com"
+    )
     token = member(
         Text(_MAX_TOKEN, required=True),
         "A key of its API. It is stored encrypted until the import ends.",
@@ -65,11 +68,12 @@ class ImportRules(New):
     )
     on_conflict = member(
         Choice(RULES, load_default=RULES[0]),
-        "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` creates another one "
-        "with the alias and a number, `update` writes the members of the row to the link. With `skip` and `update`, an "
-        "alias of another user is a failure. With `skip`, so is the alias of an earlier row with another URL. A link "
-        "moves here if you do not have its domain. If its alias then is the one of a link of another host, the row is "
-        "a failure with all rules, or skipped if both links have the same URL.",
+        "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` "
+        "creates another one with the alias and a number, `update` writes the members of the row "
+        "to the link. With `skip` and `update`, an alias of another user is a failure. With "
+        "`skip`, so is the alias of an earlier row with another URL. A link moves here if you do "
+        "not have its domain. If its alias then is the one of a link of another host, the row is a "
+        "failure with all rules, or skipped if both links have the same URL.",
         RULES[0],
     )
     dry_run = member(Choice(("0", "1"), load_default="0"), "`1`: store nothing.", "0")
@@ -80,7 +84,9 @@ def parse_mapping(text: str) -> requests.Mapping:
         mapping = orjson.loads(text)
     except orjson.JSONDecodeError:
         mapping = None
-    if not isinstance(mapping, dict) or not all(isinstance(column, str | None) for column in mapping.values()):
+    if not isinstance(mapping, dict) or not all(
+        isinstance(column, str | None) for column in mapping.values()
+    ):
         raise invalid('mapping must be a JSON object such as {"url": "Target"}')
     if unknown := {member for member, column in mapping.items() if column is not None} - set(MEMBERS):
         raise invalid(f"mapping must have only {', '.join(MEMBERS)}; remove {', '.join(unknown)}")
@@ -96,7 +102,9 @@ def service_of(loaded: Row) -> Service:
 
 
 def service(members: Row) -> Service:
-    return service_of(load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields}))
+    return service_of(
+        load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields})
+    )
 
 
 def rules_of(members: Row) -> Row:

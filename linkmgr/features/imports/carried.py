@@ -44,7 +44,9 @@ def members_of(values: Cells, columns: Set[str], url: str) -> Row:
     utm = [(name, values.text(column)) for column, name in _UTM.items() if column in columns]
     lists = {
         "devicetarget": targets,
-        "parameters": [{"name": name, "value": text} for name, text in utm if text and (name, text) not in own],
+        "parameters": [
+            {"name": name, "value": text} for name, text in utm if text and (name, text) not in own
+        ],
     }
     if stores:
         members["deeplink"] = {"auto": True, **stores}
@@ -71,8 +73,8 @@ def _device_targets(values: Cells, columns: Set[str]) -> tuple[list[Row], dict[s
             stores[store] = pages + opened[1]
         elif _OF_APP.fullmatch(text):
             raise Unreadable(
-                f"has a '{values.name(column)}' that opens an app and is no page of a store. Fill in "
-                "an https:// URL, or leave it empty."
+                f"has a '{values.name(column)}' that opens an app and is no page of a store. Fill "
+                "in an https:// URL, or leave it empty."
             )
     return targets, stores
 
@@ -103,7 +105,8 @@ def _rules(values: Cells, column: str) -> Row:
 
 
 def _test(values: Cells, column: str) -> Row:
-    """Return the variants of a test that is running. After its end, the target is that of the link."""
+    """Return the variants of a test that is running. After its end, the target is that of the
+    link."""
     times = ("teststartedat", "testcompletedat")
     starts, ends = (figures.time(values.text(name), "a time of a test", end_of_day=False) for name in times)
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"

@@ -32,7 +32,8 @@ def as_text(value: Any) -> str:
 
 
 def value(text: str) -> str:
-    """Return a cell without the spaces around it, or "" for the words that SQL tools write for no value."""
+    """Return a cell without the spaces around it, or "" for the words that SQL tools write for no
+    value."""
     text = text.strip()
     return "" if text.lower() in _NO_VALUES else text
 
@@ -66,8 +67,8 @@ def first_text(value: list[Any]) -> str | None:
 
 
 def expand(entry: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, Any]:
-    """Return the values by name, and those of objects by names such as `meta.validUntil`. Objects in the columns
-    `nested` remain."""
+    """Return the values by name, and those of objects by names such as `meta.validUntil`. Objects
+    in the columns `nested` remain."""
     values: dict[str, Any] = {}
     for name, value in entry.items():
         # Each member repeats the name.
@@ -88,8 +89,8 @@ def columns(values: Mapping[str, Any], of_text: Container[str] = ()) -> dict[str
 
 
 def report(texts: dict[str, str], secrets: Container[str] = ()) -> dict[str, str]:
-    """Return the columns for the report of a row that failed, without passwords and IP addresses. `secrets` are
-    normalized columns of passwords, besides those whose name says so."""
+    """Return the columns for the report of a row that failed, without passwords and IP addresses.
+    `secrets` are normalized columns of passwords, besides those whose name says so."""
     if sum(map(len, texts)) + sum(map(len, texts.values())) > MAX_TEXT:
         texts = dict(_shorten(texts))
     return {name: _without_secret(normalize(name), text, secrets) for name, text in texts.items()}

@@ -36,24 +36,30 @@ def _run(user_id: int, import_id: int) -> None:
 
 
 def _report(record: Row) -> None:
-    click.echo(f"{record['read']:,} rows read: " + ", ".join(f"{record[name]:,} {name}" for name in _COUNTS) + ".")
+    click.echo(
+        f"{record['read']:,} rows read: " + ", ".join(f"{record[name]:,} {name}" for name in _COUNTS) + "."
+    )
     if record["visits"]:
         click.echo(f"{record['visits']:,} visits stored.")
 
 
 def _show(preview: Row) -> None:
     source = preview["source"] or "unknown"
-    click.echo(f"Format: {preview['format']}. Source: {source}. Columns: {', '.join(preview['columns']) or 'none'}.")
+    click.echo(
+        f"Format: {preview['format']}. Source: {source}. Columns: {', '.join(preview['columns']) or 'none'}."
+    )
     for row in preview["rows"]:
         link = row["link"]
-        click.echo(f"{row['number']:>6}  {link.get('custom', ''):<20}  {row['problem'] or link.get('url', '')}")
+        click.echo(
+            f"{row['number']:>6}  {link.get('custom', ''):<20}  {row['problem'] or link.get('url', '')}"
+        )
     for note in preview["notes"]:
         click.echo(note)
 
 
 def _service(source: str, address: str | None) -> requests.Service:
-    """Return the service to read. Its token comes from the terminal or the standard input, because other users of the
-    host see arguments."""
+    """Return the service to read. Its token comes from the terminal or the standard input, because
+    other users of the host see arguments."""
     if source not in services.SERVICES:
         raise click.UsageError(f"With --address, name the service: --source {', '.join(services.SERVICES)}.")
     token = click.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline().strip()
@@ -64,7 +70,9 @@ def _service(source: str, address: str | None) -> requests.Service:
 def _require_begun(user_id: int, import_id: int) -> None:
     state = imports.read(user_id, import_id)["state"]
     if state == "draft":
-        raise click.ClickException(f"Import {import_id} has not started. Start it in the console, or import its file.")
+        raise click.ClickException(
+            f"Import {import_id} has not started. Start it in the console, or import its file."
+        )
     if state == "paused":
         imports.resume(user_id, import_id)
 
@@ -77,8 +85,12 @@ def _require_begun(user_id: int, import_id: int) -> None:
 @click.option("--mapping", help='JSON object of members and columns, such as {"url": "Target"}.')
 @click.option("--on-conflict", type=click.Choice(bodies.RULES), default=bodies.RULES[0], show_default=True)
 @click.option("--dry-run", is_flag=True, help="Show what is recognized and the first rows. Store nothing.")
-@click.option("--resume", "import_id", type=click.IntRange(1), metavar="ID", help="Continue an import that stopped.")
-@click.option("--errors", type=click.Path(path_type=Path, dir_okay=False), help="Write the failed rows to this CSV.")
+@click.option(
+    "--resume", "import_id", type=click.IntRange(1), metavar="ID", help="Continue an import that stopped."
+)
+@click.option(
+    "--errors", type=click.Path(path_type=Path, dir_okay=False), help="Write the failed rows to this CSV."
+)
 def import_links(
     *,
     file: Path | None,
@@ -119,7 +131,9 @@ def import_links(
         _run(user_id, import_id)
     except KeyboardInterrupt:
         _report(imports.read(user_id, import_id))
-        click.echo(f"Continue with: flask --app app links import --user {name} --resume {import_id}", err=True)
+        click.echo(
+            f"Continue with: flask --app app links import --user {name} --resume {import_id}", err=True
+        )
         sys.exit(_INTERRUPTED)
     record = imports.read(user_id, import_id)
     _report(record)

@@ -1,7 +1,8 @@
-"""Columns that no member takes, and whose names say that a link may be closed: by a secret, a time or a state.
+"""Columns that no member takes, and whose names say that a link may be closed: by a secret, a time
+or a state.
 
-A list of names would never be complete, so names are compared by the words in them. The link of a row fails if such a
-column has another value than one that means open.
+A list of names would never be complete, so names are compared by the words in them. The link of a
+row fails if such a column has another value than one that means open.
 """
 
 import re
@@ -22,7 +23,8 @@ _OPEN = {
 _NEVER = {"", "-1", "never", "no limit", "no expiry"}
 _HTTP = re.compile("[23][0-9]{2}")  # the status of a redirect
 
-# Patterns of names such as "_password_hash_": words that stand alone, and beginnings that are in longer words too.
+# Patterns of names such as "_password_hash_": words that stand alone, and beginnings that are in
+# longer words too.
 _HIDDEN = r"passw|passcode|passphrase|(?<![a-z])(?:pass|pwds?|pin|pincode|pins)(?![a-z])|secret(?!ar)|protect"
 _END = (
     r"expir|not_?after|deadline|valid_?(?:to|till|until|thru)|end_?(?:date|time|at)(?![a-z])"
@@ -70,8 +72,8 @@ def check(cells: Cells, used: Container[str]) -> None:
         name = cells.name(column)
         if (kind := kind_of(name)) and not _is_open(kind, cells.text(column).strip().lower()):
             raise Inactive(
-                f"has a value in '{name}', which says that the link may be closed, and which no member takes. Map the "
-                "column, ignore it, or leave the row out."
+                f"has a value in '{name}', which says that the link may be closed, and which no "
+                "member takes. Map the column, ignore it, or leave the row out."
             )
 
 

@@ -1,4 +1,5 @@
-"""Rows of imports: the file, those that wait, those that failed or were skipped, and those to which others refer."""
+"""Rows of imports: the file, those that wait, those that failed or were skipped, and those to which
+others refer."""
 
 from contextlib import suppress
 
@@ -51,7 +52,8 @@ def chunk(user_id: int, import_id: int, number: int) -> str:
 
 
 def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
-    """Return the next rows that wait: at most `limit` of the same place, with few more rows of the source."""
+    """Return the next rows that wait: at most `limit` of the same place, with few more rows of the
+    source."""
     return rows(
         """
         SELECT number, file, name, lines, content
@@ -60,7 +62,8 @@ def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
                        sum(lines) OVER following - lines AS lines_before
                   FROM (SELECT number, file, name, lines, content, place
                           FROM import_rows
-                         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND content IS NOT NULL
+                         WHERE user_id = %(user_id)s AND import_id = %(import_id)s
+                           AND content IS NOT NULL
                            AND place >= 0
                          ORDER BY place, number
                          LIMIT %(limit)s) next_rows
@@ -76,15 +79,18 @@ def waiting(user_id: int, import_id: int, *, limit: int) -> list[Row]:
 
 
 def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) -> None:
-    """Delete the rows with these numbers, except what is kept of some: `row_id` and `made` of those to which others may
-    refer, and `raw`, `code` and `message` of those that failed or were skipped."""
+    """Delete the rows with these numbers, except what is kept of some: `row_id` and `made` of those
+    to which others may refer, and `raw`, `code` and `message` of those that failed or were
+    skipped."""
     run(
         """
         WITH deleted AS (
             DELETE FROM import_rows
-             WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = ANY (%(deleted)s::bigint[]))
+             WHERE user_id = %(user_id)s AND import_id = %(import_id)s
+               AND number = ANY (%(deleted)s::bigint[]))
         UPDATE import_rows r
-           SET content = NULL, row_id = k.row_id, made = k.made, raw = k.raw, code = k.code, message = k.message
+           SET content = NULL, row_id = k.row_id, made = k.made, raw = k.raw, code = k.code,
+               message = k.message
           FROM json_to_recordset(%(kept)s) AS k (
                number bigint, row_id bigint, made boolean, raw json, code text, message text)
          WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = k.number
@@ -97,16 +103,23 @@ def finish(user_id: int, import_id: int, numbers: list[int], kept: list[Row]) ->
 
 
 def references(
-    user_id: int, import_id: int, file: str, names: list[str], *, made: bool = False, also_waiting: bool = False
+    user_id: int,
+    import_id: int,
+    file: str,
+    names: list[str],
+    *,
+    made: bool = False,
+    also_waiting: bool = False,
 ) -> dict[str, int]:
-    """Return the ids of stored rows by their names in the source: with `made`, only of those that the import made, and
-    `also_waiting` those that have no id yet."""
+    """Return the ids of stored rows by their names in the source: with `made`, only of those that
+    the import made, and `also_waiting` those that have no id yet."""
     stored = rows(
         """
         SELECT DISTINCT ON (name) name, row_id
           FROM import_rows
          WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND file = %(file)s
-           AND name = ANY (%(names)s::text[]) AND (row_id IS NOT NULL OR %(also_waiting)s) AND (made OR NOT %(made)s)
+           AND name = ANY (%(names)s::text[]) AND (row_id IS NOT NULL OR %(also_waiting)s)
+           AND (made OR NOT %(made)s)
          ORDER BY name, number
         """,
         user_id=user_id,
@@ -140,8 +153,8 @@ def clear(user_id: int, import_id: int) -> bool:
 
 
 def free_space() -> None:
-    """Let new rows take the space of those that were deleted. Autovacuum would begin within a minute,
-    in which imports write hundreds of megabytes."""
+    """Let new rows take the space of those that were deleted. Autovacuum would begin within a
+    minute, in which imports write hundreds of megabytes."""
     with suppress(QueryCanceled):  # then autovacuum does it
         transaction.run_without("VACUUM (SKIP_LOCKED, TRUNCATE FALSE) import_rows")
 
@@ -150,8 +163,8 @@ def free_space() -> None:
 
 
 def drop_old_errors(user_id: int, import_id: int) -> None:
-    """Delete the failed rows of the user's oldest imports while those of all imports are larger than MAX_ERROR_BYTES,
-    except those of this import."""
+    """Delete the failed rows of the user's oldest imports while those of all imports are larger
+    than MAX_ERROR_BYTES, except those of this import."""
     run(
         """
         DELETE FROM import_rows
@@ -173,8 +186,8 @@ def drop_old_errors(user_id: int, import_id: int) -> None:
 
 
 def delete_expired(limit: int) -> int:
-    """Delete some failed rows of imports that ended ERROR_DAYS ago, and return their number. The LIMIT inside makes
-    PostgreSQL look them up by import: others have many more."""
+    """Delete some failed rows of imports that ended ERROR_DAYS ago, and return their number. The
+    LIMIT inside makes PostgreSQL look them up by import: others have many more."""
     deleted = run_one(
         """
         WITH deleted AS (
@@ -184,7 +197,8 @@ def delete_expired(limit: int) -> int:
                                             LATERAL (SELECT ctid FROM import_rows
                                                       WHERE import_id = i.id AND code IS NOT NULL
                                                       LIMIT %(limit)s) expired
-                                      WHERE finished < now() - make_interval(days => %(days)s) AND failed + skipped > 0
+                                      WHERE finished < now() - make_interval(days => %(days)s)
+                                        AND failed + skipped > 0
                                       LIMIT %(limit)s))
             RETURNING 1)
         SELECT count(*) AS number FROM deleted
@@ -200,7 +214,8 @@ def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]
         """
         SELECT number, raw, code, message
           FROM import_rows
-         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number > %(after)s AND code IS NOT NULL
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number > %(after)s
+           AND code IS NOT NULL
          ORDER BY number
          LIMIT %(limit)s
         """,
@@ -216,7 +231,8 @@ def error_columns(user_id: int, import_id: int) -> list[str]:
         """
         SELECT name
           FROM (SELECT raw FROM import_rows
-                 WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND code IS NOT NULL) failed,
+                 WHERE user_id = %(user_id)s AND import_id = %(import_id)s
+                   AND code IS NOT NULL) failed,
                json_object_keys(raw) WITH ORDINALITY AS columns (name, place)
          GROUP BY name
          ORDER BY min(place), name

@@ -9,7 +9,8 @@ from linkmgr.features.imports.rows import Unreadable
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
 _DAY_FIRST = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})(?:,? (.+))?", re.ASCII)
-# Digits in groups of three, or without groups. Decimals are zeros of a spreadsheet, and never three.
+# Digits in groups of three, or without groups. Decimals are zeros of a spreadsheet, and never
+# three.
 _COUNT = re.compile(r"(\d{1,3}([,.'\u2019\u00a0\u202f ])\d{3}(?:\2\d{3})*|\d{1,18})(?:[.,]0{0,2})?", re.ASCII)
 _NEVER = ("0", "0.0", "never", "0000-00-00 00:00:00", "0000-00-00")
 _UTC = "%Y-%m-%d %H:%M:%S"
@@ -37,7 +38,9 @@ def time(text: str, what: str, *, end_of_day: bool) -> str | None:
     try:
         return utc(text, end_of_day=end_of_day)
     except ValueError:
-        raise Unreadable(f"has {what} in an unknown format: '{text[:50]}'. Write it as 2030-12-31 23:59:59.") from None
+        raise Unreadable(
+            f"has {what} in an unknown format: '{text[:50]}'. Write it as 2030-12-31 23:59:59."
+        ) from None
 
 
 def count(text: str) -> int | None:
@@ -45,5 +48,7 @@ def count(text: str) -> int | None:
     if not text or text.lower() in _NEVER[2:]:
         return None
     if not (match := _COUNT.fullmatch(text)):
-        raise Unreadable(f"has clicks that are not a number: '{text[:50]}'. Write it as 1234, or leave it empty.")
+        raise Unreadable(
+            f"has clicks that are not a number: '{text[:50]}'. Write it as 1234, or leave it empty."
+        )
     return int(re.sub(r"\D", "", match[1]))

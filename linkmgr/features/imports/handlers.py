@@ -60,11 +60,12 @@ _RECORDS = {
         mapping=shapes.map_of("Long URL", "url"),
         closing=shapes.array_of("visibility")
         | {
-            "description": "Columns that no member takes, and whose values may close links: rows with such values fail "
-            "unless the mapping has the column with `null`.",
+            "description": "Columns that no member takes, and whose values may close links: rows "
+            "with such values fail unless the mapping has the column with `null`.",
             "examples": [["visibility"]],
         },
-        ignored=shapes.array_of("visibility") | {"description": "Those that the mapping ignores.", "examples": [[]]},
+        ignored=shapes.array_of("visibility")
+        | {"description": "Those that the mapping ignores.", "examples": [[]]},
         notes=shapes.array_of("These columns are ignored: uuid."),
         rows=shapes.array_of(shapes.ref("ImportRow")),
     ),
@@ -132,17 +133,19 @@ def _begin(origin: File | Service, rules: Row) -> Json:
 def add() -> Json:
     """Import a file.
 
-    The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
-    {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file, or of the table of links in
-    an SQL dump. A user can have at most {stored.MAX_UNFINISHED} unfinished imports; of those that have ended, the
-    newest {stored.MAX_KEPT:,} are kept. The parameters can also be fields of the form, and the file can be the whole
-    body instead, with its own content type. A row has at most {links.MAX_CHANNELS} tags, which become channels.
+    The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized
+    and the first {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a
+    file, or of the table of links in an SQL dump. A user can have at most {stored.MAX_UNFINISHED}
+    unfinished imports; of those that have ended, the newest {stored.MAX_KEPT:,} are kept. The
+    parameters can also be fields of the form, and the file can be the whole body instead, with its
+    own content type. A row has at most {links.MAX_CHANNELS} tags, which become channels.
 
-    `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them
-    already, and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels
-    with the same name, pixels, splash pages and overlays with the same members, QR codes with the same code, and bio
-    pages with the same alias. If another user has the code of a QR code or the generated alias of a bio page, a new one
-    is generated. A domain, the slug of a campaign or the custom alias of a bio page that is in use is a failure.
+    `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if
+    you have them already, and the imported links use yours, which are not changed: domains with the
+    same URL, campaigns and channels with the same name, pixels, splash pages and overlays with the
+    same members, QR codes with the same code, and bio pages with the same alias. If another user
+    has the code of a QR code or the generated alias of a bio page, a new one is generated. A
+    domain, the slug of a campaign or the custom alias of a bio page that is in use is a failure.
     """
     is_form = request.mimetype == "multipart/form-data"
     rules = bodies.rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))
@@ -162,8 +165,8 @@ def add() -> Json:
 def add_service(sent: Row) -> Json:
     """Import the links of a service.
 
-    They are read from its API. The response is that of `POST /api/imports`; a `dry_run` has the first page of the
-    service, which has {seconds:.0f} seconds.
+    They are read from its API. The response is that of `POST /api/imports`; a `dry_run` has the
+    first page of the service, which has {seconds:.0f} seconds.
     """
     return _begin(bodies.service_of(sent), bodies.rules_of(request.args.to_dict()))
 
@@ -173,11 +176,12 @@ def add_service(sent: Row) -> Json:
 def read(import_id: int) -> Response:
     """Read the state of an import.
 
-    A file or service is read first; then its rows are stored. `read` is the number of rows stored so far: the sum of
-    `made`, `updated`, `skipped`, `failed` and those that have only visits, in the zip of an account also only a logo or
-    an answer. `percent` is the part that is done; reading a file is the first half, but parts of a
-    large one are read and stored in turn. `seconds_left` is an estimate while the import is running.
-    `message` is the reason if it failed or is paused, or a note: for example, titles that were cut.
+    A file or service is read first; then its rows are stored. `read` is the number of rows stored
+    so far: the sum of `made`, `updated`, `skipped`, `failed` and those that have only visits, in
+    the zip of an account also only a logo or an answer. `percent` is the part that is done; reading
+    a file is the first half, but parts of a large one are read and stored in turn. `seconds_left`
+    is an estimate while the import is running. `message` is the reason if it failed or is paused,
+    or a note: for example, titles that were cut.
     """
     record = imports.read(user_id(), import_id)
     return versioned(record.pop("version"), data=record)
@@ -197,13 +201,14 @@ _LIST_ERRORS = operation(
 def errors(import_id: int) -> Response:
     """Read the rows that failed or were skipped.
 
-    The code of a skipped row is `import_skipped`. At most {import_rows.MAX_ERRORS:,} rows of an import that failed,
-    {import_rows.MAX_SKIPPED:,} that were skipped, and {mib} MiB of all imports are kept, for {import_rows.ERROR_DAYS}
-    days; those of the oldest imports are deleted first.
+    The code of a skipped row is `import_skipped`. At most {import_rows.MAX_ERRORS:,} rows of an
+    import that failed, {import_rows.MAX_SKIPPED:,} that were skipped, and {mib} MiB of all imports
+    are kept, for {import_rows.ERROR_DAYS} days; those of the oldest imports are deleted first.
 
-    After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the
-    row: for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your
-    account. Visits of a link or QR code that failed are not imported; its `clicks` become `imported_clicks`.
+    After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the
+    JSON object of the row: for example, change its `alias` if it was in use. Ids in it, such as
+    `campaign` and `pixels`, are those of your account. Visits of a link or QR code that failed are
+    not imported; its `clicks` become `imported_clicks`.
     """
     imports.read(user_id(), import_id)
     if web_csv.is_preferred():
@@ -216,10 +221,10 @@ def errors(import_id: int) -> Response:
 def errors_as_csv(import_id: int) -> Response:
     """Read the rows that failed or were skipped as CSV.
 
-    The CSV has the columns of the source and the reason. Correct the rows and send the file again; the column `error`
-    is ignored. A password is `{cells.REMOVED}`: fill it in again. Members of objects in JSON are columns such as
-    `meta.validUntil`. A row has at most {cells.MAX_TEXT:,} characters here: the long cells of others are cut, and end
-    with `{cells.CUT}`.
+    The CSV has the columns of the source and the reason. Correct the rows and send the file again;
+    the column `error` is ignored. A password is `{cells.REMOVED}`: fill it in again. Members of
+    objects in JSON are columns such as `meta.validUntil`. A row has at most {cells.MAX_TEXT:,}
+    characters here: the long cells of others are cut, and end with `{cells.CUT}`.
     """
     imports.read(user_id(), import_id)
     return errors_csv(user_id(), import_id)
@@ -236,9 +241,9 @@ def errors_as_csv(import_id: int) -> Response:
 def resume(import_id: int) -> Json:
     """Continue an import.
 
-    An import from a service that does not respond asks it again after increasing pauses, and then waits in the state
-    `paused`; so does one whose service has asked to wait (status 429 or 503) for {hours} hours. This continues
-    it where it stopped. After a week it is cancelled.
+    An import from a service that does not respond asks it again after increasing pauses, and then
+    waits in the state `paused`; so does one whose service has asked to wait (status 429 or 503) for
+    {hours} hours. This continues it where it stopped. After a week it is cancelled.
     """
     imports.read(user_id(), import_id)
     requests.resume(user_id(), import_id)
@@ -250,8 +255,8 @@ def resume(import_id: int) -> Json:
 def delete(import_id: int) -> Json:
     """Cancel an import, or delete its record.
 
-    An import that is queued, running or paused is cancelled; the links that it created remain. For one that has ended,
-    the record and the failed rows are deleted.
+    An import that is queued, running or paused is cancelled; the links that it created remain. For
+    one that has ended, the record and the failed rows are deleted.
     """
     cancelled = requests.delete(user_id(), import_id)
     return ok("Import has been cancelled." if cancelled else "Import has been deleted successfully.")

@@ -1,10 +1,10 @@
 """The job of an import. Each call does one batch of one of its two stages.
 
-The first stage reads the file or the service and stores its rows. Reading a file has no position from which another
-process could continue: if its process ends, the file is read again, and the rows that are stored are skipped. A service
-is read page by page. The second stage works on the rows: a batch is one transaction, with its links, the rows that
-failed and the counts. When MAX_STAGED bytes wait, the stage `drain` works on them before reading
-continues.
+The first stage reads the file or the service and stores its rows. Reading a file has no position
+from which another process could continue: if its process ends, the file is read again, and the rows
+that are stored are skipped. A service is read page by page. The second stage works on the rows: a
+batch is one transaction, with its links, the rows that failed and the counts. When MAX_STAGED bytes
+wait, the stage `drain` works on them before reading continues.
 """
 
 import threading
@@ -40,12 +40,15 @@ MAX_PAGES = 100_000  # stops a service that never reports a last page
 MAX_FAILING_HOURS = 24  # of 429 responses before the import pauses
 MAX_SILENT_SECONDS, _MIN_PAUSE = 300, 5  # of a service that does not respond
 MAX_ROWS = 500  # of a batch that is stored, and about as many visits
-# Rows of which each has a subtransaction. PostgreSQL keeps 64 of a transaction in memory, and with more it slows down
-# the queries of all.
+# Rows of which each has a subtransaction. PostgreSQL keeps 64 of a transaction in memory, and with
+# more it slows down the queries of all.
 MAX_SUBTRANSACTIONS = 30
 _TOO_MANY = "The file has more rows than an import can have. Divide it into several files."
 _LARGE = 1 << 20  # bytes of a file and its rows
-_ALONE = ("domains", "logos")  # lines that are a batch of their own: a request to another host, or much memory
+_ALONE = (
+    "domains",
+    "logos",
+)  # lines that are a batch of their own: a request to another host, or much memory
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 
@@ -74,8 +77,8 @@ def _reads(argument: Row) -> bool:
 
 
 def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
-    """Do the next batch of an import. Return True if there is nothing left to do. A job of the other task continues
-    with a batch that the threads of this one do not."""
+    """Do the next batch of an import. Return True if there is nothing left to do. A job of the
+    other task continues with a batch that the threads of this one do not."""
     details = imports.details(user_id, import_id)
     if details is None or details["state"] not in ("queued", "running"):
         _local.readings.pop(import_id, None)
@@ -105,7 +108,9 @@ def run_batch(user_id: int, import_id: int, task: str = "") -> bool:
             raise jobs.Later(error.seconds) from error
         if imports.details(user_id, import_id) is None:  # its user has been deleted meanwhile
             return True
-        current_app.logger.error("import %s failed after row %s", import_id, details["rows_read"], exc_info=error)
+        current_app.logger.error(
+            "import %s failed after row %s", import_id, details["rows_read"], exc_info=error
+        )
         _save(details, state="failed", message=f"{_stopped(details)} because of an error on our side.")
     return False
 
@@ -115,7 +120,11 @@ def _abandon(argument: Row) -> None:
     details = imports.details(**argument)
     if details is not None:
         reason = f"because the process that reads the next rows was ended {jobs.MAX_LOST} times"
-        _save(details, state="failed", message=f"{_stopped(details)}, {reason}. Import these rows in smaller files.")
+        _save(
+            details,
+            state="failed",
+            message=f"{_stopped(details)}, {reason}. Import these rows in smaller files.",
+        )
 
 
 def _continue_as(needed: str, task: str) -> None:
@@ -135,7 +144,8 @@ def _save(details: Row, **changes: Any) -> bool:
 
 
 def _read_file(details: Row) -> None:
-    """Read the next rows. After a failure, the file is opened again. A short one waits for no other."""
+    """Read the next rows. After a failure, the file is opened again. A short one waits for no
+    other."""
     for other, unused in [*_local.readings.items()]:
         if monotonic() - unused.used > _IDLE:
             del _local.readings[other]
@@ -191,7 +201,8 @@ def _read_service(details: Row) -> None:
 
 
 def _ask_again(details: Row, error: ReadError) -> None:
-    """Ask the service again later, each time after twice as long, or let the import wait for the user."""
+    """Ask the service again later, each time after twice as long, or let the import wait for the
+    user."""
     seconds = details["failing_seconds"] or 0
     if seconds > (MAX_FAILING_HOURS * 3600 if error.retry_after else MAX_SILENT_SECONDS):
         _save(details, is_failing=True, state="paused", message=error.message)
@@ -201,8 +212,8 @@ def _ask_again(details: Row, error: ReadError) -> None:
 
 
 def _save_read(details: Row, rows: list[ImportRow], end: str | None, **changes: Any) -> bool:
-    """Store rows that were read. `end` is None if more may follow, else the problem that ends the source, or "". Return
-    False if another process has stored them, or if the import has ended."""
+    """Store rows that were read. `end` is None if more may follow, else the problem that ends the
+    source, or "". Return False if another process has stored them, or if the import has ended."""
     packed = pack(details, rows)
     size = sum(map(staged_bytes, packed))
     if end is not None:
@@ -285,7 +296,9 @@ def _notes(details: Row) -> str:
     notes = []
     if details["missing"]:
         number = f"{details['missing']:,}"
-        notes.append(f"Links that the service counts and did not send: {number}. Import them again, or from a file.")
+        notes.append(
+            f"Links that the service counts and did not send: {number}. Import them again, or from a file."
+        )
     if details["cut"]:
         notes.append(f"Titles that were cut to 255 characters: {details['cut']:,}.")
     if details["ignored"]:

@@ -54,7 +54,8 @@ class Sent:
 
 
 def failure(error: Exception) -> Outcome:
-    """Return the outcome of a row that was refused. Raise errors that are not about the row, such as busy ones."""
+    """Return the outcome of a row that was refused. Raise errors that are not about the row, such
+    as busy ones."""
     app_error = as_app_error(error)
     if app_error and app_error.seconds is None and app_error.code != "key_unknown":
         return Outcome("failed", None, app_error.code, app_error.message)
@@ -72,14 +73,16 @@ def own_hosts(user_id: int, rows: list[ImportRow]) -> Container[str]:
 def check(
     row: ImportRow, hosts: Container[str], source: str = "", mapping: Mapping[str, str | None] | None = None
 ) -> Sent:
-    """A link that cannot be stored has failed. The domain of the source is kept if it is one of `hosts`, the branded
-    domains of the user. Otherwise the link moves to our own host."""
+    """A link that cannot be stored has failed. The domain of the source is kept if it is one of
+    `hosts`, the branded domains of the user. Otherwise the link moves to our own host."""
     if row.problem:
         return Sent(outcome=Outcome("failed", None, row.code, row.problem))
     if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
         return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
     body: Row = {
-        "custom" if name == "alias" else name: value for name, value in row.members.items() if name != "domain"
+        "custom" if name == "alias" else name: value
+        for name, value in row.members.items()
+        if name != "domain"
     }
     if not body.get("channel"):  # an import adds links to channels, and removes them from none
         body.pop("channel", None)
@@ -119,7 +122,9 @@ def _with_columns(error: AppError, columns: Mapping[str, str]) -> AppError:
     problems = []
     for entry in error.errors:
         field, problem = str(entry["field"]), str(entry["message"]).removesuffix(".")
-        problems.append(f"'{columns[field]}' {problem.removeprefix(field).strip()}" if field in columns else problem)
+        problems.append(
+            f"'{columns[field]}' {problem.removeprefix(field).strip()}" if field in columns else problem
+        )
     return AppError("invalid", problems="; ".join(problems))
 
 
@@ -144,12 +149,14 @@ def _code(row: Sent) -> str:
 
 
 def _is_conflict(row: Sent) -> bool:
-    """Return True if another alias may succeed. A plan without aliases also denies a generated one."""
+    """Return True if another alias may succeed. A plan without aliases also denies a generated
+    one."""
     return _code(row) == "alias_taken" or (_code(row) == "plan_feature" and row.is_generated)
 
 
 def _add(user_id: int, sent: list[Sent], links: list[Row], last_id: int) -> None:
-    """Store links. A link of which only the URL is known may exist already, or be twice in the batch."""
+    """Store links. A link of which only the URL is known may exist already, or be twice in the
+    batch."""
     made = set()
     for row, result in zip(sent, stored_links.add_links(user_id, links) if links else (), strict=True):
         if "code" in result:
@@ -161,8 +168,9 @@ def _add(user_id: int, sent: list[Sent], links: list[Row], last_id: int) -> None
 
 
 def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None:
-    """Store or refuse links whose alias is in use. A generated one that is not the user's is generated again. A link
-    that had another host is never changed, because it is another one at the source."""
+    """Store or refuse links whose alias is in use. A generated one that is not the user's is
+    generated again. A link that had another host is never changed, because it is another one at the
+    source."""
     existing = imported.find_own(user_id, [row.name for row in sent]) if sent else []
     again, renamed = list[Sent](), list[Sent]()
     for row, link in zip(sent, existing, strict=True):
@@ -179,12 +187,18 @@ def _resolve(user_id: int, sent: list[Sent], details: Row, last_id: int) -> None
             renamed.append(row)
         elif details["on_conflict"] == "update" and link["id"]:
             row.outcome = _change(user_id, link["id"], row, details["source"])
-        # An alias of another user is a failure, and so is the one of an earlier row with another target.
+        # An alias of another user is a failure, and so is the one of an earlier row with another
+        # target.
         elif link["id"] and (link["id"] <= details["first_id"] or link["url"] == row.link["url"]):
             row.outcome = skipped(link["id"])
         else:
             row.outcome = failure(AppError("alias_taken"))
-    _add(user_id, again, [{name: row.link[name] for name in row.link if name != "alias"} for row in again], last_id)
+    _add(
+        user_id,
+        again,
+        [{name: row.link[name] for name in row.link if name != "alias"} for row in again],
+        last_id,
+    )
     _rename(user_id, renamed, last_id)
 
 
@@ -209,14 +223,16 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> None:
         links = []
         for row in sent:
             suffix = number if number < _SMALL else secrets.randbelow(_MAX_SUFFIX) + 1
-            links.append(row.link | {"custom": True, "alias": f"{row.name['alias'][: MAX_ALIAS - 4]}-{suffix}"})
+            links.append(
+                row.link | {"custom": True, "alias": f"{row.name['alias'][: MAX_ALIAS - 4]}-{suffix}"}
+            )
         _add(user_id, sent, links, last_id)
         sent = [row for row in sent if _code(row) == "alias_taken"]
 
 
 def _change(user_id: int, link_id: int, row: Sent, source: str) -> Outcome:
-    """Write the members of a row to the user's link with its alias, and the clicks of the source. Those in our own
-    exports include what the link already has."""
+    """Write the members of a row to the user's link with its alias, and the clicks of the source.
+    Those in our own exports include what the link already has."""
     try:
         with undoable():
             changes = link_columns(load(Link.updates(), row.body))

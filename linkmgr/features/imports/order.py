@@ -15,8 +15,8 @@ Rows = Iterator[ImportRow | None]
 class InOrder:
     """The rows of a file by their place, without those that are stored.
 
-    The file is read once for each place that its rows have, so that a row of a later place need not be
-    kept until those before it are stored.
+    The file is read once for each place that its rows have, so that a row of a later place need not
+    be kept until those before it are stored.
     """
 
     _file: BufferedReader
@@ -26,7 +26,8 @@ class InOrder:
         self._places, self._done = {0}, set[int]()
 
     def __iter__(self) -> Rows:
-        """Yield None after pieces of the file without a row. Raise a ReadError behind the last row."""
+        """Yield None after pieces of the file without a row. Raise a ReadError behind the last
+        row."""
         problem: ReadError | None = None
         while left := self._places - self._done:
             self._file = open_file(self._details)

@@ -26,7 +26,9 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
     moment = figures.time(as_text(time), "a time", end_of_day=False)
     if moment is None:
         raise Unreadable("has no time.")
-    texts = [cells.value(as_text(value)[:_MAX_VISIT].replace("\0", "")) for value in (referrer, agent, country)]
+    texts = [
+        cells.value(as_text(value)[:_MAX_VISIT].replace("\0", "")) for value in (referrer, agent, country)
+    ]
     code = texts[2].upper()
     return RawVisit(
         moment,
@@ -44,4 +46,6 @@ def visit_row(number: int, entry: Entry) -> ImportRow:
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
         return ImportRow(number, raw=cells.report(cells.columns(values)), unreadable=str(problem))
-    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], file="visits")
+    return ImportRow(
+        number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw], file="visits"
+    )

@@ -67,8 +67,8 @@ def add(user_id: int, **members: Any) -> int:
 
 
 def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Row, ignored: str = "") -> None:
-    """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests count each other's
-    imports, because the row of the user is locked."""
+    """Begin a draft. Delete imports that have ended, except the newest ones. Concurrent requests
+    count each other's imports, because the row of the user is locked."""
     run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
     begun = run_one(
         """
@@ -78,14 +78,16 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Row, ignor
              WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
         begun AS (
             UPDATE imports
-               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb, ignored = %(ignored)s,
+               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
+                   ignored = %(ignored)s,
                    first_id = nextval('tracked_ids')
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
                AND (SELECT has_room FROM unfinished)
             RETURNING 1),
         deleted AS (
             DELETE FROM imports
-             WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s AND finished IS NOT NULL
+             WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s
+                             AND finished IS NOT NULL
                            ORDER BY id DESC OFFSET %(max_kept)s))
         SELECT has_room, EXISTS (SELECT FROM begun) AS is_begun FROM unfinished
         """,
@@ -107,7 +109,9 @@ def enqueue(user_id: int, import_id: int) -> None:
     run(
         """
         INSERT INTO jobs (task, argument)
-        VALUES ('import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', %(import_id)s::bigint))
+        VALUES ('import',
+                jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id',
+                                   %(import_id)s::bigint))
         """,
         user_id=user_id,
         import_id=import_id,
@@ -127,7 +131,8 @@ def cancel_expired(limit: int) -> int:
         WITH cancelled AS (
             UPDATE imports SET state = 'cancelled', finished = now(), token = NULL, cursor = NULL
              WHERE id = ANY (ARRAY(SELECT id FROM imports
-                                    WHERE state = 'paused' AND coalesce(started, created) < now() - interval '7 days'
+                                    WHERE state = 'paused'
+                                      AND coalesce(started, created) < now() - interval '7 days'
                                     LIMIT %(limit)s))
             RETURNING user_id, id),
         cleaned AS (
@@ -187,7 +192,8 @@ def details(user_id: int, import_id: int) -> Row | None:
         """
         SELECT *, extract(epoch FROM now() - failing_since)::float8 AS failing_seconds
           FROM imports
-         WHERE user_id = %(user_id)s AND id = %(import_id)s AND EXISTS (SELECT FROM users WHERE id = %(user_id)s)
+         WHERE user_id = %(user_id)s AND id = %(import_id)s
+           AND EXISTS (SELECT FROM users WHERE id = %(user_id)s)
         """,
         user_id=user_id,
         import_id=import_id,
@@ -202,8 +208,9 @@ _UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor
 
 
 def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> bool:
-    """Store what a batch has changed. Return False if the import has ended, or if another process has stored the batch
-    with this number. `is_failing`: the service did not respond, and the batch is repeated."""
+    """Store what a batch has changed. Return False if the import has ended, or if another process
+    has stored the batch with this number. `is_failing`: the service did not respond, and the batch
+    is repeated."""
     if changes.get("cursor") is not None:
         changes["cursor"] = orjson.dumps(changes["cursor"]).decode()
     saved = run(

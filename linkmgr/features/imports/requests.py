@@ -46,7 +46,8 @@ class File(NamedTuple):
 
 
 def recognize(stream: IO[bytes], size: int, name: str, source: str | None, sent: Mapping) -> File:
-    """Recognize a file. `source` and the mapping `sent` take precedence over what its first bytes suggest."""
+    """Recognize a file. `source` and the mapping `sent` take precedence over what its first bytes
+    suggest."""
     ignored = [column for column, mapped in sent.items() if mapped is None]
     mapping = {member: column for member, column in sent.items() if column is not None}
     head = stream.read(text.HEAD)
@@ -87,7 +88,9 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Mapping) -
     file = draft(user_id, import_id, mapping)
     _require_known(file)
     with transaction.in_transaction():
-        imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping, ignored=_ignored(file))
+        imports.begin(
+            user_id, import_id, on_conflict=on_conflict, mapping=file.mapping, ignored=_ignored(file)
+        )
         imports.enqueue(user_id, import_id)
 
 
@@ -98,7 +101,8 @@ def resume(user_id: int, import_id: int) -> None:
 
 
 def delete(user_id: int, import_id: int) -> bool:
-    """Cancel an import, or delete the record of one that has ended. Return True if it was cancelled."""
+    """Cancel an import, or delete the record of one that has ended. Return True if it was
+    cancelled."""
     with transaction.in_transaction():
         cancelled = imports.cancel(user_id, import_id)
         if cancelled:
@@ -114,8 +118,8 @@ def _require_known(file: File) -> None:
 
 
 def preview(user_id: int, origin: File | Service) -> Row:
-    """Return what was recognized, and the first rows as they would be stored: of at most 64 KiB of a file, or of the
-    first page of a service, so that the work of a request is bounded."""
+    """Return what was recognized, and the first rows as they would be stored: of at most 64 KiB of
+    a file, or of the first page of a service, so that the work of a request is bounded."""
     try:
         rows = _first_rows(user_id, origin)
     except ReadError as error:
@@ -131,7 +135,10 @@ def preview(user_id: int, origin: File | Service) -> Row:
         "ignored": [name for name, column in origin.mapping.items() if column is None],
         "notes": [] if is_account or not origin.columns else _notes(origin, rows),
         "rows": [
-            _describe(row, Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping))
+            _describe(
+                row,
+                Sent() if is_account or row.is_visits else check(row, hosts, origin.source, origin.mapping),
+            )
             for row in rows
         ],
     }
@@ -146,12 +153,15 @@ def _notes(origin: File | Service, rows: list[ImportRow]) -> list[str]:
             "The import reads all of it."
         )
     if "custom" not in origin.mapping:
-        notes.append("No column of aliases was found: each link gets a new one. Name it as custom in the mapping.")
+        notes.append(
+            "No column of aliases was found: each link gets a new one. Name it as custom in the mapping."
+        )
     closing = values.asked_columns(BY_NAME.get(origin.source), origin.mapping, origin.names)
     if closing := [name for name in closing if name not in origin.mapping]:
         notes.append(
-            f"These columns may close links, and no member takes them: {', '.join(closing)[:_MAX_QUOTED]}. Rows with "
-            "such values fail unless you map or ignore the columns."
+            "These columns may close links, and no member takes them: "
+            f"{', '.join(closing)[:_MAX_QUOTED]}. Rows with such values fail unless you map or "
+            "ignore the columns."
         )
     return [*notes, *filter(None, [_ignored(origin)])]
 
@@ -165,7 +175,9 @@ def _ignored(origin: File | Service) -> str:
 
 def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
     if isinstance(origin, Service):
-        return services.first_rows(services.connect(origin.source, origin.address, origin.token, user_id), PREVIEW_ROWS)
+        return services.first_rows(
+            services.connect(origin.source, origin.address, origin.token, user_id), PREVIEW_ROWS
+        )
     if origin.source == reading.SOURCE:
         return reading.first_rows(origin.stream, PREVIEW_ROWS)
     if origin.source or "url" in origin.mapping:
@@ -176,7 +188,9 @@ def _first_rows(user_id: int, origin: File | Service) -> list[ImportRow]:
 def _describe(row: ImportRow, sent: Sent) -> Row:
     return {
         "number": row.number,
-        "link": {name: str(value) for name, value in (sent.body or row.members).items() if name != "password"},
+        "link": {
+            name: str(value) for name, value in (sent.body or row.members).items() if name != "password"
+        },
         "channels": row.channels,
         "created": row.created,
         "clicks": row.clicks,
@@ -186,8 +200,8 @@ def _describe(row: ImportRow, sent: Sent) -> Row:
 
 
 def add(user_id: int, origin: File | Service, on_conflict: str | None, *, with_job: bool = True) -> int:
-    """Store an import with its file, and its job unless the caller runs the batches. Without `on_conflict` it is a
-    draft, of which a user has one, and waits for `begin`. Return its id."""
+    """Store an import with its file, and its job unless the caller runs the batches. Without
+    `on_conflict` it is a draft, of which a user has one, and waits for `begin`. Return its id."""
     if isinstance(origin, Service):
         members: Row = {"address": origin.address, "token": keys.seal(user_id, origin.token)}
     else:
@@ -199,7 +213,9 @@ def add(user_id: int, origin: File | Service, on_conflict: str | None, *, with_j
             imports.delete_drafts(user_id)
         import_id = imports.add(user_id, source=origin.source, **members)
         if on_conflict:
-            imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=origin.mapping, ignored=_ignored(origin))
+            imports.begin(
+                user_id, import_id, on_conflict=on_conflict, mapping=origin.mapping, ignored=_ignored(origin)
+            )
         if isinstance(origin, File):
             stored_file.store(user_id, import_id, origin.stream)
         if on_conflict and with_job:

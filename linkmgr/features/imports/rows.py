@@ -12,11 +12,13 @@ from linkmgr.schemas.links import Link
 
 _FIELDS: dict[str, Any] = Link.creates()().fields
 _OF_ACCOUNT = ("campaign", "channel", "pixels")  # members that are ids of other rows
-# Members of the body of POST /api/url/add that a source can have, and three of ImportRow. A mapping names a column of
-# the source for each.
+# Members of the body of POST /api/url/add that a source can have, and three of ImportRow. A mapping
+# names a column of the source for each.
 LINK_MEMBERS = ("url", *(name for name in _FIELDS if name not in ("url", *_OF_ACCOUNT)))
 MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
-NESTED = tuple(name for name in LINK_MEMBERS if _FIELDS[name].json["type"] in ("array", "object"))  # JSON in a CSV
+NESTED = tuple(
+    name for name in LINK_MEMBERS if _FIELDS[name].json["type"] in ("array", "object")
+)  # JSON in a CSV
 
 MAX_NAME = 255 + MAX_ALIAS  # characters of the name of a row: a host, a slash and an alias
 MAX_CHANNEL_NAME = 255
@@ -34,18 +36,21 @@ class RawVisit(NamedTuple):
 
 
 class ImportRow(NamedTuple):
-    """A link, visits of a link that another row of the same source has, or a line of an exported account."""
+    """A link, visits of a link that another row of the same source has, or a line of an exported
+    account."""
 
     number: int  # the row in the source, from 1; a header line is not counted
-    # Members of the body of POST /api/url/add, with a generated alias as `alias`; of visits only the alias, and the
-    # domain if the link has one; or the members of the line
+    # Members of the body of POST /api/url/add, with a generated alias as `alias`; of visits only
+    # the alias, and the domain if the link has one; or the members of the line
     members: dict[str, Any] = {}
     tags: list[str] = []  # names of channels
     created: str | None = None  # UTC, such as 2024-01-31 10:00:00
     clicks: int | None = None  # total of the source, including those clicks that follow as raw visits
     visits: list[RawVisit] = []
     raw: dict[str, str] = {}  # columns of the source, without passwords
-    unreadable: str | None = None  # the end of a sentence that begins with the place, if the row could not be read
+    unreadable: str | None = (
+        None  # the end of a sentence that begins with the place, if the row could not be read
+    )
     code: str = "invalid"  # of the problem
     file: str = "links"  # or visits, or another file of an account
     is_mended: bool = False  # a line whose ids are those of the account
@@ -84,7 +89,8 @@ class ImportRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name in the source, to which other rows refer, a digest of a row that could not be read, or ""."""
+        """Return the name in the source, to which other rows refer, a digest of a row that could
+        not be read, or ""."""
         if self.unreadable:  # a service may send it again, with other numbers of clicks
             texts = {column: text for column, text in self.raw.items() if not text.isdecimal()}
             return blake2b(repr(texts).encode(errors="surrogatepass"), digest_size=16).hexdigest()
@@ -95,10 +101,11 @@ class ImportRow(NamedTuple):
 
 
 class ReadError(Exception):
-    """A file or a service that cannot be read any further. The message is a complete sentence for the user.
+    """A file or a service that cannot be read any further. The message is a complete sentence for
+    the user.
 
-    With `retry_after`, the service asks to be left alone for that many seconds. With `is_temporary`, it does not
-    respond now.
+    With `retry_after`, the service asks to be left alone for that many seconds. With
+    `is_temporary`, it does not respond now.
     """
 
     def __init__(self, message: str, retry_after: int | None = None, *, is_temporary: bool = False) -> None:
@@ -107,7 +114,8 @@ class ReadError(Exception):
 
 
 class Unreadable(ValueError):
-    """The end of a sentence that begins with "Row 7". Readers raise it for a row that ends the file."""
+    """The end of a sentence that begins with "Row 7". Readers raise it for a row that ends the
+    file."""
 
     code = "invalid"
 

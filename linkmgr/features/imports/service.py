@@ -32,8 +32,9 @@ class Page(NamedTuple):
 class Pass:
     """A reading of all pages, of which the first has the newest links.
 
-    A link that is added meanwhile moves others to later pages. One that is deleted moves those behind it to pages that
-    were read, and the total decreases. Then all pages are read again, and once if links are missing.
+    A link that is added meanwhile moves others to later pages. One that is deleted moves those
+    behind it to pages that were read, and the total decreases. Then all pages are read again, and
+    once if links are missing.
     """
 
     new: int = 0  # links that were read in all passes
@@ -104,7 +105,9 @@ class Service(ABC):
         except orjson.JSONDecodeError:
             members = None
         if not isinstance(members, dict):
-            raise ReadError("The service did not respond with JSON. Check that the address is that of its API.")
+            raise ReadError(
+                "The service did not respond with JSON. Check that the address is that of its API."
+            )
         return members
 
 
@@ -112,9 +115,13 @@ def _refusal(response: ServiceResponse, base: str, path: str) -> ReadError:
     status = response.status
     if status in WAITING:
         seconds = response.retry_after or WAITING[status]
-        return ReadError(f"The service asks to wait (status {status}). Try again in {seconds} seconds.", seconds)
+        return ReadError(
+            f"The service asks to wait (status {status}). Try again in {seconds} seconds.", seconds
+        )
     if status in _DENIED:
-        return ReadError(f"The service refused the token (status {status}). Check the token and its permissions.")
+        return ReadError(
+            f"The service refused the token (status {status}). Check the token and its permissions."
+        )
     if status == _NOT_FOUND:
         return NotFound("The service has no API at this address (status 404). Check the address.")
     if status in _REDIRECTS:
@@ -128,8 +135,8 @@ def _redirected(location: str, base: str, path: str) -> str:
     if target.endswith(path) and (address := target.removesuffix(path)) != base:
         return f"The service redirects to {address[:200]}. Use that address."
     return (
-        f"The service redirects its API to {location[:200]}. Check that the address is that of its API, and that the "
-        "API is turned on."
+        f"The service redirects its API to {location[:200]}. Check that the address is that of its "
+        "API, and that the API is turned on."
     )
 
 
@@ -156,4 +163,6 @@ def find_list(members: dict[str, Any], *names: str) -> list[Any]:
 
 
 def unexpected(member: str) -> ReadError:
-    return ReadError(f"The response of the service has no '{member}'. Check that the address is that of its API.")
+    return ReadError(
+        f"The response of the service has no '{member}'. Check that the address is that of its API."
+    )

@@ -21,9 +21,12 @@ class ServiceResponse(NamedTuple):
 
 
 class ServiceRequest(Fetch):
-    """A GET request, or a POST request with a form. It follows no redirects, which could take the token elsewhere."""
+    """A GET request, or a POST request with a form. It follows no redirects, which could take the
+    token elsewhere."""
 
-    def __init__(self, url: str, headers: dict[str, str], form: dict[str, str] | None, *, is_admin: bool) -> None:
+    def __init__(
+        self, url: str, headers: dict[str, str], form: dict[str, str] | None, *, is_admin: bool
+    ) -> None:
         super().__init__(url, private_networks(is_admin=is_admin))
         self._headers, self._form = headers, form
 

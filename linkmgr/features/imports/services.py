@@ -6,7 +6,17 @@ from typing import Any
 from urllib.parse import quote
 
 from linkmgr.features.imports.rows import ImportRow, ReadError
-from linkmgr.features.imports.service import LINKS, Page, Pass, Service, TooLarge, base_url, find, find_list, unexpected
+from linkmgr.features.imports.service import (
+    LINKS,
+    Page,
+    Pass,
+    Service,
+    TooLarge,
+    base_url,
+    find,
+    find_list,
+    unexpected,
+)
 from linkmgr.features.imports.shlink import Shlink
 from linkmgr.repository import users
 
@@ -15,7 +25,8 @@ _YOURLS_LINKS = 1000  # of a page; a response has at most 1 MiB
 
 
 class _Kutt(Service):
-    """https://docs.kutt.it, GET /links. A cursor is the number of links before the page, and the pass."""
+    """https://docs.kutt.it, GET /links. A cursor is the number of links before the page, and the
+    pass."""
 
     def __init__(self, address: str, token: str) -> None:
         super().__init__("kutt", base_url(address, "/api/v2", "/api"), {"X-API-KEY": token})
@@ -27,7 +38,10 @@ class _Kutt(Service):
         if not isinstance(total, int):
             raise unexpected("total")
         rows = self.rows(links, read)
-        current, following = Pass(**progress).add(new=len(rows), sent=len(links), total=total), skip + len(links)
+        current, following = (
+            Pass(**progress).add(new=len(rows), sent=len(links), total=total),
+            skip + len(links),
+        )
         if links and following < total:
             return Page(rows, [following, current])
         if again := current.again():
@@ -36,11 +50,12 @@ class _Kutt(Service):
 
 
 class _Yourls(Service):
-    """https://yourls.org/docs/guide/advanced/api, the action `stats`. The token is the signature of a user.
+    """https://yourls.org/docs/guide/advanced/api, the action `stats`. The token is the signature of
+    a user.
 
-    The API has no visits; the tables in an SQL dump have them. Links of the same second have no order, and those that
-    are deleted meanwhile move others to earlier pages, so each page begins in the middle of the one before. A cursor is
-    the start of the page and its number of links.
+    The API has no visits; the tables in an SQL dump have them. Links of the same second have no
+    order, and those that are deleted meanwhile move others to earlier pages, so each page begins in
+    the middle of the one before. A cursor is the start of the page and its number of links.
     """
 
     def __init__(self, address: str, token: str) -> None:
@@ -71,7 +86,8 @@ class _Yourls(Service):
 class _Bitly(Service):
     """https://dev.bitly.com/api-reference, all groups of the token. A list of links has no clicks.
 
-    A cursor is the path of the page, and the groups behind it. The path has a key, so that no link moves.
+    A cursor is the path of the page, and the groups behind it. The path has a key, so that no link
+    moves.
     """
 
     def __init__(self, _address: str, token: str) -> None:
@@ -108,10 +124,13 @@ def connect(
     user_id: int,
     earlier: Callable[[list[str]], Container[str]] = lambda _names: (),
 ) -> Service:
-    """Return the service at an address, which is empty for Bitly. Raise ReadError if it cannot be asked. Its requests
-    are counted for the user. `earlier` returns which of some names of rows were read before."""
+    """Return the service at an address, which is empty for Bitly. Raise ReadError if it cannot be
+    asked. Its requests are counted for the user. `earlier` returns which of some names of rows were
+    read before."""
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
-        raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
+        raise ReadError(
+            "The token must have 1 to 2048 printable ASCII characters. Copy it again from the service."
+        )
     service: Service = _CLASSES[source](address, token)
     service.user_id, service.is_admin, service.earlier = user_id, users.owner(user_id)["admin"], earlier
     return service

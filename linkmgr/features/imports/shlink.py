@@ -9,7 +9,17 @@ from urllib.parse import quote, urlencode
 
 from linkmgr.features.imports.raw_visits import visit
 from linkmgr.features.imports.rows import ImportRow, RawVisit, Unreadable
-from linkmgr.features.imports.service import LINKS, NotFound, Page, Pass, Service, base_url, find, find_list, unexpected
+from linkmgr.features.imports.service import (
+    LINKS,
+    NotFound,
+    Page,
+    Pass,
+    Service,
+    base_url,
+    find,
+    find_list,
+    unexpected,
+)
 
 _VISITS = 200  # of a page
 # The links of a page whose rules are read, and the seconds for them. For those behind them, the
@@ -27,7 +37,9 @@ class _Cursor:
     number: int | None = 1  # of the next page of links
     skip: int = 0  # links of that page that were read
     progress: dict[str, Any] = field(default_factory=dict)  # a Pass
-    visits: list[Any] = field(default_factory=list)  # pages of visits that come before it: alias, domain and number
+    visits: list[Any] = field(
+        default_factory=list
+    )  # pages of visits that come before it: alias, domain and number
 
 
 class Shlink(Service):
@@ -100,9 +112,13 @@ class Shlink(Service):
         return _page(rows, replace(place, visits=waiting))
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool, int]:
-        """Return the elements of a page, True if there are more pages, and the number of elements of all pages."""
+        """Return the elements of a page, True if there are more pages, and the number of elements
+        of all pages."""
         members = self.call(path)
-        elements, pages = find_list(members, member, "data"), find(members, member, "pagination", "pagesCount")
+        elements, pages = (
+            find_list(members, member, "data"),
+            find(members, member, "pagination", "pagesCount"),
+        )
         total = find(members, member, "pagination", "totalItems")
         if not isinstance(pages, int):
             raise unexpected("pagesCount")

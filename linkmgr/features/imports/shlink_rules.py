@@ -57,8 +57,8 @@ def _rule(number: int, rule: Row) -> Row:
             _add(when, condition)
     except _Unknown as problem:
         raise Inactive(
-            f"has the redirect rule {number} to {str(url)[:_QUOTED]}, {problem}. Leave the row out, or empty its "
-            "columns 'hasRedirectRules' and 'redirectRules'."
+            f"has the redirect rule {number} to {str(url)[:_QUOTED]}, {problem}. Leave the row "
+            "out, or empty its columns 'hasRedirectRules' and 'redirectRules'."
         ) from None
     return {"when": when, "url": url}
 
@@ -71,7 +71,9 @@ def _add(when: Row, condition: Any) -> None:
     key, value = (str(condition.get(name) or "").strip() for name in ("matchKey", "matchValue"))
     name, names = convert(key, value)
     if not names:
-        raise _Unknown(f"whose condition '{kind}' has the value '{(key or value)[:_QUOTED]}', which is unknown here")
+        raise _Unknown(
+            f"whose condition '{kind}' has the value '{(key or value)[:_QUOTED]}', which is unknown here"
+        )
     earlier = when.get(name, {})
     if name == "dates" and not earlier.keys() & names.keys():
         when[name] = {**earlier, **names}

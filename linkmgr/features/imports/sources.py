@@ -1,4 +1,5 @@
-"""Columns of the exports of other services (sources.toml), and the service that a file is recognized to be of."""
+"""Columns of the exports of other services (sources.toml), and the service that a file is
+recognized to be of."""
 
 import re
 import tomllib

@@ -1,4 +1,5 @@
-"""States of a link at its source that linkmgr does not have. Without them, the link would be open to all here."""
+"""States of a link at its source that linkmgr does not have. Without them, the link would be open
+to all here."""
 
 from collections.abc import Collection
 
@@ -23,8 +24,8 @@ WATCHED = {*_MARKS, *_ACTIVE, *STATUS, *_PASSWORDS}
 
 
 def check(cells: Cells, kept: Collection[str], *, has_expiry: bool, has_rules: bool = False) -> None:
-    """Raise Inactive for a link that has ended or works only under conditions. An expiry keeps that the link has
-    expired. `kept` are the columns of rules that linkmgr can read."""
+    """Raise Inactive for a link that has ended or works only under conditions. An expiry keeps that
+    the link has expired. `kept` are the columns of rules that linkmgr can read."""
     for column in filter(WATCHED.difference(kept).__contains__, cells):
         state = _state(column, cells.text(column).lower())
         is_kept = has_expiry if state == _STATES["expired"] else column == _HAS_RULES and has_rules
@@ -40,7 +41,8 @@ def has_password(cells: Cells) -> bool:
 
 
 def is_true(text: str) -> bool:
-    """Return True unless a flag is empty or a word for false. The time at which it was set is true."""
+    """Return True unless a flag is empty or a word for false. The time at which it was set is
+    true."""
     return bool(text) and text.lower() not in _FALSE
 
 

@@ -13,20 +13,23 @@ DEFAULT_COLOR = "#64748b"  # of channels that an import makes
 
 
 def last_id() -> int:
-    """Return an id above those of all links that exist, and below those that are made from now on."""
+    """Return an id above those of all links that exist, and below those that are made from now
+    on."""
     added = run_one("SELECT nextval('tracked_ids') AS id")
     return int(added["id"])
 
 
 def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
-    """Return the ids of the user's channels with these names, which are made if they are missing."""
+    """Return the ids of the user's channels with these names, which are made if they are
+    missing."""
     named = run_repeatable(
         """
         WITH added AS (
             INSERT INTO channels (user_id, name, color)
             SELECT %(user_id)s, name, %(color)s
               FROM unnest(%(names)s::text[]) AS sent (name)
-             WHERE NOT EXISTS (SELECT FROM channels c WHERE c.user_id = %(user_id)s AND c.name = sent.name)
+             WHERE NOT EXISTS (SELECT FROM channels c WHERE c.user_id = %(user_id)s
+                                  AND c.name = sent.name)
              ORDER BY name
             ON CONFLICT (user_id, name) DO UPDATE SET name = excluded.name
             RETURNING name, id)
@@ -44,8 +47,8 @@ def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
 
 
 def find_own(user_id: int, names: list[Row]) -> list[Row]:
-    """Return `id`, `url` and `source_host` of the user's links with each `alias` on each `host` ("" is our own). They
-    are None where there is none or another user's."""
+    """Return `id`, `url` and `source_host` of the user's links with each `alias` on each `host` (""
+    is our own). They are None where there is none or another user's."""
     return rows(
         """
         SELECT l.id, l.url, l.source_host
@@ -86,7 +89,8 @@ def count_clicks(user_id: int, link_id: int, clicks: int) -> None:
         """
         UPDATE links
            SET imported_clicks = nullif(greatest(coalesce(imported_clicks, 0) + %(clicks)s
-                                                 - coalesce(source_clicks, imported_clicks, 0), 0), 0),
+                                                 - coalesce(source_clicks, imported_clicks, 0), 0),
+                                                 0),
                source_clicks = %(clicks)s
          WHERE user_id = %(user_id)s AND id = %(link_id)s
         """,
@@ -145,8 +149,8 @@ def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:
 
 
 def add_answers(user_id: int, answers: list[Row]) -> None:
-    """Store answers with `overlay`, `answer` and `date`, at most MAX_ANSWERS of an overlay. Those of overlays that have
-    been deleted meanwhile are left out."""
+    """Store answers with `overlay`, `answer` and `date`, at most MAX_ANSWERS of an overlay. Those
+    of overlays that have been deleted meanwhile are left out."""
     run(
         """
         WITH sent AS MATERIALIZED (

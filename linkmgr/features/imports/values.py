@@ -23,7 +23,8 @@ _MAX_NAMES = 20  # other short URLs of a link
 
 
 def tags_of(text: str, separators: str, *, may_be_json: bool) -> list[str]:
-    """Return the names in a JSON array, also of objects with `name`, or in a text with one of the separators."""
+    """Return the names in a JSON array, also of objects with `name`, or in a text with one of the
+    separators."""
     separator = next((mark for mark in separators if mark in text), separators[-1])
     array = _parse_array(text) if may_be_json and text.startswith("[") else None
     names = text.split(separator) if array is None else array
@@ -57,7 +58,9 @@ def judged_columns(source: Source | None, columns: Columns) -> set[str]:
     return used_columns(source, columns).difference(states.STATUS).union(source.open if source else ())
 
 
-def ignored_columns(source: Source | None, mapping: Mapping[str, str | None], columns: list[str]) -> list[str]:
+def ignored_columns(
+    source: Source | None, mapping: Mapping[str, str | None], columns: list[str]
+) -> list[str]:
     if source and source.name == "linkmgr":
         return []
     used = used_columns(source, with_mapping(source, mapping))
@@ -65,15 +68,16 @@ def ignored_columns(source: Source | None, mapping: Mapping[str, str | None], co
 
 
 def asked_columns(source: Source | None, mapping: Mapping[str, str | None], columns: list[str]) -> list[str]:
-    """Return the columns of which the user says that they are ignored, or whose values make rows fail."""
+    """Return the columns of which the user says that they are ignored, or whose values make rows
+    fail."""
     if source and source.name == "linkmgr":
         return []
     return conditions.asked(columns, judged_columns(source, with_mapping(source, mapping)))
 
 
 def with_mapping(source: Source | None, mapping: Mapping[str, str | None]) -> Columns:
-    """Return the columns of a source with those that a mapping names instead, and without those that it ignores, whose
-    value is None."""
+    """Return the columns of a source with those that a mapping names instead, and without those
+    that it ignores, whose value is None."""
     columns, ignored = dict(source.columns) if source else {}, ignored_names(mapping)
     for member, column in mapping.items():
         if column and normalize(column) not in columns.get(member, ()):
@@ -86,7 +90,8 @@ def ignored_names(mapping: Mapping[str, str | None]) -> set[str]:
 
 
 class Converter:
-    """Converts entries of one source. `columns` are the normalized columns of each member, the best first."""
+    """Converts entries of one source. `columns` are the normalized columns of each member, the best
+    first."""
 
     def __init__(
         self,
@@ -99,7 +104,9 @@ class Converter:
     ) -> None:
         self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
         self._nested = {name for member in NESTED for name in columns.get(member, ())}
-        self._of_text = {name for member in columns if member not in (*NESTED, "tags") for name in columns[member]}
+        self._of_text = {
+            name for member in columns if member not in (*NESTED, "tags") for name in columns[member]
+        }
         self._secret = set(columns.get("password", ()))
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
@@ -112,8 +119,8 @@ class Converter:
         self._known = judged_columns(source, columns) | ignored
 
     def rows(self, number: int, entry: Entry) -> list[ImportRow]:
-        """Return a link, and one for each other short URL that the source has for it. Their clicks are those of the
-        first. The report of each names its own short URL only."""
+        """Return a link, and one for each other short URL that the source has for it. Their clicks
+        are those of the first. The report of each names its own short URL only."""
         row = self.row(number, entry)
         if row.unreadable or not self._short_urls:
             return [row]
@@ -178,7 +185,11 @@ class Converter:
             "expiry": expiry,
             "maxclicks": figures.count(members.get("maxclicks", "")),
         }
-        members |= {name: states.is_true(members[name]) for name in ("forwardquery", "confirmclick") if name in members}
+        members |= {
+            name: states.is_true(members[name])
+            for name in ("forwardquery", "confirmclick")
+            if name in members
+        }
         members = {member: value for member, value in members.items() if value is not None}
         if self._card and not states.is_true(values.text(self._card)):
             members = {member: text for member, text in members.items() if not member.startswith("meta")}
@@ -204,8 +215,8 @@ class Converter:
         )
 
     def _value(self, member: str, values: Cells) -> str:
-        """Return the first value that is not empty, or "". Each link of a service has an alias, which may be a word for
-        no value."""
+        """Return the first value that is not empty, or "". Each link of a service has an alias,
+        which may be a word for no value."""
         is_report = self._is_csv and _ERROR in values
         for name in self._columns[member]:
             text = values.text(name)
@@ -213,7 +224,9 @@ class Converter:
                 text = text[1:]
             column = values.name(name)
             if text == cells.REMOVED and (name in self._secret or cells.is_secret(name)):
-                raise Unreadable(f"has a '{column}' that this report does not repeat. Fill it in, or leave it empty.")
+                raise Unreadable(
+                    f"has a '{column}' that this report does not repeat. Fill it in, or leave it empty."
+                )
             if is_report and text.endswith(cells.CUT):
                 raise Unreadable(f"has a '{column}' that was cut in this report. Copy it from your file.")
             is_empty = text in ("[]", "{}") and (not self._is_csv or member in NESTED)
@@ -223,7 +236,8 @@ class Converter:
         return next(words, "") if member == "custom" and self._has_aliases else ""
 
     def _clicks(self, text: str, values: Cells) -> int | None:
-        """Return the clicks that the source counted. Our own exports have those of an earlier source apart."""
+        """Return the clicks that the source counted. Our own exports have those of an earlier
+        source apart."""
         clicks = figures.count(text)
         imported = figures.count(values.text("importedclicks")) if self._is_own else None
         return clicks if imported is None else (clicks or 0) + imported
@@ -236,8 +250,8 @@ class Converter:
             hosts += [self._value("domain", values)]
             host = next(filter(None, hosts), "its domain")
             raise Unreadable(
-                f"is the start page of {host}, and no link. Set its target as `redirectroot` of that "
-                "domain, and leave the row out."
+                f"is the start page of {host}, and no link. Set its target as `redirectroot` of "
+                "that domain, and leave the row out."
             )
 
     def _root_host(self, name: str) -> str | None:
@@ -266,12 +280,19 @@ def _check_password(members: dict[str, Any], *, has_password: bool) -> None:
     if not is_mark and not _HASH.fullmatch(password):
         members["password"] = password
     elif not is_mark or password.lower() == "true" or has_password:
-        raise Inactive("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
+        raise Inactive(
+            "has a password, which the source keeps secret. Fill in 'password', or leave the row out."
+        )
 
 
 def _with_others(members: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Return the members, and others that the source has in another form: of arrays, all elements."""
-    lists = {name: [*members[name], *others[name]] for name in ("devicetarget",) if name in members and name in others}
+    """Return the members, and others that the source has in another form: of arrays, all
+    elements."""
+    lists = {
+        name: [*members[name], *others[name]]
+        for name in ("devicetarget",)
+        if name in members and name in others
+    }
     return others | members | lists
 
 

@@ -37,7 +37,8 @@ def _timestamp(text: str) -> float | None:
 
 
 def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
-    """Return a visit of an exported account, or None if it cannot be stored. `visitor` remains the same digest."""
+    """Return a visit of an exported account, or None if it cannot be stored. `visitor` remains the
+    same digest."""
     at = _timestamp(str(record.get("time")))
     visitor = str(record.get("visitor"))
     if at is None or not _DIGEST.fullmatch(visitor):
@@ -67,7 +68,14 @@ def restore_conversion(record: Row) -> Row | None:
     name = record.get("name")
     name = name.replace("\0", "")[:MAX_NAME] if isinstance(name, str) else ""
     variant = _label(record.get("variant"))
-    return {"target": record["target"], "at": at, "visitor": visitor, "variant": variant, "name": name, "value": value}
+    return {
+        "target": record["target"],
+        "at": at,
+        "visitor": visitor,
+        "variant": variant,
+        "name": name,
+        "value": value,
+    }
 
 
 def _label(value: Any) -> str:
@@ -75,8 +83,9 @@ def _label(value: Any) -> str:
 
 
 def store(user_id: int, converted: list[Row]) -> int:
-    """Store visits in a transaction, and subtract those of people from the clicks that the source counted. Return the
-    number of visits that were stored. Those beyond the clicks of the plan are not."""
+    """Store visits in a transaction, and subtract those of people from the clicks that the source
+    counted. Return the number of visits that were stored. Those beyond the clicks of the plan are
+    not."""
     refused = visits.add_imported(user_id, orjson.dumps(converted).decode())
     people = Counter(visit["tracked_id"] for visit in converted if not visit["bot"])
     people.subtract({row["tracked_id"]: row["visits"] for row in refused if not row["bot"]})

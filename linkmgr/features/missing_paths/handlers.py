@@ -28,10 +28,10 @@ MISSING_PATH = shapes.object_of(
 def index(domain_id: int) -> Json:
     """List the paths that visitors did not find.
 
-    These are the paths of the last {paths.KEPT_DAYS} days that could be aliases, those with the most
-    visits first. `days` has the visits of each day in UTC. When a domain has more than
-    {paths.MAX_PATHS:,} paths, or very many in a few seconds, the half of them with the fewest visits
-    is counted as `{paths.OTHER}`.
+    These are the paths of the last {paths.KEPT_DAYS} days that could be aliases, those with the
+    most visits first. `days` has the visits of each day in UTC. When a domain has more than
+    {paths.MAX_PATHS:,} paths, or very many in a few seconds, the half of them with the fewest
+    visits is counted as `{paths.OTHER}`.
     """
     domains.read(user_id(), domain_id)
     paths = missing_paths.index(user_id(), domain_id, limit=page_limit(), number=page_number())

@@ -1,4 +1,5 @@
-"""Visits of branded domains that found nothing. Each process counts them by path, and stores the counts together."""
+"""Visits of branded domains that found nothing. Each process counts them by path, and stores the
+counts together."""
 
 import re
 import threading

@@ -1,4 +1,5 @@
-"""/<alias>+: where a short URL leads, without a visit, and the form that reports it to the administrators."""
+"""/<alias>+: where a short URL leads, without a visit, and the form that reports it to the
+administrators."""
 
 from datetime import UTC, datetime
 from urllib.parse import urlsplit

@@ -1,4 +1,5 @@
-"""Reports of visitors, and the decisions of administrators: to dismiss them, or to block a link or a host."""
+"""Reports of visitors, and the decisions of administrators: to dismiss them, or to block a link or
+a host."""
 
 from linkmgr.core.database.expiry import older_than
 from linkmgr.core.database.statements import Row, row, rows, run, run_one
@@ -55,8 +56,10 @@ def open_reports(*, limit: int) -> list[Row]:
                jsonb_path_query_array(listed_targets(l), '$[0 to 9]') AS targets,
                (SELECT count(DISTINCT host_of(target)) FROM unnest(targets_of(l)) AS target
                  WHERE target <> '') AS hosts,
-               l.user_id AS user, u.username, count(*) AS number, array_agg(DISTINCT r.reason) AS reasons,
-               coalesce((array_agg(r.text ORDER BY r.id DESC) FILTER (WHERE r.text <> ''))[:5], '{}') AS texts,
+               l.user_id AS user, u.username, count(*) AS number,
+               array_agg(DISTINCT r.reason) AS reasons,
+               coalesce((array_agg(r.text ORDER BY r.id DESC) FILTER (WHERE r.text <> ''))[:5],
+                        '{}') AS texts,
                min(r.created) AS first, max(r.created) AS last
           FROM reports r
           JOIN links l ON l.id = r.link_id
@@ -112,7 +115,8 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
              WHERE %(decision)s = 'link' AND id = %(link_id)s AND blocked IS NULL
             RETURNING user_id, id),
         binned_link_blocked AS (
-            UPDATE binned_links SET blocked = now() WHERE %(decision)s = 'link' AND id = %(link_id)s),
+            UPDATE binned_links SET blocked = now() WHERE %(decision)s = 'link'
+               AND id = %(link_id)s),
         noted AS (
             INSERT INTO outbox (user_id, type, object_id)
             SELECT user_id, 'link.blocked', id
@@ -120,16 +124,19 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
                      UNION ALL
                     SELECT user_id, id FROM links
                      WHERE %(decision)s = 'host'
-                       AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id FROM decided)) blocked
+                       AND id IN (SELECT %(link_id)s::bigint UNION SELECT link_id
+                                    FROM decided)) blocked
              WHERE has_webhooks(user_id)),
         link AS (
-            SELECT user_id, targets_of(l) AS urls FROM links l WHERE %(decision)s = 'link' AND id = %(link_id)s
+            SELECT user_id, targets_of(l) AS urls FROM links l WHERE %(decision)s = 'link'
+               AND id = %(link_id)s
              UNION ALL
             SELECT user_id, targets_of(jsonb_populate_record(NULL::links, to_jsonb(b)))
               FROM binned_links b WHERE %(decision)s = 'link' AND id = %(link_id)s),
         added AS (
             INSERT INTO reports (kind, link_id, host, reason, number, decided_by, owner_id, targets)
-            SELECT %(decision)s, %(link_id)s, %(host)s, coalesce(string_agg(DISTINCT reason, ', '), ''), count(*),
+            SELECT %(decision)s, %(link_id)s, %(host)s,
+                   coalesce(string_agg(DISTINCT reason, ', '), ''), count(*),
                    %(by)s, (SELECT user_id FROM link),
                    (SELECT array_agg(md5(normal_form(url)))
                       FROM link, unnest(urls) AS url WHERE url <> '')
@@ -146,7 +153,8 @@ def decide(link_id: int, decision: str, *, host: str, by: int) -> None:
 
 
 def block_host(host: str, *, by: int) -> int:
-    """Block a host, and return the id of the block. That of a host of the list becomes one of the administrator."""
+    """Block a host, and return the id of the block. That of a host of the list becomes one of the
+    administrator."""
     added = run_one(
         """
         WITH changed AS (
@@ -169,12 +177,15 @@ def unblock(block_id: int, *, by: int) -> None:
         """
         WITH ended AS (
             UPDATE reports SET ended = now(), ended_by = %(by)s
-             WHERE id = %(block_id)s AND kind IN ('link', 'host') AND decided_by IS NOT NULL AND ended IS NULL
+             WHERE id = %(block_id)s AND kind IN ('link', 'host') AND decided_by IS NOT NULL
+               AND ended IS NULL
             RETURNING id, kind, link_id),
         link_unblocked AS (
-            UPDATE links SET blocked = NULL WHERE id = (SELECT link_id FROM ended WHERE kind = 'link')),
+            UPDATE links SET blocked = NULL
+             WHERE id = (SELECT link_id FROM ended WHERE kind = 'link')),
         binned_link_unblocked AS (
-            UPDATE binned_links SET blocked = NULL WHERE id = (SELECT link_id FROM ended WHERE kind = 'link')),
+            UPDATE binned_links SET blocked = NULL
+             WHERE id = (SELECT link_id FROM ended WHERE kind = 'link')),
         changed AS (
             UPDATE service SET blocks = blocks + 1 WHERE EXISTS (SELECT FROM ended))
         SELECT id FROM ended
@@ -191,7 +202,8 @@ def blocks() -> list[Row]:
     return _with_short_urls(
         rows(
             """
-            SELECT r.id, kind, r.host, CASE WHEN kind = 'link' THEN link_id END AS link, d.domain, alias,
+            SELECT r.id, kind, r.host, CASE WHEN kind = 'link' THEN link_id END AS link, d.domain,
+                   alias,
                    decided_by AS user, r.created AS date
               FROM reports r
               LEFT JOIN links l ON kind = 'link' AND l.id = link_id
@@ -204,10 +216,12 @@ def blocks() -> list[Row]:
 
 
 def decisions(*, before: int, limit: int) -> list[Row]:
-    """List the decisions of administrators, the latest first, with the names of users who have not been deleted."""
+    """List the decisions of administrators, the latest first, with the names of users who have not
+    been deleted."""
     decided = rows(
         """
-        SELECT r.id, r.kind, r.link_id, r.host, r.reason, r.number, r.created AS date, ended, d.domain, l.alias,
+        SELECT r.id, r.kind, r.link_id, r.host, r.reason, r.number, r.created AS date, ended,
+               d.domain, l.alias,
                u.username, e.username AS ended_by
           FROM reports r
           LEFT JOIN links l ON l.id = r.link_id
@@ -228,7 +242,8 @@ def decisions(*, before: int, limit: int) -> list[Row]:
 
 
 def take_list(url: str) -> bool:
-    """Return True, in one process, if the list is due: daily, an hour after a failure, and if its URL has changed."""
+    """Return True, in one process, if the list is due: daily, an hour after a failure, and if its
+    URL has changed."""
     taken = run(
         """
         UPDATE service SET list_due = now() + interval '1 hour', list_url = %(url)s
@@ -247,11 +262,14 @@ def store_list(hosts: list[str]) -> None:
         WITH gone AS (
             DELETE FROM reports
              WHERE kind = 'host' AND decided_by IS NULL AND ended IS NULL
-               AND NOT EXISTS (SELECT FROM unnest(%(hosts)s::text[]) AS listed WHERE listed = reports.host)),
+               AND NOT EXISTS (SELECT FROM unnest(%(hosts)s::text[]) AS listed
+                                WHERE listed = reports.host)),
         added AS (
-            INSERT INTO reports (kind, host, number) SELECT 'host', host, 0 FROM unnest(%(hosts)s::text[]) AS host
+            INSERT INTO reports (kind, host, number) SELECT 'host', host, 0
+              FROM unnest(%(hosts)s::text[]) AS host
                 ON CONFLICT DO NOTHING)
-        UPDATE service SET blocks = blocks + 1, list_due = now() + interval '1 day' RETURNING version
+        UPDATE service SET blocks = blocks + 1, list_due = now() + interval '1 day'
+     RETURNING version
         """,
         hosts=hosts,
     )

@@ -25,35 +25,43 @@ def find_key(key: str, by: int) -> Row:
 
 
 def _find(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
-    """Do what `find` of auth.py does, for a scoped key. One that does not allow the request counts for the network."""
+    """Do what `find` of auth.py does, for a scoped key. One that does not allow the request counts
+    for the network."""
     caller = run_repeatable(
         """
         WITH caller AS (
-            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
-                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS plan_rate, is_current AS key_valid,
+            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin
+               AND 'admin' = ANY (scopes) AS admin,
+                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS plan_rate,
+                   is_current AS key_valid,
                    suspended <> 'no' AS suspended, email, username, status, a.expires, registered,
                    a.updated, domain, a.version,
                    json_build_object(
-                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
+                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only,
+                       'expires', k.expires,
                        'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
                        'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
               FROM api_keys k
               JOIN accounts a ON a.id = k.user_id,
-                   LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
+                   LATERAL (SELECT (least(k.expires,
+                                          k.created + make_interval(days => %(lifetime)s)) > now())
                                    IS NOT FALSE AND suspended = 'no' AS is_current,
                                    allowed_ips IS NULL
-                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
+                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips),
+                                               false) AS is_allowed) checked,
                    LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
              WHERE k.digest = %(key_digest)s
                 OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
         bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''), 'address:' || %(source)s) AS bucket,
+            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''),
+                            'address:' || %(source)s) AS bucket,
                    CASE WHEN plan_rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
                         ELSE 60 END AS seconds  -- a plan's rate is per minute
               FROM (SELECT 1) always
               LEFT JOIN caller ON true)
         SELECT bucket, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
-               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now,
+               caller.*
           FROM bucket
           LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
           LEFT JOIN caller ON true

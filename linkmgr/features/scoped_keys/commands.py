@@ -16,7 +16,11 @@ _KEY_ID = click.IntRange(1, MAX_ID)
 
 
 def _limits(key: Row) -> str:
-    named = {"domains": key["domains"], "from": key["allowed_ips"], "until": key["expires"] and [key["expires"]]}
+    named = {
+        "domains": key["domains"],
+        "from": key["allowed_ips"],
+        "until": key["expires"] and [key["expires"]],
+    }
     texts = [f"{name} {' '.join(map(str, values))}" for name, values in named.items() if values]
     return "; ".join([*(["own rows only"] if key["own_only"] else []), *texts])
 
@@ -40,12 +44,20 @@ def list_keys(user: str) -> None:
 @click.argument("user")
 @click.argument("name")
 @click.option(
-    "--scope", "names", multiple=True, required=True, help="A scope such as links:create. Repeat the option for more."
+    "--scope",
+    "names",
+    multiple=True,
+    required=True,
+    help="A scope such as links:create. Repeat the option for more.",
 )
-@click.option("--domain", "domains", type=_KEY_ID, multiple=True, help="Id of a branded domain to limit the key to.")
+@click.option(
+    "--domain", "domains", type=_KEY_ID, multiple=True, help="Id of a branded domain to limit the key to."
+)
 @click.option("--own-only", is_flag=True, help="Limit the key to the rows that it creates.")
 @click.option("--expires", help="The time in UTC when the key stops working, such as '2030-12-31 23:59:59'.")
-@click.option("--allow-ip", "allowed_ips", multiple=True, help="IP address or network that the key can be used from.")
+@click.option(
+    "--allow-ip", "allowed_ips", multiple=True, help="IP address or network that the key can be used from."
+)
 def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None:
     """Add a key and print it. It is not shown again."""
     user_id = find_id(user)
@@ -58,7 +70,10 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
 @click.argument("user")
 @click.argument("key_id", type=_KEY_ID)
 @click.option(
-    "--overlap", type=click.IntRange(0, MAX_OVERLAP), default=0, help="Seconds for which the previous key still works."
+    "--overlap",
+    type=click.IntRange(0, MAX_OVERLAP),
+    default=0,
+    help="Seconds for which the previous key still works.",
 )
 def rotate_key(user: str, key_id: int, overlap: int) -> None:
     """Replace a key and print the new one."""

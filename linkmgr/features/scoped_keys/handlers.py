@@ -48,7 +48,9 @@ class DefaultKeyUpdate(Body):
 )
 def index() -> Json:
     """List API keys."""
-    return listing("keys", api_keys.index(user_id(), **named_paging()), Key) | {"default": api_keys.default(user_id())}
+    return listing("keys", api_keys.index(user_id(), **named_paging()), Key) | {
+        "default": api_keys.default(user_id())
+    }
 
 
 @bp.get("/key/<id:key_id>")
@@ -64,7 +66,11 @@ def read(key_id: int) -> Response:
     "keys.create",
     shapes.created_schema(Key, key=_SECRET),
     body=Key.creates(),
-    example={"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
+    example={
+        "name": "Newsletter",
+        "scopes": ["links:create", "stats:read"],
+        "expires": "2030-12-31 23:59:59",
+    },
     errors=("keys_full", "key_exceeded", "admin_scope", "domains_unknown"),
     has_etag=True,
 )
@@ -116,8 +122,9 @@ def delete(key_id: int) -> Json:
 def update_default(changes: Row) -> Json:
     """Turn the default key on or off.
 
-    It can be turned off while there is another valid key. This needs a key without limits. It can always be turned on
-    again on the page of API keys in the console, or by its replacement on the account page.
+    It can be turned off while there is another valid key. This needs a key without limits. It can
+    always be turned on again on the page of API keys in the console, or by its replacement on the
+    account page.
     """
     if not scopes.is_unlimited(caller()):
         raise AppError("key_exceeded")
@@ -143,7 +150,8 @@ def update_default(changes: Row) -> Json:
 def rotate(rotation: Row, key_id: int) -> Json:
     """Replace an API key.
 
-    The previous key works for `overlap` more seconds. A key that an earlier rotation replaced stops working at once.
+    The previous key works for `overlap` more seconds. A key that an earlier rotation replaced stops
+    working at once.
     """
     rotated = rotate_secret(user_id(), key_id, **rotation)
     return ok("API key has been rotated successfully.", id=key_id, **rotated)

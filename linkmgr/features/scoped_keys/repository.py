@@ -1,4 +1,5 @@
-"""A key can neither make nor change a key that allows more than itself (`grantable` of request/scopes.py)."""
+"""A key can neither make nor change a key that allows more than itself (`grantable` of
+request/scopes.py)."""
 
 from typing import Unpack
 
@@ -19,8 +20,10 @@ from linkmgr.repository import users
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
         """
-        SELECT *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
+        SELECT *, coalesce(domains, '{}') AS domains,
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until,
+               version::text
           FROM api_keys
          WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,
@@ -32,8 +35,10 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 def batch(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
+        SELECT *, coalesce(domains, '{}') AS domains,
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until,
+               version::text
           FROM api_keys
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
@@ -48,8 +53,10 @@ def batch(user_id: int, after: int) -> list[Row]:
 def read(user_id: int, key_id: int) -> Row:
     stored = row(
         """
-        SELECT *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
+        SELECT *, coalesce(domains, '{}') AS domains,
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until,
+               version::text
           FROM api_keys
          WHERE user_id = %(user_id)s AND id = %(key_id)s
         """,
@@ -74,8 +81,9 @@ def default(user_id: int) -> Row:
 
 
 def _limits(user_id: int, members: Row | None = None) -> str:
-    """Return the limits of keys that the caller may make, as JSON: those of its own key, or those of the user in the
-    console and in commands, where there is no key. Check that the `members` of a key may have the scope `admin`."""
+    """Return the limits of keys that the caller may make, as JSON: those of its own key, or those
+    of the user in the console and in commands, where there is no key. Check that the `members` of a
+    key may have the scope `admin`."""
     if has_request_context() and web_request.current().is_api:
         caller = web_request.current().caller
         limits = scopes.grantable(caller, is_admin=bool(caller.admin))
@@ -89,11 +97,13 @@ def _limits(user_id: int, members: Row | None = None) -> str:
 def add(user_id: int, members: Row) -> Row:
     added = run(
         """
-        INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
+        INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires,
+                              allowed_ips)
         SELECT require_room(%(user_id)s, 'api_keys', 100, 'keys_full'), %(name)s, %(prefix)s,
                %(digest)s, scopes, domains, own_only, expires, allowed_ips
           FROM (SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
-                       %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
+                       %(own_only)s::boolean AS own_only,
+                       nullif(%(expires)s, '')::timestamptz AS expires,
                        nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips) new
          WHERE is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
            AND require_rows('domains', %(user_id)s, domains, 'domains_unknown')
@@ -128,7 +138,8 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
                        nullif(coalesce(%(domains)s::bigint[], domains), '{}') AS domains,
                        CASE WHEN %(expires)s::text IS NULL THEN expires
                             ELSE nullif(%(expires)s, '')::timestamptz END AS expires,
-                       nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips), '{}') AS allowed_ips
+                       nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips),
+                              '{}') AS allowed_ips
                   FROM api_keys
                  WHERE user_id = %(user_id)s AND id = %(key_id)s
                    AND is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
@@ -150,15 +161,17 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
 
 
 def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str | None = None) -> Row:
-    """Replace a key, unless `version` is not that of its row. The previous one works for `overlap` more seconds. Return
-    the new prefix and this time."""
+    """Replace a key, unless `version` is not that of its row. The previous one works for `overlap`
+    more seconds. Return the new prefix and this time."""
     rotated = run(
         """
         UPDATE api_keys
            SET prefix = %(prefix)s, digest = %(digest)s, created = now(),
                previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
-               previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
-         WHERE user_id = %(user_id)s AND id = %(key_id)s AND version::text = coalesce(%(version)s::text, version::text)
+               previous_until = CASE WHEN %(overlap)s > 0
+                                       THEN now() + make_interval(secs => %(overlap)s) END
+         WHERE user_id = %(user_id)s AND id = %(key_id)s
+           AND version::text = coalesce(%(version)s::text, version::text)
            AND is_key_within(scopes, expires, allowed_ips, %(grantable)s::jsonb)
         RETURNING prefix, previous_until
         """,
@@ -197,7 +210,9 @@ def set_default(user_id: int, *, active: bool) -> None:
          WHERE id = %(user_id)s
            AND (%(active)s OR EXISTS (SELECT FROM api_keys
                                        WHERE user_id = %(user_id)s
-                                         AND (least(expires, created + make_interval(days => %(lifetime)s)) > now())
+                                         AND (least(expires,
+                                                    created + make_interval(days => %(lifetime)s)) >
+                                                    now())
                                              IS NOT FALSE))
         RETURNING id
         """,

@@ -1,4 +1,5 @@
-"""Connections for API keys that may use only some rows of their user: see "Restricted keys" in schema.sql."""
+"""Connections for API keys that may use only some rows of their user: see "Restricted keys" in
+schema.sql."""
 
 import copy
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ class RestrictedDatabase(SchemaDatabase):
     def of_key(self, key_id: int, domains: list[int] | None) -> "RestrictedDatabase":
         restricted = copy.copy(self)
         ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"
-        # The last value fails if the schema is missing: PostgreSQL would skip it in the search path and use the tables.
+        # The last value fails if the schema is missing: PostgreSQL would skip it in the search path
+        # and use the tables.
         restricted.prelude += (
-            f"SELECT set_config('linkmgr.key_id', '{key_id:d}', true), set_config('linkmgr.domains', '{ids}', true), "
-            f"'{self.schema}.links'::regclass; "
+            f"SELECT set_config('linkmgr.key_id', '{key_id:d}', true), "
+            f"set_config('linkmgr.domains', '{ids}', true), '{self.schema}.links'::regclass; "
         )
         return restricted
 

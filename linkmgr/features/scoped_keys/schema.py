@@ -53,7 +53,10 @@ class Items(Array):
 
 class Scopes(Items):
     description = "scopes"
-    json_shown: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "string"}}  # later versions add some
+    json_shown: ClassVar[JsonSchema] = {
+        "type": "array",
+        "items": {"type": "string"},
+    }  # later versions add some
 
     @property
     def item(self) -> JsonSchema:
@@ -93,7 +96,9 @@ class KeyExpiry(Timestamp):
         time = super().clean(text)
         is_update = isinstance(self.parent, Body) and self.parent.is_update
         if not is_update and datetime.fromisoformat(time) <= datetime.now(UTC):
-            raise ValidationError("must be in the future. Send a later time, or none for a key that does not expire")
+            raise ValidationError(
+                "must be in the future. Send a later time, or none for a key that does not expire"
+            )
         return time
 
 
@@ -131,16 +136,16 @@ class Key(Resource):
     )
     expires = member(
         KeyExpiry(allow_empty=True, allow_none=True),
-        "The key stops working at this time. A new key needs a time in the future. An update with a past time ends the "
-        "key at once.",
+        "The key stops working at this time. A new key needs a time in the future. An update with "
+        "a past time ends the key at once.",
         "2030-12-31 23:59:59",
         label="Expiry",
         removed="",
     )
     allowed_ips = member(
         Networks(load_default=list),
-        "The IP addresses and networks that the key can be used from. `[]` means all. IPv4-mapped addresses such as "
-        "`::ffff:192.0.2.7` become IPv4.",
+        "The IP addresses and networks that the key can be used from. `[]` means all. IPv4-mapped "
+        "addresses such as `::ffff:192.0.2.7` become IPv4.",
         ["192.0.2.0/24", "2001:db8::/32"],
         label="IP addresses",
         default=[],
@@ -149,7 +154,9 @@ class Key(Resource):
         Timestamp(dump_only=True), "The time of the last rotation, if there was one.", "2026-11-21 09:30:00"
     )
     updated = updated()
-    last_used = member(Timestamp(dump_only=True, allow_none=True), "The minute of the last use.", "2026-11-21 09:30:00")
+    last_used = member(
+        Timestamp(dump_only=True, allow_none=True), "The minute of the last use.", "2026-11-21 09:30:00"
+    )
     last_address = member(
         Shown({"type": ["string", "null"]}), "The IP address of the first use in this minute.", "192.0.2.7"
     )
@@ -169,8 +176,8 @@ def create_key(user_id: int, members: Row) -> Row:
 
 
 def rotate_secret(user_id: int, key_id: int, *, overlap: int, version: str | None = None) -> Row:
-    """Replace a key, unless `version` is not that of its row. Return the new key, its prefix, and the end of the
-    previous one."""
+    """Replace a key, unless `version` is not that of its row. Return the new key, its prefix, and
+    the end of the previous one."""
     secret = keys.new_scoped_key()
     return {"key": secret} | api_keys.rotate(user_id, key_id, secret=secret, overlap=overlap, version=version)
 

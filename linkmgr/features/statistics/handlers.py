@@ -32,9 +32,9 @@ _VISIT: dict[str, shapes.Shape] = {
 
 def _some_of(example: JsonSchema, **members: shapes.Shape) -> JsonSchema:
     """Return the schema of an object with numbers and some of the members."""
-    numbers = shapes.object_of(**members, clicks=12, visitors=shapes.or_null(9), conversions=3, value=shapes.AMOUNT)[
-        "properties"
-    ]
+    numbers = shapes.object_of(
+        **members, clicks=12, visitors=shapes.or_null(9), conversions=3, value=shapes.AMOUNT
+    )["properties"]
     return {"type": "object", "properties": numbers, "examples": [example]}
 
 
@@ -84,7 +84,11 @@ SECTION = Section(
 def _owner() -> Owner:
     """Return the user whose visits are counted. Administrators can name another one, or all."""
     user, caller = queries.user(is_admin=bool(auth.caller().admin)), auth.user_id()
-    return Owner(caller, everyone=True) if user == queries.EVERYONE else Owner(caller if user is None else int(user))
+    return (
+        Owner(caller, everyone=True)
+        if user == queries.EVERYONE
+        else Owner(caller if user is None else int(user))
+    )
 
 
 def _as_csv(report: Report) -> Response:
@@ -106,7 +110,15 @@ _QUERY = operation(
     ),
     query=queries.QUERY,
     example_query={"by": "time:day,country", "period": "7d", "timezone": "Europe/Berlin"},
-    errors=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow", *BUSY),
+    errors=(
+        "administrators_only",
+        "address_too_long",
+        "domain_unknown",
+        "missing",
+        "stats_busy",
+        "too_slow",
+        *BUSY,
+    ),
     restricted=("own_only", "domains"),
     selections=("ids", "campaign", "channel", "domain"),
 )
@@ -115,7 +127,8 @@ _LIVE = operation(
     "stats.live",
     shapes.success(
         data=shapes.object_of(
-            rows=shapes.array_of(shapes.object_of(time=shapes.TIMESTAMP, clicks=3)), totals=shapes.object_of(clicks=3)
+            rows=shapes.array_of(shapes.object_of(time=shapes.TIMESTAMP, clicks=3)),
+            totals=shapes.object_of(clicks=3),
         ),
         meta=shapes.object_of(bots=shapes.choice(*queries.BOTS)),
     ),
@@ -163,7 +176,9 @@ def live_csv() -> Response:
 
 _VISITS = shapes.success(
     data=shapes.object_of(
-        perpage=shapes.number(15, 1), visits=shapes.array_of(shapes.ref("Visit")), next="20261121T093000.123456-1"
+        perpage=shapes.number(15, 1),
+        visits=shapes.array_of(shapes.ref("Visit")),
+        next="20261121T093000.123456-1",
     )
     | {"required": ["perpage", "visits"]}
 )
@@ -172,7 +187,12 @@ _VISITS_CSV = csv.lines([_VISIT, shapes.example_of(shapes.object_of(**_VISIT), {
 
 def _visits_of(operation_id: str, scope: str) -> Operation:
     return operation(
-        scope, operation_id, _VISITS, query=queries.VISITS, errors=("stats_busy",), restricted=("own_only", "domains")
+        scope,
+        operation_id,
+        _VISITS,
+        query=queries.VISITS,
+        errors=("stats_busy",),
+        restricted=("own_only", "domains"),
     )
 
 
@@ -224,7 +244,9 @@ def _list_visits(tracked_id: int, *, what: str, as_csv: bool = False) -> Json | 
     bots = queries.BOTS[sent["bots"]]
     if sent["after"]:
         pool.take_for(sent["after"][1], "stats_busy")  # visits of one moment, which are read and left out
-    page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=sent["after"], bots=bots)
+    page = visit_list.index(
+        auth.user_id(), tracked_id, what=what, limit=limit, after=sent["after"], bots=bots
+    )
     if as_csv or csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))
     data: dict[str, Any] = {"perpage": limit, "visits": list(map(with_code, page.rows))}
@@ -236,4 +258,6 @@ def _next_link(position: str | None) -> dict[str, str]:
     if position is None:
         return {}
     query = "&".join(f"{name}={request.args[name]}" for name in ("limit", "bots") if name in request.args)
-    return {"Link": f'<{settings().base_url}{request.path}?after={position}{query and f"&{query}"}>; rel="next"'}
+    return {
+        "Link": f'<{settings().base_url}{request.path}?after={position}{query and f"&{query}"}>; rel="next"'
+    }

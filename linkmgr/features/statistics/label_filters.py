@@ -27,7 +27,8 @@ class Filter:
 
 
 def _values(name: str, text: str) -> list[str]:
-    """Split a list at its commas. A label with a comma is in double quotes, as in CSV. `-` may stand before them."""
+    """Split a list at its commas. A label with a comma is in double quotes, as in CSV. `-` may
+    stand before them."""
     try:
         [values] = csv.reader([_QUOTED.sub(r'\1"-', text)], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError):
@@ -53,5 +54,7 @@ def _meant(name: str, value: str) -> list[str]:
 def parse(name: str, text: str) -> Filter:
     values = _values(name, text)
     included = [label for value in values if not value.startswith("-") for label in _meant(name, value)]
-    excluded = [label for value in values if value.startswith("-") for label in _meant(name, value[1:].strip())]
+    excluded = [
+        label for value in values if value.startswith("-") for label in _meant(name, value[1:].strip())
+    ]
     return Filter(included or None, excluded or None, text)

@@ -13,4 +13,6 @@ def report(owner: Owner, bots: str) -> Report:
         rows = counts.live(owner, minutes=MINUTES, bots=BOTS[bots])
     if not rows:
         raise not_found("user")
-    return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots}, {})
+    return Report(
+        ["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots}, {}
+    )

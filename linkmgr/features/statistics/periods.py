@@ -21,7 +21,8 @@ _DECEMBER = 12
 
 @dataclass(frozen=True)
 class Range:
-    """The times from `since` up to, but not including, `until`. `since` is None for all visits that there are."""
+    """The times from `since` up to, but not including, `until`. `since` is None for all visits that
+    there are."""
 
     zone: ZoneInfo
     since: datetime | None
@@ -38,7 +39,9 @@ class Bucket:
 # --- the parameters `timezone`, `from`, `to` and `period`
 
 
-def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str | None, period: str | None) -> Range:
+def parse_range(
+    zone: ZoneInfo, now: datetime, *, since: str | None, until: str | None, period: str | None
+) -> Range:
     if since is None:
         if until is not None:
             raise invalid("to must be sent with from", "required", field="from")
@@ -105,7 +108,8 @@ def _hour(at: datetime, zone: ZoneInfo) -> tuple[date, int, timedelta | None]:
 
 
 def _start_of_hour(at: datetime, zone: ZoneInfo) -> datetime:
-    """Return the first quarter of the local hour. An hour that a change of the clock cuts begins with the change."""
+    """Return the first quarter of the local hour. An hour that a change of the clock cuts begins
+    with the change."""
     start = at - timedelta(seconds=at.timestamp() % QUARTER.total_seconds())
     while _hour(start - QUARTER, zone) == _hour(start, zone):
         start -= QUARTER
@@ -148,27 +152,32 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
     if unit == "hour":
         if span.until - span.since > MAX_HOURLY_DAYS * _DAY:
             raise invalid(
-                f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it", field="by"
+                f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it",
+                field="by",
             )
         return list(_hours(span))
     periods = list(_days(span, unit))
     if len(periods) > MAX_DAYS:
         raise invalid(
-            f"time:day allows a range that touches at most {MAX_DAYS} days: use time:week, or narrow it", field="by"
+            f"time:day allows a range that touches at most {MAX_DAYS} days: use time:week, or narrow it",
+            field="by",
         )
     return periods
 
 
 def compared(span: Range, unit: str | None, now: datetime) -> tuple[list[datetime], list[datetime]]:
-    """Return the starts of the buckets of a range, and those of the same elapsed part of the time before with its end,
-    as local times.
+    """Return the starts of the buckets of a range, and those of the same elapsed part of the time
+    before with its end, as local times.
 
-    The difference of two times of a zone is that of their clocks, so that a day before is the same time of the day.
+    The difference of two times of a zone is that of their clocks, so that a day before is the same
+    time of the day.
     """
     assert span.since
     zone, since, until = span.zone, span.since.astimezone(span.zone), span.until.astimezone(span.zone)
     starts = [max(bucket.start.astimezone(zone), since) for bucket in buckets(span, unit)]
-    elapsed = min(until, (now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds())).astimezone(zone))
+    elapsed = min(
+        until, (now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds())).astimezone(zone)
+    )
     match span.period:
         case "12mo":
             first = since.replace(year=since.year - 1)
@@ -193,8 +202,9 @@ def as_array(values: Iterable[datetime | date]) -> str:
 
 
 def _utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
-    """Return the first UTC day that begins at or after a time. Before `days_before`, where only UTC days are stored,
-    return the first day by its local date instead, so that each UTC day is counted as the local day of its date."""
+    """Return the first UTC day that begins at or after a time. Before `days_before`, where only UTC
+    days are stored, return the first day by its local date instead, so that each UTC day is counted
+    as the local day of its date."""
     day = at.astimezone(zone).date()
     if day < days_before:
         return day if start_of_day(day, zone) == at else day + _DAY
@@ -208,9 +218,10 @@ def _cuts(edges: list[datetime], since: datetime, until: datetime, days_before: 
 
 
 def as_rollups(span: Range, edges: list[datetime], days_before: date) -> dict[str, str]:
-    """Return the parameters of a statement on rollups, in UTC: the ends of a range, the edges of its buckets, those
-    times that divide UTC days as `cuts`, and these days as `split`. Rollups before `days_before` are those of whole UTC
-    days, so earlier times become the start of their UTC day."""
+    """Return the parameters of a statement on rollups, in UTC: the ends of a range, the edges of
+    its buckets, those times that divide UTC days as `cuts`, and these days as `split`. Rollups
+    before `days_before` are those of whole UTC days, so earlier times become the start of their UTC
+    day."""
     assert span.since
     first = datetime.combine(days_before, time(), UTC)
     cuts = _cuts(edges, span.since, span.until, days_before)

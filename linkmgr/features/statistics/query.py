@@ -1,4 +1,5 @@
-"""Queries of statistics, declared once. An unknown parameter or value is an error that lists the known ones."""
+"""Queries of statistics, declared once. An unknown parameter or value is an error that lists the
+known ones."""
 
 import re
 from dataclasses import dataclass
@@ -103,7 +104,11 @@ def user(*, is_admin: bool) -> int | str | None:
 
 
 def _ids(name: str, text: str) -> list[int]:
-    ids = list(dict.fromkeys(row_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")))
+    ids = list(
+        dict.fromkeys(
+            row_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")
+        )
+    )
     if len(ids) > MAX_IDS:
         raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
     return ids
@@ -116,7 +121,8 @@ def _limit(name: str, text: str) -> int:
 
 
 def _position(name: str, text: str) -> tuple[str, int]:
-    """Return a position in a list of visits: a time, and the number of visits at this time that were returned."""
+    """Return a position in a list of visits: a time, and the number of visits at this time that
+    were returned."""
     time, _, number = text.rpartition("-")
     try:
         datetime.strptime(time if re.fullmatch(_POSITION, text, re.ASCII) else "", "%Y%m%dT%H%M%S.%f")
@@ -132,7 +138,9 @@ def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: A
     def parse(name: str, text: str) -> list[str]:
         names = list(dict.fromkeys(text.split(",")))
         if not set(names) <= set(choices):
-            raise invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas", "unknown_value")
+            raise invalid(
+                f"{name} must be from the list {', '.join(choices)}, separated by commas", "unknown_value"
+            )
         return names
 
     items = {"type": "string", "enum": list(choices)}
@@ -142,7 +150,9 @@ def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: A
 
 def _labels(example: str) -> Parameter:
     about, pattern = f"Labels of this dimension, such as `{example}`.", "^[^\\r\\n\\x00]+$"
-    return Parameter(about, label_filters.parse, is_list=True, maxLength=_MAX_TEXT, pattern=pattern, examples=[example])
+    return Parameter(
+        about, label_filters.parse, is_list=True, maxLength=_MAX_TEXT, pattern=pattern, examples=[example]
+    )
 
 
 _BOTS = Parameter(
@@ -161,13 +171,18 @@ LIVE = {"bots": _BOTS, "user": _USER}
 VISITS = {
     "after": Parameter("`next` of the previous page.", _position, pattern=f"^{_POSITION}$"),
     "limit": Parameter(
-        "The number of visits on a page. A number above 1000 means 1000.", type="integer", minimum=1, default=15
+        "The number of visits on a page. A number above 1000 means 1000.",
+        type="integer",
+        minimum=1,
+        default=15,
     ),
     "bots": _BOTS,
 }
 QUERY = {
     "metrics": _names("The numbers in a row.", METRICS, ["clicks", "visitors"]),
-    "by": _names(f"Up to {MAX_BY} names, at most one of them a time.", BY, ["time:day", "country"], maxItems=MAX_BY),
+    "by": _names(
+        f"Up to {MAX_BY} names, at most one of them a time.", BY, ["time:day", "country"], maxItems=MAX_BY
+    ),
     "ids": Parameter(
         f"Up to {MAX_IDS} ids of links and QR codes.",
         _ids,
@@ -178,14 +193,18 @@ QUERY = {
     ),
     "campaign": Parameter("The links of a campaign.", row_id, pattern="^[0-9]+$"),
     "channel": Parameter("The links and QR codes of a channel.", row_id, pattern="^[0-9]+$"),
-    "domain": Parameter("The links of a branded domain, or of this service.", host_of, examples=["go.example.com"]),
+    "domain": Parameter(
+        "The links of a branded domain, or of this service.", host_of, examples=["go.example.com"]
+    ),
     "from": Parameter("The start of the range, instead of `period`.", pattern=TIME, examples=["2026-10-01"]),
     "to": Parameter(
         "The end of the range, which is not part of it. Without it, the end of the current day.",
         pattern=TIME,
         examples=["2026-11-01"],
     ),
-    "period": Parameter("A range that ends today.", type="string", enum=list(PERIODS), default=DEFAULT_PERIOD),
+    "period": Parameter(
+        "A range that ends today.", type="string", enum=list(PERIODS), default=DEFAULT_PERIOD
+    ),
     "timezone": Parameter(
         "The IANA time zone of days, weeks and months, and of times without a zone.",
         default="UTC",
@@ -228,7 +247,9 @@ def parse() -> Query:
     filters = {name: sent[name] for name in BY_NAME if sent[name]}
     if {*CONVERSIONS} & {*metrics} and (other := {*by, *filters} & BY_NAME.keys() - {OF_CONVERSIONS}):
         raise invalid(
-            f"metrics cannot have {' and '.join(CONVERSIONS)} with {min(other)}: they are counted by time, "
-            f"{OF_CONVERSIONS}, {', '.join(OF_ROWS)}"
+            f"metrics cannot have {' and '.join(CONVERSIONS)} with {min(other)}: they are counted "
+            f"by time, {OF_CONVERSIONS}, {', '.join(OF_ROWS)}"
         )
-    return Query(metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"])
+    return Query(
+        metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"]
+    )

@@ -77,8 +77,8 @@ def _needs_visits(query: Query) -> bool:
 
 
 def _first_moment(owner: Owner, query: Query, scope: Scope) -> datetime:
-    """Return the start of the period `all`: the day of the first visit, or the first day with all visits if they are
-    needed."""
+    """Return the start of the period `all`: the day of the first visit, or the first day with all
+    visits if they are needed."""
     zone = query.range.zone
     since = start_of_day(stats_scope.first_day(owner, scope, zone), zone)
     if not _needs_visits(query) or scope.detailed_since is None or since >= scope.detailed_since:
@@ -97,15 +97,17 @@ def _source(query: Query, scope: Scope) -> str:
     is_detailed = scope.detailed_since is None or query.first >= scope.detailed_since
     if _needs_visits(query) and not is_detailed:
         raise invalid(
-            "by and the filters name more than one dimension, which only the visits have. The visits are kept since "
-            f"{_timestamp(scope.detailed_since)} UTC: send a later from, or name only one dimension"
+            "by and the filters name more than one dimension, which only the visits have. The "
+            f"visits are kept since {_timestamp(scope.detailed_since)} UTC: send a later from, or "
+            "name only one dimension"
         )
     return "visits" if is_detailed and (_needs_visits(query) or "visitors" in query.metrics) else "rollups"
 
 
 def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
     query = _with_start(owner, query, scope)
-    # `period=30d` is the same range all day, so its times are kept for all reports. Those of long ranges are many.
+    # `period=30d` is the same range all day, so its times are kept for all reports. Those of long
+    # ranges are many.
     times_of = _times if query.range.until - query.first <= _MAX_CACHED else _times.__wrapped__
     times = times_of(query.range, query.unit, scope.days_before, query.before)
     limit = max(1, min(query.limit, MAX_ROWS // len(times.periods)))
@@ -180,10 +182,16 @@ def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
 
 def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
-    nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None, "conversions": 0, "value": 0.0}
+    nothing = {
+        "clicks": 0,
+        "visitors": 0 if count.source == "visits" else None,
+        "conversions": 0,
+        "value": 0.0,
+    }
     ranked, names, earlier = _ranked(count, counted), count.query.dimensions, len(count.query.before)
     labeled = [
-        (labels, {name: _value(name, label) for name, label in zip(names, labels, strict=False)}) for labels in ranked
+        (labels, {name: _value(name, label) for name, label in zip(names, labels, strict=False)})
+        for labels in ranked
     ]
     for number, period in enumerate(count.times.periods, 1):
         for labels, members in labeled:
@@ -205,7 +213,9 @@ def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
         return rows
     name = query.order.removeprefix("-")
     column = "number" if name == "time" else name
-    return sorted(rows, key=lambda row: (row[column] is not None, row[column]), reverse=query.order.startswith("-"))
+    return sorted(
+        rows, key=lambda row: (row[column] is not None, row[column]), reverse=query.order.startswith("-")
+    )
 
 
 def _meta(count: _Count, labels: int) -> Row:
@@ -257,15 +267,17 @@ def report(owner: Owner, query: Query) -> Report:
 
 
 def _compare(query: Query, scope: Scope) -> Query:
-    """Leave out the time before if it begins before the first visit, or before the visits that are needed."""
+    """Leave out the time before if it begins before the first visit, or before the visits that are
+    needed."""
     since = [scope.first, scope.detailed_since if _needs_visits(query) else None]
     is_counted = scope.first and query.first >= max(filter(None, since))
     return query if is_counted else replace(query, before=())
 
 
 def reports(owner: Owner, queries: list[Query]) -> tuple[dict[str, str], list[Report]]:
-    """Return the names of what all queries select, by the parameter, and the report of each. Visitors of the account
-    and of many links, which take long to count, are left out unless the filters need the visits anyway."""
+    """Return the names of what all queries select, by the parameter, and the report of each.
+    Visitors of the account and of many links, which take long to count, are left out unless the
+    filters need the visits anyway."""
     scope = _scope(owner, queries[0], named=True)
     with bounded():
         queries = [_compare(query, scope) for query in queries]

@@ -25,14 +25,15 @@ def index(
 ) -> VisitPage:
     """List visits, newest first. `what` is "link" or "QR code".
 
-    Visits have no id. A position is the time of the last visit and the number of visits that have this time and were
-    returned. Visits of the same time have a fixed order.
+    Visits have no id. A position is the time of the last visit and the number of visits that have
+    this time and were returned. Visits of the same time have a fixed order.
     """
     at, skip = after or (None, 0)
     visits, is_cut = fitting(
         """
         WITH tracked AS (
-            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s AND noun = %(what)s)
+            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id = %(tracked_id)s
+               AND noun = %(what)s)
         SELECT to_char(at, 'YYYYMMDD"T"HH24MISS.US') AS position, at AS time, listed.*
           FROM tracked
           LEFT JOIN LATERAL (
@@ -105,7 +106,8 @@ def _tracked(noun: str, user_id: int, after: int) -> list[Row]:
     return rows(
         """
         SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = id) AS is_visited
-          FROM (SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id > %(after)s AND noun = %(noun)s
+          FROM (SELECT id FROM tracked_rows WHERE user_id = %(user_id)s AND id > %(after)s
+                   AND noun = %(noun)s
                  ORDER BY id
                  LIMIT %(limit)s) tracked
          ORDER BY id
@@ -135,7 +137,8 @@ def _visits(tracked_id: int, time: str, skip: int) -> list[Row]:
           FROM (SELECT oldest.*
                   FROM (VALUES (false), (true)) AS halves (is_bot),
                        LATERAL (SELECT visits.* FROM visits
-                                 WHERE tracked_id = %(tracked_id)s AND bot = is_bot AND at >= %(time)s::timestamptz
+                                 WHERE tracked_id = %(tracked_id)s AND bot = is_bot
+                                   AND at >= %(time)s::timestamptz
                                  ORDER BY at, visits
                                  LIMIT %(limit)s::int + %(skip)s) oldest
                  ORDER BY at, oldest

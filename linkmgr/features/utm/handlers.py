@@ -11,9 +11,11 @@ from linkmgr.features.utm.schema import UtmTemplate
 
 bp = Blueprint("utm", __name__, url_prefix="/api")
 _ABOUT = """\
-A named set of UTM parameters, which forms of the console add to the `parameters` of a link. A link keeps its parameters
-when the template changes. An account has at most 100."""
-SECTION = Section("utm", "UTM templates", _ABOUT, lambda: shapes.records_of(UtmTemplate), nouns={"utm": "UTM template"})
+A named set of UTM parameters, which forms of the console add to the `parameters` of a
+link. A link keeps its parameters when the template changes. An account has at most 100."""
+SECTION = Section(
+    "utm", "UTM templates", _ABOUT, lambda: shapes.records_of(UtmTemplate), nouns={"utm": "UTM template"}
+)
 
 
 @bp.get("/utm")
@@ -57,7 +59,9 @@ def add(new: Row) -> Response:
 )
 def update(changes: Row, utm_id: int) -> Response:
     """Change a UTM template."""
-    return changed("UTM template has been updated successfully.", UtmTemplate, utm.update(user_id(), utm_id, changes))
+    return changed(
+        "UTM template has been updated successfully.", UtmTemplate, utm.update(user_id(), utm_id, changes)
+    )
 
 
 @bp.delete("/utm/<id:utm_id>/delete")

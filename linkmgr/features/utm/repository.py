@@ -22,7 +22,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, utm_id: int) -> Row:
     stored = row(
-        "SELECT *, created AS date, version::text FROM utm_templates WHERE user_id = %(user_id)s AND id = %(utm_id)s",
+        "SELECT *, created AS date, version::text FROM utm_templates WHERE user_id = %(user_id)s "
+        "AND id = %(utm_id)s",
         user_id=user_id,
         utm_id=utm_id,
     )
@@ -32,7 +33,8 @@ def read(user_id: int, utm_id: int) -> Row:
 def add(user_id: int, members: Row) -> Row:
     return run_one(
         """
-        INSERT INTO utm_templates (user_id, name, utm_source, utm_medium, utm_campaign, utm_term, utm_content)
+        INSERT INTO utm_templates (user_id, name, utm_source, utm_medium, utm_campaign, utm_term,
+                                   utm_content)
         VALUES (require_room(%(user_id)s, 'utm_templates', 100, 'utm_full'), %(name)s,
                 %(utm_source)s, %(utm_medium)s, %(utm_campaign)s, %(utm_term)s, %(utm_content)s)
         RETURNING *, created AS date, version::text

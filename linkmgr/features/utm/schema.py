@@ -13,11 +13,17 @@ def _parameter(about: str, example: str, label: str) -> Text:
 class UtmTemplate(Resource):
     id = row_id()
     name = member(Text(required=True), "Its name in lists.", "Newsletter", label="Name")
-    utm_source = _parameter("Where visitors come from, such as a site or a newsletter.", "newsletter", "Source")
+    utm_source = _parameter(
+        "Where visitors come from, such as a site or a newsletter.", "newsletter", "Source"
+    )
     utm_medium = _parameter("How they come, such as email or social.", "email", "Medium")
-    utm_campaign = _parameter("The name of the campaign. It need not be one of your campaigns.", "summer", "Campaign")
+    utm_campaign = _parameter(
+        "The name of the campaign. It need not be one of your campaigns.", "summer", "Campaign"
+    )
     utm_term = _parameter("The keywords of a paid search.", "rye bread", "Term")
-    utm_content = _parameter("Tells links with the same target apart, such as button and footer.", "button", "Content")
+    utm_content = _parameter(
+        "Tells links with the same target apart, such as button and footer.", "button", "Content"
+    )
     date = created()
     updated = updated()
 

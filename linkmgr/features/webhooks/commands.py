@@ -43,7 +43,9 @@ def test_webhook(name: str, webhook_id: int) -> None:
         raise click.ClickException(missing if error.code == "missing" else error.message) from error
     delivery = _delivered(user_id, webhook_id, behind=previous["id"] if previous else 0)
     if delivery is None:
-        raise click.ClickException("The test event is waiting behind others. See the deliveries of the webhook.")
+        raise click.ClickException(
+            "The test event is waiting behind others. See the deliveries of the webhook."
+        )
     if delivery["state"] != "delivered":
         raise click.ClickException(f"The test event was not delivered. {_outcome(delivery)}")
     click.echo(f"The test event was delivered. {_outcome(delivery)}")
@@ -54,8 +56,8 @@ def _newest(user_id: int, webhook_id: int) -> Row | None:
 
 
 def _delivered(user_id: int, webhook_id: int, *, behind: int) -> Row | None:
-    """Return the next delivery after its first attempt, which a running service may make. Return None if there is none
-    in time."""
+    """Return the next delivery after its first attempt, which a running service may make. Return
+    None if there is none in time."""
     end = monotonic() + _WAIT_SECONDS
     while monotonic() < end:
         Dispatcher().run(threading.Event())

@@ -1,8 +1,8 @@
 """Move events from the outbox to the webhooks that subscribe to them.
 
-The outbox has the row as a change has written it. Its record is made here by the statement of its GET. What belongs
-to other rows, such as channels, is as it is then, within about a second of the change. The record of a deleted row has
-the members that were stored when it was deleted.
+The outbox has the row as a change has written it. Its record is made here by the statement of its
+GET. What belongs to other rows, such as channels, is as it is then, within about a second of the
+change. The record of a deleted row has the members that were stored when it was deleted.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,8 @@ _TABLES = {"link": "links", "qr": "qrs"} | {stored.words.path: stored.words.tabl
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
 
 
-# Columns whose members have other names or forms: the name, and the value of a member from that of the column
+# Columns whose members have other names or forms: the name, and the value of a member from that of
+# the column
 _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "starts": ("starts", from_json),
     "expiry": ("expiry", from_json),
@@ -75,14 +76,16 @@ def move() -> bool:
         return False
     subscriptions = outbox.subscriptions(list({event["user_id"] for event in pending}))
     owner = itemgetter("user_id")
-    by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=owner), key=owner)}
+    by_user = {
+        user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=owner), key=owner)
+    }
     outbox.move([part for event in pending for part in _parts(event, by_user.get(event["user_id"], []))])
     return len(pending) == MAX_BATCH
 
 
 def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
-    """Return the event as `outbox.move` takes it: a part for each data that webhooks get. The record is read only if a
-    webhook subscribes to it."""
+    """Return the event as `outbox.move` takes it: a part for each data that webhooks get. The
+    record is read only if a webhook subscribes to it."""
     moved = {name: event[name] for name in ("id", "user_id", "type", "created")}
     subscribed = [webhook for webhook in webhooks if _subscribes(webhook, event)]
     if event["user_id"] == outbox.TRAIL:
@@ -118,7 +121,11 @@ def _changes(before: Row, record: Row) -> Row:
             previous[name] = convert(value)
         else:
             previous.setdefault(name, settings().base_url if name == "domain" else _NULLS.get(name))
-    return {name: [value, record[name]] for name, value in previous.items() if name in record and record[name] != value}
+    return {
+        name: [value, record[name]]
+        for name, value in previous.items()
+        if name in record and record[name] != value
+    }
 
 
 def _subscribes(webhook: Row, event: Row) -> bool:
@@ -150,7 +157,11 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
         return _answer(event["data"]), []
     if change == "deleted":
         stored = event["data"]
-        ids = {"campaign": stored.get("campaign"), "domain": stored.get("domain_id"), path: event["object_id"]}
+        ids = {
+            "campaign": stored.get("campaign"),
+            "domain": stored.get("domain_id"),
+            path: event["object_id"],
+        }
         return _deleted(path, stored), [ids]
     stored = event["stored"]
     with as_written(_TABLES[path], stored) if stored else nullcontext():
@@ -158,7 +169,9 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
             record = _READ[path](event["user_id"], event["object_id"])
         except AppError:  # deleted since
             return {"id": event["object_id"]}, [{path: event["object_id"]}]
-        tracked = outbox.tracked_rows(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
+        tracked = (
+            outbox.tracked_rows(event["user_id"], [event["object_id"]]) if path in ("link", "qr") else []
+        )
         return record, tracked or [{path: event["object_id"]}]
 
 
@@ -177,7 +190,8 @@ def _deleted(path: str, stored: Row) -> Row:
 
 def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
     tracked = {
-        row["id"]: row for row in outbox.tracked_rows(event["user_id"], [visit["id"] for visit in event["data"]])
+        row["id"]: row
+        for row in outbox.tracked_rows(event["user_id"], [visit["id"] for visit in event["data"]])
     }
     groups: dict[tuple[int, ...], tuple[list[Row], list[Row]]] = {}
     for visit in event["data"]:
@@ -202,7 +216,10 @@ def _short_url(row: Row | None) -> str:
 
 def _passes(webhook: Row, rows: list[Row]) -> bool:
     return all(
-        any(selected == row.get(name) or (name == "channel" and selected in (row.get(name) or ())) for row in rows)
+        any(
+            selected == row.get(name) or (name == "channel" and selected in (row.get(name) or ()))
+            for row in rows
+        )
         for name in _FILTERS
         if (selected := webhook[name]) is not None
     )

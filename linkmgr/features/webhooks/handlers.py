@@ -39,7 +39,9 @@ TESTED = {
 _TIME = shapes.text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
 _MESSAGE = shapes.text("msg_1795702530123456", pattern="^msg_[0-9]+$")
 _TYPE = shapes.choice("link.created", *TYPES[1:], TEST)
-_SECRET = shapes.text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
+_SECRET = shapes.text(
+    "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$"
+)
 _DATA: JsonSchema = {
     "type": "object",
     "description": "The record as its GET shows it.",
@@ -54,7 +56,8 @@ _RECORDS = {
         | {"description": "`off`: waiting until the webhook is active and has a URL."},
         attempts=1,
         attempted=shapes.or_null(shapes.TIMESTAMP),
-        status=shapes.or_null(200) | {"description": "The status of the response, or null if there was none."},
+        status=shapes.or_null(200)
+        | {"description": "The status of the response, or null if there was none."},
         milliseconds=shapes.or_null(85),
         response=shapes.text("ok", description="The beginning of the response, or why there was none."),
         due=shapes.or_null(shapes.TIMESTAMP) | {"description": "The time of the next attempt."},
@@ -171,11 +174,15 @@ def update(changes: Row, webhook_id: int) -> Response:
     """Change a webhook."""
     _require_admin(changes["events"] or [])
     _require_admin_for(webhook_id)
-    return changed("Webhook has been updated successfully.", Webhook, webhooks.update(user_id(), webhook_id, changes))
+    return changed(
+        "Webhook has been updated successfully.", Webhook, webhooks.update(user_id(), webhook_id, changes)
+    )
 
 
 @bp.delete("/webhook/<id:webhook_id>/delete")
-@operation("webhooks:write", "webhooks.delete", shapes.done("Webhook has been deleted successfully."), row="webhooks")
+@operation(
+    "webhooks:write", "webhooks.delete", shapes.done("Webhook has been deleted successfully."), row="webhooks"
+)
 def delete(webhook_id: int) -> Json:
     """Delete a webhook."""
     webhooks.delete(user_id(), webhook_id)
@@ -196,14 +203,16 @@ def rotate(rotation: Row, webhook_id: int) -> Json:
 def test(webhook_id: int) -> Json:
     """Send a test event.
 
-    The event has the type `webhook.test`. See its delivery for the result. If the webhook has no URL, it is only
-    recorded.
+    The event has the type `webhook.test`. See its delivery for the result. If the webhook has no
+    URL, it is only recorded.
     """
     return ok(TESTED[webhooks.test(user_id(), webhook_id)])
 
 
 @bp.get("/webhook/<id:webhook_id>/deliveries")
-@operation("webhooks:read", "webhooks.listDeliveries", shapes.listing_schema("deliveries", "Delivery"), query=PAGING)
+@operation(
+    "webhooks:read", "webhooks.listDeliveries", shapes.listing_schema("deliveries", "Delivery"), query=PAGING
+)
 def deliveries(webhook_id: int) -> Json:
     """List the deliveries of a webhook."""
     _require_admin_for(webhook_id)
@@ -234,7 +243,8 @@ def retry(delivery_id: int) -> Json:
         data=shapes.object_of(
             perpage=shapes.number(15, 1),
             events=shapes.array_of(shapes.ref("Event")),
-            next=shapes.CURSOR | {"description": "The `after` of the next call, also if there are no events."},
+            next=shapes.CURSOR
+            | {"description": "The `after` of the next call, also if there are no events."},
         )
     ),
     query=_EVENTS,
@@ -242,9 +252,9 @@ def retry(delivery_id: int) -> Json:
 def events() -> Json:
     """Read events, the oldest first.
 
-    No event is missed or repeated if each call sends the `next` of the previous response. A call with a `type` examines
-    at most 10,000 events. So it may return fewer events than `limit`, or none, while there are more. Call again at once
-    until `next` is the `after` that you sent.
+    No event is missed or repeated if each call sends the `next` of the previous response. A call
+    with a `type` examines at most 10,000 events. So it may return fewer events than `limit`, or
+    none, while there are more. Call again at once until `next` is the `after` that you sent.
     """
     page, name = paging(first=0), query_choice("type", PATTERNS)
     if page["number"] > 1:

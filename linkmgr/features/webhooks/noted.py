@@ -18,7 +18,8 @@ class NotedDatabase(SchemaDatabase):
     def of_row(self, table: str, stored: Row) -> "NotedDatabase":
         noted = copy.copy(self)
         noted.settings = {"noted_table": table, "noted_row": orjson.dumps(stored).decode()}
-        # The last value fails if the schema is missing: PostgreSQL would skip it in the search path.
+        # The last value fails if the schema is missing: PostgreSQL would skip it in the search
+        # path.
         noted.prelude += (
             "SELECT set_config('linkmgr.noted_table', %(noted_table)s, true), "
             "set_config('linkmgr.noted_row', %(noted_row)s, true), 'noted.links'::regclass; "

@@ -1,4 +1,5 @@
-"""Events: their list, their way from the outbox to `events` and `deliveries`, and their deletion."""
+"""Events: their list, their way from the outbox to `events` and `deliveries`, and their
+deletion."""
 
 import orjson
 
@@ -9,7 +10,8 @@ from linkmgr.core.database.statements import UNSYNCED, Row, database, row, rows,
 MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
 TRAIL = 0  # instead of a user: events of audits, which are kept for the page "Activity" without a webhook
 TRAIL_DAYS = 365
-# Limits of each user, and of the trail. Beyond them, the oldest events are dropped, with their deliveries.
+# Limits of each user, and of the trail. Beyond them, the oldest events are dropped, with their
+# deliveries.
 DAYS_KEPT = 30
 MAX_WAITING = MAX_EVENTS = 100_000
 MAX_BYTES = 256 << 20
@@ -30,7 +32,8 @@ def has_work() -> bool:
                                WHERE active AND url <> ''
                                  AND coalesce(greatest(paused_until, retry_after) <= now(), true)
                                  AND EXISTS (SELECT FROM deliveries d
-                                              WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now()))
+                                              WHERE d.webhook_id = w.id AND state = 'waiting'
+                                                AND due <= now()))
                AS waiting
         """
     )
@@ -38,8 +41,8 @@ def has_work() -> bool:
 
 
 def pending(limit: int) -> list[Row]:
-    """Return the oldest events, or none if another process is moving events. `move` ends the turn of this process.
-    Owners take turns, so that many events of one do not delay the others."""
+    """Return the oldest events, or none if another process is moving events. `move` ends the turn
+    of this process. Owners take turns, so that many events of one do not delay the others."""
     return database().execute(
         """
         WITH turn AS MATERIALIZED (
@@ -80,14 +83,16 @@ def tracked_rows(user_id: int, ids: list[int]) -> list[Row]:
         """
         SELECT id, host, '/' || alias AS path, campaign, channel, domain
           FROM (SELECT l.id, d.domain AS host, alias, campaign, domain_id AS domain,
-                       ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = l.user_id AND link_id = l.id)
+                       ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = l.user_id
+                                AND link_id = l.id)
                            AS channel
                   FROM links l
                   LEFT JOIN domains d ON d.id = domain_id
                  WHERE l.user_id = %(user_id)s AND l.id = ANY (%(ids)s::bigint[])
                  UNION ALL
                 SELECT id, NULL, 'qr/' || code, NULL, NULL,
-                       ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = q.user_id AND qr_id = q.id)
+                       ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = q.user_id
+                                AND qr_id = q.id)
                   FROM qrs q
                  WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])) owned
         """,
@@ -97,13 +102,13 @@ def tracked_rows(user_id: int, ids: list[int]) -> list[Row]:
 
 
 def move(events: list[Row]) -> None:
-    """Move events from the outbox. Each has `id`, `user_id`, `type`, `data`, `extra`, `created`, `stored`, which is
-    False if no webhook subscribes to it, and `webhooks`, the ids that it is delivered to. Events with the same `id` are
-    parts of one in the outbox.
+    """Move events from the outbox. Each has `id`, `user_id`, `type`, `data`, `extra`, `created`,
+    `stored`, which is False if no webhook subscribes to it, and `webhooks`, the ids that it is
+    delivered to. Events with the same `id` are parts of one in the outbox.
 
-    One process at a time gets numbers, so that they ascend in the order of the commits. They begin with the time in
-    microseconds: after a restore of a backup, no number is given again. Events that another process has moved in the
-    meantime are skipped.
+    One process at a time gets numbers, so that they ascend in the order of the commits. They begin
+    with the time in microseconds: after a restore of a backup, no number is given again. Events
+    that another process has moved in the meantime are skipped.
     """
     run(
         """
@@ -111,7 +116,8 @@ def move(events: list[Row]) -> None:
             SELECT pg_advisory_xact_lock('events'::regclass::oid::bigint)),
         batch AS MATERIALIZED (
             SELECT * FROM json_to_recordset(%(events)s) AS events (
-                   id bigint, user_id bigint, type text, data jsonb, extra jsonb, created timestamptz, stored boolean,
+                   id bigint, user_id bigint, type text, data jsonb, extra jsonb,
+                   created timestamptz, stored boolean,
                    webhooks bigint[])
              WHERE EXISTS (SELECT FROM move_lock)),
         turn_ended AS (
@@ -142,14 +148,17 @@ def move(events: list[Row]) -> None:
                                   LIMIT 1) last ON true
             WINDOW previous AS (PARTITION BY n.user_id ORDER BY number)),
         added AS (
-            INSERT INTO events (number, user_id, type, data, extra, created, position, bytes) OVERRIDING SYSTEM VALUE
+            INSERT INTO events (number, user_id, type, data, extra, created, position,
+                                bytes) OVERRIDING SYSTEM VALUE
             SELECT number, user_id, type, data, extra, created, position, bytes FROM counted),
         dropped AS (
             DELETE FROM events
              WHERE number IN (SELECT oldest.number
-                                FROM (SELECT user_id, max(position) AS position, max(bytes) AS bytes, count(*) AS added
+                                FROM (SELECT user_id, max(position) AS position,
+                                             max(bytes) AS bytes, count(*) AS added
                                         FROM counted GROUP BY user_id) newest,
-                                     -- Small events are followed by large ones; a batch deletes a limited number.
+                                     -- Small events are followed by large ones; a batch deletes a
+                                     -- limited number.
                                      LATERAL (SELECT number, position, bytes FROM events e
                                                WHERE e.user_id = newest.user_id
                                                ORDER BY number
@@ -188,8 +197,9 @@ def drop_excess() -> None:
 
 
 def announce_expired(limit: int) -> bool:
-    """Note an event for each of the next `limit` links that have expired, if its owner has webhooks. Return True if
-    there may be more. Links are announced 10 seconds late, so that none is missed that is committed in the meantime."""
+    """Note an event for each of the next `limit` links that have expired, if its owner has
+    webhooks. Return True if there may be more. Links are announced 10 seconds late, so that none is
+    missed that is committed in the meantime."""
     batch = run_one(
         """
         WITH clock AS MATERIALIZED (
@@ -213,7 +223,8 @@ def announce_expired(limit: int) -> bool:
              WHERE EXISTS (SELECT FROM clock)),
         events_added AS (
             INSERT INTO outbox (user_id, type, object_id)
-            SELECT user_id, 'link.expired', id FROM expired WHERE has_webhooks(user_id) ORDER BY expiry, id)
+            SELECT user_id, 'link.expired', id FROM expired WHERE has_webhooks(user_id)
+             ORDER BY expiry, id)
         SELECT EXISTS (SELECT FROM last) AS is_full
         """,
         limit=limit,
@@ -221,9 +232,12 @@ def announce_expired(limit: int) -> bool:
     return bool(batch["is_full"])
 
 
-def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[str]) -> tuple[list[Row], int | None]:
-    """List the events behind the number `after`, the oldest first, and return the last number that was examined. The
-    pattern of LIKE `pattern` selects types, and those of `hidden` leave some out."""
+def events(
+    user_id: int, *, after: int, limit: int, pattern: str, hidden: list[str]
+) -> tuple[list[Row], int | None]:
+    """List the events behind the number `after`, the oldest first, and return the last number that
+    was examined. The pattern of LIKE `pattern` selects types, and those of `hidden` leave some
+    out."""
     listed, is_cut = fitting(
         """
         WITH matching AS MATERIALIZED (
@@ -243,7 +257,8 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[s
                                        ORDER BY number
                                        LIMIT %(examined)s) examined) END AS next
               FROM matching)
-        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, extra, data, next
+        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, extra, data,
+               next
           FROM last
           LEFT JOIN matching ON true
          ORDER BY number
@@ -260,30 +275,38 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: list[s
 
 
 def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
-    """List the audit trail before a number, the newest events first. With the id of a user, list only what the user did
-    and what concerns the user. Equal users are compared with >= and <, because PostgreSQL would look for the few events
-    of one among those of all: only the indexes by user have this order."""
+    """List the audit trail before a number, the newest events first. With the id of a user, list
+    only what the user did and what concerns the user. Equal users are compared with >= and <,
+    because PostgreSQL would look for the few events of one among those of all: only the indexes by
+    user have this order."""
     return rows(
         """
         WITH trail AS NOT MATERIALIZED (
-            SELECT number, type, created, data, extra, (extra -> 'actor' ->> 'user')::bigint AS actor_id,
-                   (data ->> CASE type WHEN 'audit.user' THEN 'id' ELSE 'user_id' END)::bigint AS subject_id
+            SELECT number, type, created, data, extra,
+                   (extra -> 'actor' ->> 'user')::bigint AS actor_id,
+                   (data ->> CASE type WHEN 'audit.user' THEN 'id'
+                                  ELSE 'user_id' END)::bigint AS subject_id
               FROM events
              WHERE user_id = 0  -- a constant, as in the conditions of the indexes
                AND number < %(before)s)
-        SELECT number AS id, type, e.created AS date, data, extra -> 'actor' ->> 'key' AS key, actor_id, subject_id,
-               coalesce(actors.username, CASE WHEN actor_id = subject_id THEN data ->> 'username' END) AS actor,
+        SELECT number AS id, type, e.created AS date, data, extra -> 'actor' ->> 'key' AS key,
+               actor_id, subject_id,
+               coalesce(actors.username, CASE WHEN actor_id = subject_id
+                                                THEN data ->> 'username' END) AS actor,
                coalesce(subjects.username, data ->> 'username') AS subject
           FROM (SELECT * FROM trail
                  WHERE number = ANY (ARRAY(
-                       (SELECT number FROM trail WHERE %(user_id)s = 0 ORDER BY number DESC LIMIT %(limit)s)
+                       (SELECT number FROM trail WHERE %(user_id)s = 0 ORDER BY number DESC
+                         LIMIT %(limit)s)
                         UNION ALL
                        (SELECT number FROM trail
-                         WHERE actor_id >= %(user_id)s AND (actor_id, number) < (%(user_id)s, %(before)s)
+                         WHERE actor_id >= %(user_id)s
+                           AND (actor_id, number) < (%(user_id)s, %(before)s)
                          ORDER BY actor_id DESC, number DESC LIMIT %(limit)s)
                         UNION ALL
                        (SELECT number FROM trail
-                         WHERE subject_id >= %(user_id)s AND (subject_id, number) < (%(user_id)s, %(before)s)
+                         WHERE subject_id >= %(user_id)s
+                           AND (subject_id, number) < (%(user_id)s, %(before)s)
                          ORDER BY subject_id DESC, number DESC LIMIT %(limit)s)))
                  ORDER BY number DESC
                  LIMIT %(limit)s) e

@@ -1,4 +1,5 @@
-"""Webhooks and their deliveries. `secret_version` of a webhook changes with each rotation of its secret."""
+"""Webhooks and their deliveries. `secret_version` of a webhook changes with each rotation of its
+secret."""
 
 from typing import Unpack
 
@@ -15,7 +16,8 @@ batch = batch_of("webhooks")
 
 def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     return named_page(
-        "SELECT *, created AS date, version::text FROM webhooks WHERE user_id = %(user_id)s AND has_text(name, %(q)s)",
+        "SELECT *, created AS date, version::text FROM webhooks WHERE user_id = %(user_id)s AND "
+        "has_text(name, %(q)s)",
         user_id=user_id,
         **paging,
     )
@@ -23,7 +25,8 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
 
 def read(user_id: int, webhook_id: int) -> Row:
     stored = row(
-        "SELECT *, created AS date, version::text FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s",
+        "SELECT *, created AS date, version::text FROM webhooks WHERE user_id = %(user_id)s AND id "
+        "= %(webhook_id)s",
         user_id=user_id,
         webhook_id=webhook_id,
     )
@@ -34,7 +37,8 @@ def add(user_id: int, members: Row) -> Row:
     """Store a webhook with its `secret`, which is encrypted. A filter of 0 passes all events."""
     return run_one(
         """
-        INSERT INTO webhooks (user_id, name, url, events, active, campaign, channel, domain, secret_ciphertext)
+        INSERT INTO webhooks (user_id, name, url, events, active, campaign, channel, domain,
+                              secret_ciphertext)
         VALUES (require_room(%(user_id)s, 'webhooks', 20, 'webhooks_full'), %(name)s, %(url)s,
                 %(events)s, %(active)s,
                 webhook_filter('campaign', %(user_id)s, %(campaign)s, NULL),
@@ -49,7 +53,8 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def update(user_id: int, webhook_id: int, members: Row) -> Row:
-    """Write the members that are not None. 0 removes a filter. One that is turned on starts without failures."""
+    """Write the members that are not None. 0 removes a filter. One that is turned on starts without
+    failures."""
     updated = run(
         """
         UPDATE webhooks
@@ -85,8 +90,8 @@ def delete(user_id: int, webhook_id: int) -> None:
 
 
 def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version: str | None = None) -> None:
-    """Replace the secret, unless `version` is not its secret_version. The previous one also signs for `overlap`
-    seconds."""
+    """Replace the secret, unless `version` is not its secret_version. The previous one also signs
+    for `overlap` seconds."""
     rotated = run(
         """
         UPDATE webhooks
@@ -109,8 +114,8 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
 
 
 def test(user_id: int, webhook_id: int) -> bool:
-    """Note an event of the type webhook.test, which is delivered to this webhook only, even if it was failing. Return
-    False if the webhook has no URL, so that the event is only kept."""
+    """Note an event of the type webhook.test, which is delivered to this webhook only, even if it
+    was failing. Return False if the webhook has no URL, so that the event is only kept."""
     tested = run(
         """
         WITH tested AS (
@@ -134,14 +139,16 @@ def test(user_id: int, webhook_id: int) -> bool:
 
 
 def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
-    """A webhook that does not exist has none. The state `off` is not stored: deliveries of a webhook that is turned on
-    again are waiting again."""
+    """A webhook that does not exist has none. The state `off` is not stored: deliveries of a
+    webhook that is turned on again are waiting again."""
     return page(
         """
         WITH webhook AS (
-            SELECT id, active AND url <> '' AS sends FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s)
+            SELECT id, active AND url <> '' AS sends FROM webhooks WHERE user_id = %(user_id)s
+               AND id = %(webhook_id)s)
         SELECT d.id, 'msg_' || number AS message, e.type,
-               CASE WHEN state = 'waiting' AND NOT (SELECT sends FROM webhook) THEN 'off' ELSE state END AS state,
+               CASE WHEN state = 'waiting' AND NOT (SELECT sends FROM webhook) THEN 'off'
+                    ELSE state END AS state,
                attempts, attempted, status, milliseconds, response,
                CASE WHEN state = 'waiting' AND (SELECT sends FROM webhook) THEN due END AS due,
                e.created AS date, e.data
@@ -153,7 +160,8 @@ def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
         """,
         """
         SELECT count(*) FROM deliveries
-         WHERE webhook_id = (SELECT id FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s)
+         WHERE webhook_id = (SELECT id FROM webhooks WHERE user_id = %(user_id)s
+                                AND id = %(webhook_id)s)
         """,
         user_id=user_id,
         webhook_id=webhook_id,
@@ -166,11 +174,13 @@ def retry(user_id: int, delivery_id: int) -> None:
         """
         WITH webhook AS (
             UPDATE webhooks SET paused_until = least(paused_until, now()), retry_after = NULL
-             WHERE user_id = %(user_id)s AND id = (SELECT webhook_id FROM deliveries WHERE id = %(delivery_id)s)
+             WHERE user_id = %(user_id)s
+               AND id = (SELECT webhook_id FROM deliveries WHERE id = %(delivery_id)s)
             RETURNING id, active, url <> '' AS has_url),
         retried AS (
             UPDATE deliveries SET state = 'waiting', due = now(), attempts = 0
-             WHERE id = %(delivery_id)s AND webhook_id = (SELECT id FROM webhook WHERE active AND has_url))
+             WHERE id = %(delivery_id)s
+               AND webhook_id = (SELECT id FROM webhook WHERE active AND has_url))
         SELECT active, has_url FROM webhook
         """,
         user_id=user_id,
@@ -189,9 +199,10 @@ LEASE_SECONDS = 60  # of a delivery that is sent
 
 
 def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) -> list[Row]:
-    """Take due deliveries. Users take turns, and the webhooks of each user, so that none delays the others: with those
-    that run, a user gets at most `per_user` and a webhook at most `per_webhook`. A webhook whose last attempt failed
-    gets one. `running` has the webhook of each delivery that this process has not completed."""
+    """Take due deliveries. Users take turns, and the webhooks of each user, so that none delays the
+    others: with those that run, a user gets at most `per_user` and a webhook at most `per_webhook`.
+    A webhook whose last attempt failed gets one. `running` has the webhook of each delivery that
+    this process has not completed."""
     return database().execute(
         """
         WITH running AS MATERIALIZED (
@@ -204,13 +215,17 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                    row_number() OVER (PARTITION BY w.user_id ORDER BY random()) AS turn
               FROM webhooks w
               LEFT JOIN running r ON r.id = w.id
-             WHERE active AND url <> '' AND coalesce(greatest(paused_until, retry_after) <= now(), true)
+             WHERE active AND url <> ''
+               AND coalesce(greatest(paused_until, retry_after) <= now(), true)
                AND coalesce(r.number, 0) * 2 <= %(per_webhook)s
-               AND (SELECT coalesce(sum(number), 0) FROM running u WHERE u.user_id = w.user_id) < %(per_user)s
+               AND (SELECT coalesce(sum(number), 0) FROM running u
+                     WHERE u.user_id = w.user_id) < %(per_user)s
                AND EXISTS (SELECT FROM deliveries d
                             WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now())),
         ready AS MATERIALIZED (
-            SELECT id, c.user_id, CASE WHEN failures > 0 THEN 1 ELSE %(per_webhook)s - number END AS room
+            SELECT id,
+                   c.user_id, CASE WHEN failures > 0 THEN 1
+                                   ELSE %(per_webhook)s - number END AS room
               FROM candidates c
               JOIN webhooks w USING (id)
              WHERE turn <= %(per_user)s
@@ -227,11 +242,14 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                                FOR UPDATE SKIP LOCKED) next),
         in_turn AS (
             SELECT id, row_number() OVER (PARTITION BY user_id ORDER BY position, due)
-                       + (SELECT coalesce(sum(number), 0) FROM running u WHERE u.user_id = numbered.user_id) AS turn
-              FROM (SELECT *, row_number() OVER (PARTITION BY webhook_id ORDER BY due) AS position FROM due) numbered),
+                       + (SELECT coalesce(sum(number), 0) FROM running u
+                           WHERE u.user_id = numbered.user_id) AS turn
+              FROM (SELECT *, row_number() OVER (PARTITION BY webhook_id ORDER BY due) AS position
+                      FROM due) numbered),
         claimed AS (
             UPDATE deliveries
-               SET due = now() + make_interval(secs => %(lease)s), attempts = attempts + 1, attempted = now()
+               SET due = now() + make_interval(secs => %(lease)s), attempts = attempts + 1,
+                   attempted = now()
              WHERE id = ANY (ARRAY(SELECT id FROM in_turn
                                     WHERE turn <= %(per_user)s
                                     ORDER BY turn
@@ -240,35 +258,46 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
         paused AS (
             UPDATE webhooks
                SET paused_until = now() + make_interval(secs => %(lease)s),
-                   -- Attempts of a delivery are at most about a day apart. Without any, no week of failures passes.
-                   failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now() ELSE failing_since END
+                   -- Attempts of a delivery are at most about a day apart. Without any, no week of
+                   -- failures passes.
+                   failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now()
+                                        ELSE failing_since END
              WHERE failures > 0 AND id IN (SELECT webhook_id FROM claimed))
-        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.extra, e.data, w.user_id, w.url,
+        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.extra, e.data,
+               w.user_id, w.url,
                w.secret_ciphertext, (SELECT admin FROM users WHERE users.id = w.user_id) AS admin,
                CASE WHEN previous_until > now() THEN previous_ciphertext END AS previous_ciphertext
           FROM claimed c
           JOIN events e USING (number)
           JOIN webhooks w ON w.id = c.webhook_id
         """,
-        {"limit": limit, "per_user": per_user, "per_webhook": per_webhook, "running": running, "lease": LEASE_SECONDS},
+        {
+            "limit": limit,
+            "per_user": per_user,
+            "per_webhook": per_webhook,
+            "running": running,
+            "lease": LEASE_SECONDS,
+        },
         idempotent=False,
         prelude=UNSYNCED,
     )
 
 
 def store_results(results: list[Row]) -> None:
-    """Store the results of attempts. Each has `id`, `attempts`, `delivered`, `gone`, `status`, `response`,
-    `milliseconds`, `delay`, the seconds until the next attempt, or null if there is none, and `retry_after`, those for
-    which the receiver asks not to be called, or null."""
+    """Store the results of attempts. Each has `id`, `attempts`, `delivered`, `gone`, `status`,
+    `response`, `milliseconds`, `delay`, the seconds until the next attempt, or null if there is
+    none, and `retry_after`, those for which the receiver asks not to be called, or null."""
     run_unsynced(
         """
         WITH results AS (
             SELECT * FROM json_to_recordset(%(results)s) AS results (
-                   id bigint, attempts integer, delivered boolean, gone boolean, status integer, response text,
+                   id bigint, attempts integer, delivered boolean, gone boolean, status integer,
+                   response text,
                    milliseconds integer, delay float8, retry_after integer)),
         stored AS (
             UPDATE deliveries d
-               SET state = CASE WHEN r.delivered THEN 'delivered' WHEN r.delay IS NULL THEN 'failed' ELSE 'waiting' END,
+               SET state = CASE WHEN r.delivered THEN 'delivered' WHEN r.delay IS NULL THEN 'failed'
+                                ELSE 'waiting' END,
                    due = now() + make_interval(secs => coalesce(r.delay, 0)),
                    status = r.status, response = r.response, milliseconds = r.milliseconds
               FROM results r
@@ -284,14 +313,18 @@ def store_results(results: list[Row]) -> None:
                failing_since = CASE WHEN NOT works THEN coalesce(failing_since, now()) END,
                -- 2, 4, 8 ... seconds, at most a minute
                paused_until = CASE WHEN NOT works
-                                   THEN now() + make_interval(secs => least(2 ^ least(failures + 1, 6), 60)) END,
+                                   THEN now() + make_interval(secs =>
+                                                              least(2 ^ least(failures + 1, 6),
+                                                                    60)) END,
                retry_after = greatest(w.retry_after, r.retry_after),
-               active = active AND NOT gone AND (works OR coalesce(failing_since > now() - interval '7 days', true)),
+               active = active AND NOT gone
+               AND (works OR coalesce(failing_since > now() - interval '7 days', true)),
                reason = CASE WHEN gone THEN 'The receiver answered 410 Gone.'
                              WHEN NOT works AND failing_since <= now() - interval '7 days'
                              THEN 'No delivery succeeded for a week.' ELSE reason END
           FROM receivers r
-         WHERE w.id = r.webhook_id AND (NOT works OR gone OR failures > 0 OR r.retry_after IS NOT NULL)
+         WHERE w.id = r.webhook_id
+           AND (NOT works OR gone OR failures > 0 OR r.retry_after IS NOT NULL)
         """,
         results=orjson.dumps(results).decode(),
     )

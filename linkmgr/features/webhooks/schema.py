@@ -54,17 +54,23 @@ def users_problem(patterns: Iterable[str]) -> str | None:
 class Events(Array):
     default_error_messages = {
         "required": "is required",
-        "invalid": "must be a non-empty array of event types such as ['link.created', 'visit'], or prefixes such as"
-        " ['link.*'] and ['*']",
+        "invalid": "must be a non-empty array of event types such as ['link.created', 'visit'], or "
+        "prefixes such as ['link.*'] and ['*']",
     }
-    json: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "string", "enum": list(PATTERNS)}, "minItems": 1}
+    json: ClassVar[JsonSchema] = {
+        "type": "array",
+        "items": {"type": "string", "enum": list(PATTERNS)},
+        "minItems": 1,
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
         if not isinstance(value, list) or not value:
             raise self.make_error("invalid")
         for name in value:
             if name not in PATTERNS:
-                raise ValidationError(f"must not contain {str(name)[:60]!r}. Possible values: {', '.join(PATTERNS)}")
+                raise ValidationError(
+                    f"must not contain {str(name)[:60]!r}. Possible values: {', '.join(PATTERNS)}"
+                )
         return list(dict.fromkeys(value))
 
 
@@ -82,8 +88,9 @@ class ReceiverUrl(Url):
         port = parts.port or (443 if parts.scheme == "https" else 80)
         if is_refused(parts.hostname or "", port, is_admin=web_request.is_admin()):
             raise ValidationError(
-                "must not contain an IP address or port that webhooks do not call. Use a public IP address and port 80 "
-                "or 443, or ask an administrator to add the network to LINKMGR_PRIVATE_NETWORKS"
+                "must not contain an IP address or port that webhooks do not call. Use a public IP "
+                "address and port 80 or 443, or ask an administrator to add the network to "
+                "LINKMGR_PRIVATE_NETWORKS"
             )
         return url
 
@@ -110,7 +117,11 @@ class Webhook(Resource):
         Filter(), "Only events of this channel and its items. 0 means all.", 17, label="Channel", removed=0
     )
     domain = member(
-        Filter(), "Only events of this branded domain and its links. 0 means all.", 17, label="Domain", removed=0
+        Filter(),
+        "Only events of this branded domain and its links. 0 means all.",
+        17,
+        label="Domain",
+        removed=0,
     )
     active = member(
         Boolean(load_default=True),

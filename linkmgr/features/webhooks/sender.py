@@ -1,4 +1,5 @@
-"""Sends the deliveries of webhooks, many at a time in one thread, signed as in the Standard Webhooks specification
+"""Sends the deliveries of webhooks, many at a time in one thread, signed as in the Standard
+Webhooks specification
 (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md)."""
 
 import base64
@@ -39,8 +40,8 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def is_refused(host: str, port: int, *, is_admin: bool) -> bool:
-    """Return True if webhooks of a user never call this host: an IP address that is not allowed, or localhost. Other
-    names are resolved when an event is sent."""
+    """Return True if webhooks of a user never call this host: an IP address that is not allowed, or
+    localhost. Other names are resolved when an event is sent."""
     address = parse_ip(host)
     addresses = [str(address)] if address else ["127.0.0.1", "::1"] if is_loopback(host) else []
     networks = fetch.private_networks(is_admin=is_admin)
@@ -58,8 +59,9 @@ class Message:
 
 @dataclass
 class Response:
-    """`status` is None if there was no response. `text` is the beginning of its body, or why there was none.
-    `retry_after` is the number of seconds for which the receiver asks not to be called."""
+    """`status` is None if there was no response. `text` is the beginning of its body, or why there
+    was none. `retry_after` is the number of seconds for which the receiver asks not to be
+    called."""
 
     status: int | None
     text: str
@@ -87,9 +89,13 @@ class _Transfer(fetch.Transfer):
                 text = "Redirects are not followed. Use the final URL."
             return Response(status, text, milliseconds, None if status < _REDIRECT else self.retry_after)
         if self.is_refused:
-            return Response(None, "The host has no public IP address, or the port is not 80 or 443.", milliseconds)
+            return Response(
+                None, "The host has no public IP address, or the port is not 80 or 443.", milliseconds
+            )
         return Response(
-            None, _PROBLEMS.get(error or 0, "The receiver did not send a complete HTTP response."), milliseconds
+            None,
+            _PROBLEMS.get(error or 0, "The receiver did not send a complete HTTP response."),
+            milliseconds,
         )
 
 
@@ -109,7 +115,9 @@ class Sender:
         curl = transfer.curl
         self._running[curl] = transfer
         timestamp = int(time.time())
-        signatures = " ".join(signature(secret, message.id, timestamp, message.body) for secret in message.secrets)
+        signatures = " ".join(
+            signature(secret, message.id, timestamp, message.body) for secret in message.secrets
+        )
         curl.setopt(pycurl.URL, message.url.encode())
         curl.setopt(pycurl.TIMEOUT, DEADLINE)
         curl.setopt(pycurl.POSTFIELDS, message.body)
@@ -137,7 +145,10 @@ class Sender:
         results, remaining = [], 1
         while remaining:
             remaining, succeeded, failed = self._multi.info_read()
-            for curl, error in [*((curl, None) for curl in succeeded), *((curl, code) for curl, code, _ in failed)]:
+            for curl, error in [
+                *((curl, None) for curl in succeeded),
+                *((curl, code) for curl, code, _ in failed),
+            ]:
                 transfer = self._running.pop(curl)
                 self._multi.remove_handle(curl)
                 with closing(curl), transfer.sockets:

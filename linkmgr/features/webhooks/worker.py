@@ -1,4 +1,5 @@
-"""The thread of each serving process that moves events from the outbox and delivers them to webhooks."""
+"""The thread of each serving process that moves events from the outbox and delivers them to
+webhooks."""
 
 import random
 import threading
@@ -17,7 +18,8 @@ from linkmgr.features.webhooks import events, outbox
 from linkmgr.features.webhooks import repository as webhooks
 from linkmgr.features.webhooks.sender import Message, Response, Sender
 
-# Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks specification.
+# Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks
+# specification.
 SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 MAX_TRANSFERS = 100
 MAX_PER_USER = MAX_PER_WEBHOOK = 8
@@ -35,7 +37,8 @@ class Dispatcher:
         self._sender = Sender()
 
     def run(self, stopping: threading.Event) -> None:
-        """Move and deliver events until none is left. When the process stops, finish what has been sent."""
+        """Move and deliver events until none is left. When the process stops, finish what has been
+        sent."""
         while not stopping.is_set() or self._sender.deliveries:
             if not stopping.is_set():
                 has_moved, has_claimed = events.move(), self._claim()
@@ -51,7 +54,8 @@ class Dispatcher:
             return False
         claimed = webhooks.claim(
             limit=MAX_TRANSFERS - len(running),
-            # The more transfers run, the fewer are given to one user: a quarter of the free ones, at least one.
+            # The more transfers run, the fewer are given to one user: a quarter of the free ones,
+            # at least one.
             per_user=min(MAX_PER_USER, max(1, (MAX_TRANSFERS - len(running)) // 4)),
             per_webhook=MAX_PER_WEBHOOK,
             running=[delivery["webhook_id"] for delivery in running],
@@ -67,7 +71,8 @@ class Dispatcher:
 
 
 class Worker(Background):
-    """Delivers events and announces expired links. Interrupted deliveries are sent again after their lease."""
+    """Delivers events and announces expired links. Interrupted deliveries are sent again after
+    their lease."""
 
     name = "events"
 
@@ -102,7 +107,9 @@ def _message(delivery: Row) -> Message:
     }
     ciphertexts = (delivery["secret_ciphertext"], delivery["previous_ciphertext"])
     secrets = [keys.unseal(delivery["user_id"], ciphertext) for ciphertext in ciphertexts if ciphertext]
-    return Message(delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets, delivery["admin"])
+    return Message(
+        delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets, delivery["admin"]
+    )
 
 
 def _result(delivery: Row, response: Response) -> Row:

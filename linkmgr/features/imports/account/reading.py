@@ -1,8 +1,8 @@
-"""Read exported accounts: their zip (export.py describes its files), and the CSV of their lines that an import could
-not store.
+"""Read exported accounts: their zip (export.py describes its files), and the CSV of their lines
+that an import could not store.
 
-That CSV can be mended and imported itself. Its columns are `file`, `line` and `error`. The ids in the lines are those
-of the account, no longer those of the zip.
+That CSV can be mended and imported itself. Its columns are `file`, `line` and `error`. The ids in
+the lines are those of the account, no longer those of the zip.
 """
 
 import io
@@ -32,7 +32,8 @@ _MAX_DIRECTORY = 256 << 10  # bytes that name the files
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _MAX_LINE = 128 << 10  # characters of a line in the report
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
-# Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets outside the zip.
+# Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets
+# outside the zip.
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError,
                EOFError, OSError)  # fmt: skip
 
@@ -46,7 +47,8 @@ def has_columns(columns: list[str]) -> bool:
 
 
 class _Stream:
-    """A zip. Until `is_listed`, a long read fails: it would load a long list of files into memory."""
+    """A zip. Until `is_listed`, a long read fails: it would load a long list of files into
+    memory."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self.is_listed = stream, False
@@ -61,7 +63,8 @@ class _Stream:
 
 
 def check(file: IO[bytes]) -> zipfile.ZipFile:
-    """Return the zip. Raise ReadError if it is not the one of an account, or unpacks to far more than it is."""
+    """Return the zip. Raise ReadError if it is not the one of an account, or unpacks to far more
+    than it is."""
     stream: Any = _Stream(file)
     try:
         archive = zipfile.ZipFile(stream)
@@ -77,7 +80,8 @@ def check(file: IO[bytes]) -> zipfile.ZipFile:
 
 
 def read(stream: IO[bytes], files: Iterable[str] = FILES) -> Iterator[ImportRow | None]:
-    """Read the lines of a zip or of the CSV, and return None after parts without one. Of a zip, read these files."""
+    """Read the lines of a zip or of the CSV, and return None after parts without one. Of a zip,
+    read these files."""
     start = stream.read(text.HEAD)
     stream.seek(0)
     return _read_zip(check(stream), files) if is_zip(start) else _read_csv(stream)

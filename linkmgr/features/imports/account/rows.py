@@ -81,21 +81,27 @@ class Lines(Batch):
         file, good = self.rows[0].file, [row for row in self.rows if not row.unreadable]
         special = {"links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits,
                    "conversions": self._conversions}  # fmt: skip
-        self.outcomes += [(row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem]
+        self.outcomes += [
+            (row, Outcome("failed", None, "invalid", row.problem)) for row in self.rows if row.problem
+        ]
         if good:
             self._refer(good)
             special.get(file, self._rows)(good)
         self.store_visits()
 
     def _refer(self, rows: list[ImportRow]) -> None:
-        """Write the ids of the account in place of those of the source, or 0, so that a line that fails can be mended
-        and sent again."""
+        """Write the ids of the account in place of those of the source, or 0, so that a line that
+        fails can be mended and sent again."""
         file = rows[0].file
         for member, targets in _REFERENCES.get(file, {}).items():
             sent = [row.members.get(member) for row in rows]
             lists = [value if isinstance(value, list) else [value] for value in sent]
             names = [name for names in lists for name in names]
-            ids = {name: n for target in targets for name, n in self._ids(target, names, made=file in _OF_MADE).items()}
+            ids = {
+                name: n
+                for target in targets
+                for name, n in self._ids(target, names, made=file in _OF_MADE).items()
+            }
             for row, values in zip(rows, lists, strict=True):
                 own = [ids[str(name)] for name in values if str(name) in ids]
                 if member in row.members:
@@ -113,7 +119,9 @@ class Lines(Batch):
         if any(row.is_mended for row in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
             return imported.own_ids(self.user_id, _TABLES[file], "id", numbers)
-        return import_rows.references(self.user_id, self.details["id"], file, texts, made=made) if texts else {}
+        return (
+            import_rows.references(self.user_id, self.details["id"], file, texts, made=made) if texts else {}
+        )
 
     # --- rows of most files
 
@@ -126,14 +134,21 @@ class Lines(Batch):
         existing = self._existing(file, members, keys)
         for row, key in zip(rows, keys, strict=True):
             outcome = skipped(existing[key]) if key in existing else self._add(row, create)
-            if file == "bio" and outcome.code in ("alias_taken", "plan_feature") and not row.members.get("custom"):
+            if (
+                file == "bio"
+                and outcome.code in ("alias_taken", "plan_feature")
+                and not row.members.get("custom")
+            ):
                 outcome = self._add(row, create, alias=None)
             if outcome.result == "made" and outcome.id:
                 existing[key] = outcome.id
             self.outcomes.append((row, outcome))
 
-    def _existing(self, file: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-        """Return the ids of the user's rows by these members: those with the key of a row, or of other files all."""
+    def _existing(
+        self, file: str, members: tuple[str, ...], keys: list[tuple[str, ...]]
+    ) -> dict[tuple[str, ...], int]:
+        """Return the ids of the user's rows by these members: those with the key of a row, or of
+        other files all."""
         if file in _KEYS:
             ids = imported.own_ids(self.user_id, _TABLES[file], _KEYS[file], [key for (key,) in keys])
             return {(key,): n for key, n in ids.items()}
@@ -167,8 +182,8 @@ class Lines(Batch):
         return int(add_checked_domain(user_id, new, is_checked=bool(self._check), image=image)["id"])
 
     def _create_code(self, user_id: int, record: Row) -> int:
-        """Add a QR code, with a new code if no URL can have the one of the record, or if another user has it. The image
-        of its logo follows."""
+        """Add a QR code, with a new code if no URL can have the one of the record, or if another
+        user has it. The image of its logo follows."""
         new = load(QrCode.creates(), record | {"logo": None})
         source = record.get("logo")
         if isinstance(source, str) and len(source) > MAX_URL:
@@ -228,14 +243,20 @@ class Lines(Batch):
 def _to_link(row: ImportRow) -> ImportRow:
     record = row.members
     link = {name: record[name] for name in record.keys() & _LINK}
-    link |= {"domain": record.get("domain"), "custom" if record.get("custom") else "alias": record.get("alias")}
+    link |= {
+        "domain": record.get("domain"),
+        "custom" if record.get("custom") else "alias": record.get("alias"),
+    }
     clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))
     return ImportRow(row.number, link, created=_time_of(record), clicks=clicks or None)
 
 
 def _add_stored(record: Row, sent: Sent) -> None:
     sent.body.pop("custom", None)
-    sent.link |= {"url_only": record.get("plain") is True, "source_clicks": _count(record.get("source_clicks")) or None}
+    sent.link |= {
+        "url_only": record.get("plain") is True,
+        "source_clicks": _count(record.get("source_clicks")) or None,
+    }
     host = record.get("source_host")
     if isinstance(host, str) and _HOST.fullmatch(host):
         sent.link["source_host"] = host
@@ -247,7 +268,9 @@ def _add_stored(record: Row, sent: Sent) -> None:
 
 
 def _create_bio(user_id: int, record: Row) -> int:
-    return int(bio.add(user_id, load(BioPage.creates(), record) | {"custom": bool(record.get("custom"))})["id"])
+    return int(
+        bio.add(user_id, load(BioPage.creates(), record) | {"custom": bool(record.get("custom"))})["id"]
+    )
 
 
 def _count(value: Any) -> int:

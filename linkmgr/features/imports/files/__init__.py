@@ -18,7 +18,9 @@ from linkmgr.features.imports.rows import NESTED, ImportRow, ReadError, Unreadab
 from linkmgr.features.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.features.imports.values import Converter, ignored_names, with_mapping
 
-_SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
+_SQL = re.compile(
+    r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I
+)
 _READERS: dict[str, Callable[[TextIO], Iterator[Entry | None]]] = {
     "csv": csv_entries, "json": json_elements, "jsonl": json_lines, "sql": sql_entries,
 }  # fmt: skip
@@ -43,7 +45,8 @@ class Form(NamedTuple):
 
 
 def recognize(start: bytes) -> Form:
-    """Return the form of a file, which may be packed with gzip. Raise ReadError if it is not supported."""
+    """Return the form of a file, which may be packed with gzip. Raise ReadError if it is not
+    supported."""
     head = text.head(start)
     stripped = head.text.lstrip()
     if stripped.startswith(("PGDMP", "COPY ")) or (_SQL.match(stripped) and _POSTGRES.search(stripped)):
@@ -82,15 +85,18 @@ def _whole_lines(head: Head) -> str:
         return head.text
     end = max(head.text.rfind("\n"), head.text.rfind("\r")) + 1
     if not head.text[:end].strip():
-        raise ReadError("The first line with a text is not in the first 64 KiB, or is longer. Correct the file.")
+        raise ReadError(
+            "The first line with a text is not in the first 64 KiB, or is longer. Correct the file."
+        )
     return head.text[:end]
 
 
 def read(
     stream: IO[bytes], source: str = "", mapping: Mapping[str, str | None] | None = None
 ) -> Iterator[ImportRow | None]:
-    """Yield None after each piece of the file. `mapping` replaces columns of the source, and ignores those that it maps
-    to None. The stream must support read(n) and seek(n). Raise ReadError for a file that cannot be read any further."""
+    """Yield None after each piece of the file. `mapping` replaces columns of the source, and
+    ignores those that it maps to None. The stream must support read(n) and seek(n). Raise ReadError
+    for a file that cannot be read any further."""
     stream.seek(0)
     form, mapping = recognize(stream.read(text.HEAD)), mapping or {}
     form = form._replace(source=BY_NAME.get(source, form.source))
@@ -108,7 +114,11 @@ def read(
             closed.note(entry, number)
             return [None]
         is_link = form.format != "sql" or not is_visit(entry.values)
-        rows = [*map(closed.check, converter.rows(number + 1, entry))] if is_link else [visit_row(number + 1, entry)]
+        rows = (
+            [*map(closed.check, converter.rows(number + 1, entry))]
+            if is_link
+            else [visit_row(number + 1, entry)]
+        )
         rows = [row._replace(number=n) for n, row in enumerate(rows, number + 1)]
         number += len(rows)
         return rows
@@ -122,9 +132,11 @@ def read(
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 
 
-def first_rows(stream: IO[bytes], source: str, mapping: Mapping[str, str | None], limit: int) -> list[ImportRow]:
-    """Return the first rows of a file: links, or visits if its first bytes and the search for a table have none. The
-    work does not depend on the size of the file."""
+def first_rows(
+    stream: IO[bytes], source: str, mapping: Mapping[str, str | None], limit: int
+) -> list[ImportRow]:
+    """Return the first rows of a file: links, or visits if its first bytes and the search for a
+    table have none. The work does not depend on the size of the file."""
     start = stream.read(text.HEAD)
     head = text.head(start)
     rows = _rows_of(head, source, mapping)

@@ -1,4 +1,5 @@
-"""Links that plugins of YOURLS have closed: tables and options of passwords, ends and the like in an SQL dump."""
+"""Links that plugins of YOURLS have closed: tables and options of passwords, ends and the like in
+an SQL dump."""
 
 from collections.abc import Set
 from typing import Any
@@ -40,11 +41,13 @@ class ClosedLinks:
         name = values["option_name"] if is_option else entry.table
         if normalize(name) in self._ignored or (kind_of(name) in _OPEN_KINDS and is_option):
             return
-        text = values["option_value"] if is_option else next(values[name] for name in _ALIASES if name in values)
+        text = (
+            values["option_value"] if is_option else next(values[name] for name in _ALIASES if name in values)
+        )
         if number and text:
             raise ReadError(
-                f"'{name[:50]}' says that links before it may be closed, and they may be open now. Import a file in "
-                "which it comes first."
+                f"'{name[:50]}' says that links before it may be closed, and they may be open now. "
+                "Import a file in which it comes first."
             )
         self._size += len(name) + len(text)
         if self._size > _MAX_BYTES:
@@ -60,8 +63,8 @@ class ClosedLinks:
         if not name or row.unreadable:
             return row
         problem = (
-            f"is in '{name[:50]}' of a plugin, which says that the link may be closed. Leave the row out, or ignore "
-            f"'{name[:50]}'."
+            f"is in '{name[:50]}' of a plugin, which says that the link may be closed. Leave the "
+            f"row out, or ignore '{name[:50]}'."
         )
         return row._replace(members={}, unreadable=problem, code=Inactive.code)
 

@@ -46,9 +46,9 @@ def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
 
 
 def _literal(lines: Iterator[str]) -> Iterator[str]:
-    """Quote the cells of each line of a tab-separated file that is a row: mysql --batch writes quotation marks as
-    they are, and line breaks, tabs and backslashes with a backslash. A quotation mark may remain open in a line if the
-    next one is no row."""
+    """Quote the cells of each line of a tab-separated file that is a row: mysql --batch writes
+    quotation marks as they are, and line breaks, tabs and backslashes with a backslash. A quotation
+    mark may remain open in a line if the next one is no row."""
     number, is_open, following = 0, False, ""
     for line in chain(lines, ("",)):
         previous, following = following, line
@@ -72,18 +72,22 @@ def _quoted(cell: str) -> str:
 
 
 def _takes_in_rows(cells: list[str]) -> bool:
-    """Return True if a quotation mark has made the rows behind it a part of a cell. The last one ends at its mark."""
+    """Return True if a quotation mark has made the rows behind it a part of a cell. The last one
+    ends at its mark."""
     for index, cell in enumerate(cells):
         lines = cell.splitlines()[1:]
         numbers = [len(cells) - 1] * (len(lines) - 1) + [index]
-        if any(number >= _FEW and _is_row(line, number) for line, number in zip(lines, numbers, strict=False)):
+        if any(
+            number >= _FEW and _is_row(line, number) for line, number in zip(lines, numbers, strict=False)
+        ):
             return True
     return False
 
 
 def _is_row(line: str, number: int) -> bool:
     return "://" in line and any(
-        line.count(mark) == number and any(map(_URL.fullmatch, map(str.strip, line.split(mark)))) for mark in DELIMITERS
+        line.count(mark) == number and any(map(_URL.fullmatch, map(str.strip, line.split(mark))))
+        for mark in DELIMITERS
     )
 
 
@@ -106,7 +110,9 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], Iterator[list[str]]]:
     if any("\0" in cell for cell in cells):
         raise ReadError("This is not a text file. Import a CSV, JSON or SQL file.")
     if len(cells) > MAX_COLUMNS:
-        raise ReadError(f"The first line has more than {MAX_COLUMNS} columns. Leave out those that links do not need.")
+        raise ReadError(
+            f"The first line has more than {MAX_COLUMNS} columns. Leave out those that links do not need."
+        )
     return _distinct(cells), rows
 
 

@@ -50,7 +50,9 @@ def json_elements(file: TextIO) -> Iterator[Entry | None]:
         yield None
     array = _ARRAY.match(buffer.text)
     if not array:
-        raise ReadError("The file has no array of links. Import a JSON array, or one JSON object on each line.")
+        raise ReadError(
+            "The file has no array of links. Import a JSON array, or one JSON object on each line."
+        )
     buffer.at = array.end()
     while True:
         gap = _GAP.match(buffer.text, buffer.at)
@@ -70,7 +72,8 @@ def json_elements(file: TextIO) -> Iterator[Entry | None]:
 
 
 def _end(buffer: Buffer) -> int | None:
-    """Return the end of the next element, or None if it is malformed or may continue behind the buffer."""
+    """Return the end of the next element, or None if it is malformed or may continue behind the
+    buffer."""
     try:
         end = _decode(buffer.text, buffer.at)[1]
     except (ValueError, RecursionError):
@@ -85,7 +88,9 @@ def has_array(text: str) -> bool:
 def first_objects(read: Callable[[TextIO], Iterator[Entry | None]], head: Head) -> list[dict[str, Any]]:
     objects = list[dict[str, Any]]()
     try:
-        objects += (entry.values for entry in read(io.StringIO(head.text, newline="")) if entry and not entry.problem)
+        objects += (
+            entry.values for entry in read(io.StringIO(head.text, newline="")) if entry and not entry.problem
+        )
     except (ReadError, Unreadable) as error:
         if head.is_whole and isinstance(error, ReadError):
             raise

@@ -19,7 +19,8 @@ _LEXEME = re.compile(
     _FLAGS,
 )
 _NAME = r"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(`[^`]*`|\"[^\"]*\"|\w+)"
-# Repetitions of spaces are possessive (*+): with backtracking, two beside each other take quadratic time.
+# Repetitions of spaces are possessive (*+): with backtracking, two beside each other take quadratic
+# time.
 _INSERT = re.compile(
     r"\s*+(?:INSERT|REPLACE)\s++(?:(?:IGNORE|DELAYED|LOW_PRIORITY|HIGH_PRIORITY)\s++)*+INTO\s++" + _NAME
     + r"\s*+(?:\(([^()']*)\))?+\s*+VALUES", _FLAGS)  # fmt: skip
@@ -63,8 +64,8 @@ def is_visit(values: dict[str, Any]) -> bool:
 
 
 def _lexemes(buffer: Buffer) -> Iterator[str | None]:
-    """Yield strings, names, brackets, semicolons and the text between them, and None for a comment and after each piece
-    of the file."""
+    """Yield strings, names, brackets, semicolons and the text between them, and None for a comment
+    and after each piece of the file."""
     while buffer.waiting or not buffer.ended:
         lexeme = _LEXEME.match(buffer.text, buffer.at)
         if not buffer.ended and (not lexeme or lexeme.end() + 2 > len(buffer.text)):  # it may continue
@@ -78,8 +79,8 @@ def _lexemes(buffer: Buffer) -> Iterator[str | None]:
 
 
 def links_table(file: TextIO) -> str:
-    """Return a piece of a dump from the table of links on, or "" if that is too far behind. Only a statement begins a
-    line, because the strings of a dump have no line breaks."""
+    """Return a piece of a dump from the table of links on, or "" if that is too far behind. Only a
+    statement begins a line, because the strings of a dump have no line breaks."""
     text = ""
     for _ in range(MAX_SEARCHED // CHUNK):
         piece = file.read(CHUNK)
@@ -131,7 +132,9 @@ def _rows(buffer: Buffer, name: str, columns: list[str]) -> Iterator[Entry | Non
     while is_row:
         values, end = _values(buffer)
         following = _FOLLOWING.match(buffer.text, end)
-        if not buffer.ended and (not end or not following or following.end() == len(buffer.text)):  # it may continue
+        if not buffer.ended and (
+            not end or not following or following.end() == len(buffer.text)
+        ):  # it may continue
             buffer.grow(Unreadable(_MALFORMED))
             yield None
             continue
@@ -146,7 +149,8 @@ def _rows(buffer: Buffer, name: str, columns: list[str]) -> Iterator[Entry | Non
 
 
 def _values(buffer: Buffer) -> tuple[list[str | None], int]:
-    """Return the values of the row at the position, and its end, which is 0 if it does not end in the buffer."""
+    """Return the values of the row at the position, and its end, which is 0 if it does not end in
+    the buffer."""
     values: list[str | None] = []
     at = buffer.at
     while value := _VALUE.match(buffer.text, at):

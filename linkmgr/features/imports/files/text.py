@@ -72,7 +72,8 @@ def _errors(encoding: str) -> str:
 
 
 def mended(text: str) -> str:
-    """Return a line whose bytes are not UTF-8 in windows-1252: some files have lines from another encoding."""
+    """Return a line whose bytes are not UTF-8 in windows-1252: some files have lines from another
+    encoding."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -136,7 +137,8 @@ class Buffer:
         return len(self.text) - self.at
 
     def grow(self, problem: ReadError | Unreadable) -> None:
-        """Read on. Raise `problem` if a row does not end in as many characters as a row may have."""
+        """Read on. Raise `problem` if a row does not end in as many characters as a row may
+        have."""
         if self.waiting > MAX_ENTRY:
             raise problem
         piece = self._file.read(CHUNK)
