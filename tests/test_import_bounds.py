@@ -59,7 +59,7 @@ def test_a_file_whose_rows_are_more_than_may_wait_is_read_and_stored_in_turns(
     while one_batch():
         waiting.append(sql(WAITING)[0]["bytes"])
         percents.append(import_of(alice, import_id)["percent"])
-        if is_killed:
+        if is_killed and len(waiting) % 10 == 0:  # the next one reads from the beginning of the file
             job._local.readings.clear()
     assert BOUND / 2 < max(waiting) < 2 * BOUND
     assert percents[-1] == 100
