@@ -17,16 +17,16 @@ def test_the_service_passes() -> None:
             assert run.returncode == 0, run.stdout
 
 
-# The title of each planted fault in the report, and the operations and checks that find it.
+# The title of each planted fault in the report, and the phase, operations and checks that find it.
 PLANTED = (
-    ("ST101 Server error", "--include-operation-id", "links.list", "--checks", "not_a_server_error"),
-    ("ST402 Object-level authorization bypass", "--include-tag", "Pixels"),
+    ("ST101 Server error", "fuzzing", "--include-operation-id", "links.list", "--checks", "not_a_server_error"),
+    ("ST402 Object-level authorization bypass", "stateful", "--include-tag", "Pixels"),
 )
 
 
 def test_planted_faults_are_found() -> None:
     with arena('tests.fuzz.broken:app("nul", "owner")') as started:
-        for title, *where in PLANTED:
-            run = started.fuzz(60, *where, *SEED, "--max-failures", "1", capture=True)
+        for title, phase, *where in PLANTED:
+            run = started.fuzz(60, "--phases", phase, *where, *SEED, "--max-failures", "1", capture=True)
             assert run.returncode == 1
             assert title in run.stdout, run.stdout
