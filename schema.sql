@@ -964,11 +964,13 @@ CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON links
 CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
     EXECUTE FUNCTION change_alias();
 
--- Make a view of one row, the default of each column of `links`. Each upgrade calls this after its migrations.
+-- Make a view of one row, the default of each column of `links`, but for `id`: reading it would use up an id. Each
+-- upgrade calls this after its migrations.
 CREATE FUNCTION create_link_defaults() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE (SELECT format('CREATE OR REPLACE VIEW link_defaults AS SELECT %s', string_agg(
-                        format('CAST(%s AS %s) AS %I', coalesce(pg_get_expr(adbin, adrelid), 'NULL'),
+                        format('CAST(%s AS %s) AS %I',
+                               coalesce(CASE WHEN attname <> 'id' THEN pg_get_expr(adbin, adrelid) END, 'NULL'),
                                format_type(atttypid, atttypmod), attname), ', ' ORDER BY attnum))
                FROM pg_attribute
                LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum

@@ -28,6 +28,11 @@ def test_a_link_gets_an_alias_that_spells_no_word(alice: Client) -> None:
     assert added.items() >= {"error": 0, "id": added["id"], "shorturl": added["short"], "short": added["short"]}.items()
 
 
+def test_links_get_consecutive_ids(alice: Client) -> None:
+    first = add(alice, title="One")["id"]
+    assert [add(alice, title="Two")["id"], add(alice, title="Three")["id"]] == [first + 1, first + 2]
+
+
 def test_a_link_is_listed_as_it_was_created(alice: Client, sql: Sql) -> None:
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     added = add(alice, custom="Spring", metatitle="Title", description="About", campaign=campaign, channel=channel)
