@@ -1124,7 +1124,8 @@ BEGIN
 END $$;
 
 -- Note the expiry of a link that gets one in the past, up to which others are announced already. The row stays locked, so
--- that `announced` does not change until the transaction ends, and each expiry is noted exactly once.
+-- that `announced` does not change until the transaction ends, and each expiry is noted exactly once. Call it after the
+-- statement that stores the expiry, whose own event is the first.
 CREATE FUNCTION note_past_expiry(owner bigint, link bigint, new_expiry timestamptz, old_expiry timestamptz) RETURNS void
     LANGUAGE plpgsql AS $$
 BEGIN
@@ -1166,8 +1167,9 @@ BEGIN
           FROM unnest(accepted) AS l
          ORDER BY l.url_only, CASE WHEN l.url_only THEN l.url ELSE l.alias END COLLATE "C"
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO UPDATE SET url_only = true
-        RETURNING id, url, alias, url_only, note_past_expiry(user_id, id, expiry, NULL))
+        RETURNING id, url, alias, url_only)
     SELECT json_object_agg(url, json_build_array(id, alias)) INTO by_url FROM added WHERE url_only;
+    PERFORM note_past_expiry(user_id, id, expiry, NULL) FROM unnest(accepted);
     IF num_nonnulls(VARIADIC channels) > 0 THEN
         INSERT INTO channel_items (user_id, channel_id, link_id)
         SELECT user_id, channel_id, id
@@ -1259,6 +1261,7 @@ CREATE FUNCTION update_links(owner bigint, accepted links[], moved bigint[], sen
     LANGUAGE plpgsql AS $$
 DECLARE
     ids     bigint[] := ARRAY(SELECT id FROM unnest(accepted));
+    olds    links[];   -- whose expiry is sent, as they were
     changed bigint[];  -- whose own events tell of their new channels too
 BEGIN
     -- Check new targets. A new URL begins without results, others keep them until they have been checked.
@@ -1275,8 +1278,7 @@ BEGIN
                            JOIN links l ON l.user_id = owner AND l.id = new.id AND l <> new);
     END IF;
     IF sent ? 'expiry' THEN
-        PERFORM note_past_expiry(owner, new.id, new.expiry, l.expiry)
-           FROM unnest(accepted) AS new JOIN links l ON l.user_id = owner AND l.id = new.id;
+        olds := ARRAY(SELECT l FROM unnest(accepted) AS new JOIN links l ON l.user_id = owner AND l.id = new.id);
     END IF;
     UPDATE links l
        SET url = new.url, url_only = new.url_only, alias = new.alias, custom = new.custom, domain_id = new.domain_id,
@@ -1290,6 +1292,8 @@ BEGIN
            deeplink = new.deeplink, variants = new.variants, status = new.status
       FROM unnest(accepted) AS new
      WHERE l.user_id = owner AND l.id = new.id;
+    PERFORM note_past_expiry(owner, new.id, new.expiry, old.expiry)
+       FROM unnest(accepted) AS new JOIN unnest(olds) AS old ON old.id = new.id;
     IF sent ?| '{channel,unassign_channel}' THEN
         WITH added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)

@@ -111,6 +111,23 @@ def test_a_link_that_gets_a_past_expiry_is_announced_once(
     assert announced(alice) == [link_id, old_id]
 
 
+def test_a_past_expiry_is_announced_after_the_write_that_sets_it(alice: Client, deliver: Deliver) -> None:
+    subscribe(alice, "", "link.*")
+    past = {"expiry": "2020-01-01 00:00:00"}
+    link_id = alice.add("/api/url/add", {"url": URL, **past})
+    alice.delete(f"/api/url/{link_id}/delete?bin=1")
+    assert alice.post(f"/api/url/{link_id}/restore").status_code == 200
+    for change in ({"expiry": "2030-01-01 00:00:00"}, past):
+        assert alice.put(f"/api/url/{link_id}/update", change).status_code == 200
+    deliver()
+    assert [event["type"].removeprefix("link.") for event in events(alice)] == [
+        *("created", "expired"),
+        "deleted",
+        *("created", "expired"),
+        *("updated", "updated", "expired"),
+    ]
+
+
 def test_a_link_that_is_stored_while_others_are_announced_is_announced_once(
     alice: Client, sql: Sql, deliver: Deliver, app: Flask
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Unpack
 
 from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, rows, run, run_one
+from linkmgr.core.database.transaction import in_transaction
 from linkmgr.core.errors import not_found
 from linkmgr.repository.link_lists import listed_rows
 
@@ -127,8 +128,23 @@ def restore(user_id: int, link_id: int) -> None:
 def restore_all(user_id: int, ids: list[int]) -> int:
     """Bring links back, without campaigns and other rows that were deleted meanwhile, and return
     their number. A new link of the same URL alone may have taken the place of one that was
-    `url_only`. Subqueries look up single rows: a join could read the rows of all users."""
-    return _number(
+    `url_only`."""
+    with in_transaction():
+        restored = _restore(user_id, ids)
+        run(
+            """
+            SELECT note_past_expiry(user_id, id, expiry, NULL)
+              FROM links
+             WHERE id = ANY (%(ids)s::bigint[])
+            """,
+            ids=restored,
+        )
+    return len(restored)
+
+
+def _restore(user_id: int, ids: list[int]) -> list[int]:
+    """Subqueries look up single rows: a join could read the rows of all users."""
+    restored: list[int] = run_one(
         """
         WITH taken AS (
             DELETE FROM binned_links
@@ -167,18 +183,19 @@ def restore_all(user_id: int, ids: list[int]) -> int:
                         THEN refuse('target_blocked') IS NULL
                         WHEN denied IS NOT NULL THEN refuse('plan_feature', denied) IS NULL
                         ELSE true END
-            RETURNING id, note_past_expiry(user_id, id, expiry, NULL)),
+            RETURNING id),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT b.user_id, channel_id, b.id
               FROM taken b, unnest(b.channel_ids) AS channel_id
              WHERE (SELECT true FROM channels c WHERE c.user_id = b.user_id AND c.id = channel_id
                        FOR KEY SHARE))
-        SELECT count(*) AS number FROM restored
+        SELECT coalesce(array_agg(id), '{}') AS ids FROM restored
         """,
-        user_id,
-        ids,
-    )
+        user_id=user_id,
+        ids=ids,
+    )["ids"]
+    return restored
 
 
 def delete(user_id: int, ids: list[int]) -> int:
