@@ -132,6 +132,7 @@ def test_crawlers_of_social_networks_get_a_preview_and_visitors_the_target(short
     page = link.ask(agent=FACEBOOK)
     assert page.status_code == 200
     assert "Location" not in page.headers
+    assert "form-action 'self'" in page.headers["Content-Security-Policy"]  # the preview has no form
     for tag in (
         '<meta property="og:title" content="Big &#34;sale&#34; &lt;now&gt;">',
         '<meta property="og:description" content="Half &amp; half">',

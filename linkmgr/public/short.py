@@ -171,9 +171,10 @@ def _shows_preview(link: Row, agent: str) -> bool:
     return bool(has_preview) and bots.shows_previews(agent)
 
 
-def _preview(link: Row) -> Response:
+def _preview(link: Row) -> ResponseReturnValue:
     """Say what the link is. If its clicks are limited, the target is for those who click."""
-    return _with_form("link_preview.html", link=link, url=link["shorturl"])
+    respond = _with_form if link["maxclicks"] else render_template
+    return respond("link_preview.html", link=link, url=link["shorturl"])
 
 
 def _with_form(template: str, **context: Any) -> Response:
