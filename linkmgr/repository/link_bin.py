@@ -135,8 +135,9 @@ def restore_all(user_id: int, ids: list[int]) -> int:
             """
             SELECT note_past_expiry(user_id, id, expiry, NULL)
               FROM links
-             WHERE id = ANY (%(ids)s::bigint[])
+             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
             """,
+            user_id=user_id,
             ids=restored,
         )
     return len(restored)
