@@ -39,8 +39,7 @@ _CHECKS = """
 _QRS = """
     INSERT INTO qrs (user_id, code, type, data, name, background, foreground)
     SELECT %(user_id)s, CASE n WHEN 0 THEN %(busy)s ELSE 'code-' || n END, 'link',
-           '"https://example.com/"', 'Code',
-           'rgb(255,255,255)', 'rgb(0,0,0)'
+           '"https://example.com/"', 'Code', 'rgb(255,255,255)', 'rgb(0,0,0)'
       FROM generate_series(0, %(qrs)s) n
 """
 # As in real traffic, few labels are common and most are rare: the n-th occurs 1/n times as often as

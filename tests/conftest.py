@@ -20,7 +20,7 @@ from werkzeug.test import TestResponse
 from linkmgr import create_app
 from linkmgr.core import keys
 from linkmgr.core.database import embedded, lookups, migrations, statements
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.settings import RELEASE
 from linkmgr.core.web import passwords
 from linkmgr.repository import users

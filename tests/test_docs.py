@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.settings import RELEASE
 from tests.conftest import ROOT, Client
 from tests.support.browser import Browser

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from tests.conftest import Client, check_quota
 from tests.support.raw_http import LARGEST, PIXEL, TOKEN, chunk, send
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.qr import logos
 from tests.conftest import Client
 from tests.support.codes import TEXT

@@ -16,7 +16,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.web import middleware
 from tests.conftest import BASE_URL, MANY, ROOT, Client, check, structured_list
 from tests.support import acme, nginx

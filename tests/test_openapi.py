@@ -11,7 +11,7 @@ from flask import Flask
 from marshmallow import Schema
 from openapi_spec_validator import validate
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.fields import qr
 from linkmgr.document.schemas import with_nested
 from tests.conftest import BASE_URL, ROOT, Client

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.raw_http import (

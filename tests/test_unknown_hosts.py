@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from tests.conftest import BASE_URL, Client, check
 from tests.support import factories
 from tests.support.factories import Sql

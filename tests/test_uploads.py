@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from tests.conftest import MANY, Client
 from tests.support.factories import Sql
 from tests.support.imported import sale, shlink

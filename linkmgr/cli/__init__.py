@@ -15,7 +15,7 @@ from linkmgr.core.fields.aliases import own_words
 from linkmgr.core.fields.base import MAX_ID
 from linkmgr.core.fields.bodies import load
 from linkmgr.core.settings import settings
-from linkmgr.repository import plans, public, purge
+from linkmgr.repository import plans, purge, taken_names
 from linkmgr.schemas.plans import Plan, PlanLimits, change_plan, create_plan, price_problem
 
 plans_group = Group("plans", help="List, add and change plans.")
@@ -106,7 +106,7 @@ def check_database() -> None:
     or needs an upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
-    for link in public.with_aliases(sorted(own_words())):
+    for link in taken_names.with_aliases(sorted(own_words())):
         path = f"{link['host'] or ''}/{link['alias']}"
         click.echo(
             f"The link {path} of {link['username']} leads to a page of the service. Give it another alias."

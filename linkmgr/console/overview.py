@@ -88,8 +88,8 @@ def overview(
         SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
-               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS numbers (label,
-                                                                                       number)
+               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors))
+                   AS numbers (label, number)
          WHERE %(subject)s IN ('campaign', 'channel', 'qr') GROUP BY label
          UNION ALL
         SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0

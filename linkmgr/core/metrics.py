@@ -29,7 +29,7 @@ from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.settings import RELEASE, settings, this_app
 
 EVENTS = {

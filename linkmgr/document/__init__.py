@@ -13,7 +13,8 @@ from flask import Blueprint, Flask, Response, make_response, render_template, re
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
-from linkmgr.core.errors import CATALOGUE, AppError
+from linkmgr.core.error_catalogue import CATALOGUE
+from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import Parameter, values_of
 from linkmgr.core.settings import settings, this_app
 from linkmgr.core.web import security_headers

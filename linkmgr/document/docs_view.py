@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
-from linkmgr.core.errors import CATALOGUE
+from linkmgr.core.error_catalogue import CATALOGUE
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.web.operation import Route, Section
 from linkmgr.document.document import Contents

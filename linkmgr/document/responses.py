@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from linkmgr.core.errors import CATALOGUE, FIELDS, as_json
+from linkmgr.core.error_catalogue import CATALOGUE, FIELDS
+from linkmgr.core.errors import as_json
 from linkmgr.core.fields.member import JsonSchema
 from linkmgr.core.fields.problems import CODES
 from linkmgr.core.fields.shapes import (

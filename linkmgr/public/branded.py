@@ -24,7 +24,7 @@ from linkmgr.core.hooks import hooks
 from linkmgr.core.settings import PREFIX, InvalidSetting, settings, this_app
 from linkmgr.core.web.request import current
 from linkmgr.public import loops
-from linkmgr.repository import public
+from linkmgr.repository import branded_domains
 
 bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 
@@ -76,7 +76,7 @@ def host() -> str | None:
 def requested_domain() -> Row | None:
     if "domain" not in g:
         name = host() or ""
-        g.domain = public.branded_domain(name) if can_be_branded(name) else None
+        g.domain = branded_domains.read(name) if can_be_branded(name) else None
     domain: Row | None = g.domain
     return domain
 
@@ -211,7 +211,7 @@ def own_logo() -> Response | None:
     name, logo = host(), _own_brand().logo
     if name is not None:
         domain = requested_domain()
-        content = public.domain_logo(name) if domain and domain["logo_digest"] else None
+        content = branded_domains.logo(name) if domain and domain["logo_digest"] else None
         logo = (content, "image/png") if content else None
     return _respond(*logo) if logo else None
 

@@ -18,7 +18,7 @@ from linkmgr.core.fields.urls import is_own_host
 from linkmgr.core.settings import this_app
 from linkmgr.core.web.host import foreign_routes
 from linkmgr.core.web.request import current
-from linkmgr.repository import public
+from linkmgr.repository import branded_domains
 
 MAX_HOPS = 10
 View = TypeVar("View", bound=Callable[..., Any])
@@ -68,7 +68,7 @@ def _page(url: str) -> tuple[str, str]:
 
 
 def _location(host: str, path: str) -> str | None:
-    domain = None if is_own_host(host) else public.branded_domain(host)
+    domain = None if is_own_host(host) else branded_domains.read(host)
     if not (domain or is_own_host(host)):
         return None
     if domain and path == "/":

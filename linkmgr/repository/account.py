@@ -86,8 +86,7 @@ def update(user_id: int, **changes: Any) -> Row:
             RETURNING id, email, domain, updated, version::text)
         -- The view has the row before the update.
         SELECT a.id, updated.email, username, status, expires, registered, updated.updated,
-               updated.domain,
-               updated.version
+               updated.domain, updated.version
           FROM updated
           JOIN accounts a ON a.id = updated.id
         """,
@@ -106,8 +105,7 @@ def replace_key(user_id: int, **key: Any) -> None:
         """
         UPDATE users
            SET key_digest = %(key_digest)s, key_ciphertext = %(key_ciphertext)s,
-               key_created = now(),
-               key_off = false
+               key_created = now(), key_off = false
          WHERE id = %(user_id)s
         """,
         user_id=user_id,

@@ -21,8 +21,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
     campaigns = named_page(
         """
         SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username,
-               created AS date,
-               version::text
+               created AS date, version::text
           FROM campaigns
          WHERE user_id = %(user_id)s AND has_text(name, %(q)s)
         """,

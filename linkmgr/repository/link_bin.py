@@ -174,9 +174,8 @@ def _restore(user_id: int, ids: list[int]) -> list[int]:
                    jsonb_populate_record(NULL::public.links,
                                          to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
                        'version', random_version(), 'url_only', false,
-                       'type', CASE WHEN (b.splash_id,
-                                          b.overlay_id) IS DISTINCT FROM (kept.splash_id,
-                                                                          kept.overlay_id)
+                       'type', CASE WHEN (b.splash_id, b.overlay_id)
+                                         IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,
                        'pixels', nullif(kept.pixels, '{}'))) l,
                    denied_feature(l, NULL, l.custom, lacking_features(l.user_id)) AS denied

@@ -179,9 +179,8 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                         UNION ALL
                        SELECT id, visited
                          FROM (SELECT label::bigint AS id, max(visited) AS visited
-                                 FROM (SELECT label,
-                                              at + array_upper(quarters,
-                                                               1) * interval '15 minutes' AS visited
+                                 FROM (SELECT label, at + array_upper(quarters, 1)
+                                                          * interval '15 minutes' AS visited
                                          FROM account_rollups
                                         WHERE user_id = %(user_id)s AND dimension = 'target'
                                           AND NOT bot

@@ -264,8 +264,8 @@ def _count_waiting(user_id: int, ids: list[int]) -> None:
             """
             INSERT INTO taken_clicks AS t (link_id, total)
             SELECT id, used_clicks(id) + count(*)
-              FROM json_to_recordset(%(waiting)s) AS click (spool text, stop bigint,
-                                                            tracked_id bigint)
+              FROM json_to_recordset(%(waiting)s)
+                   AS click (spool text, stop bigint, tracked_id bigint)
               JOIN links ON id = tracked_id
              WHERE user_id = %(user_id)s AND maxclicks IS NULL
                AND stop > coalesce((SELECT stored FROM visit_spools WHERE name = spool), 0)

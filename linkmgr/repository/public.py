@@ -8,7 +8,7 @@ redirect nowhere.
 
 from linkmgr.core.database.lookups import public_row
 from linkmgr.core.database.paging import Page, page
-from linkmgr.core.database.statements import Row, row, rows, run_unsynced
+from linkmgr.core.database.statements import Row, row, run_unsynced
 from linkmgr.core.errors import AppError, required
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.visits.blocked import blocked
@@ -281,47 +281,4 @@ def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
 def is_username(username: str) -> bool:
     return (
         row("SELECT 1 FROM users WHERE lower(username) = lower(%(username)s)", username=username) is not None
-    )
-
-
-def branded_domain(host: str) -> Row | None:
-    domain = public_row(
-        """
-        SELECT d.id, CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
-               CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,
-               EXISTS (SELECT FROM domains other
-                        WHERE other.host IN (host_of(d.redirectroot),
-                                             host_of(d.redirect404))) AS redirects_branded,
-               brandname, brandcolor, logo_digest
-          FROM domains d
-          JOIN users u ON u.id = d.user_id
-         WHERE host = %(host)s
-        """,
-        host=host,
-    )
-    return domain and domain | blocked().without_urls(domain)
-
-
-def domain_logo(host: str) -> bytes | None:
-    logo = row(
-        "SELECT image FROM logos JOIN live_domains USING (user_id) WHERE host = %(host)s AND hash "
-        "= logo_hash",
-        host=host,
-    )
-    return bytes(logo["image"]) if logo else None
-
-
-def with_aliases(words: list[str]) -> list[Row]:
-    return rows(
-        """
-        SELECT a.alias, d.host, u.username
-          FROM aliases a
-          JOIN links l ON l.id = a.link_id
-          JOIN users u ON u.id = l.user_id
-          LEFT JOIN domains d ON d.id = a.domain_id
-         WHERE a.alias = ANY (%(words)s::text[])
-         ORDER BY a.alias, d.host
-         LIMIT 1000
-        """,
-        words=words,
     )

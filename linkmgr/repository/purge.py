@@ -83,8 +83,8 @@ def _expired_months() -> list[Row]:
         SELECT partition::text, since::text, until::text,
                coalesce(until <= now() - make_interval(days => longest), false) AS whole
           FROM partitions,
-               (SELECT min(nullif(days, 0)) AS shortest, CASE WHEN min(days) > 0
-                                                                THEN max(days) END AS longest
+               (SELECT min(nullif(days, 0)) AS shortest,
+                       CASE WHEN min(days) > 0 THEN max(days) END AS longest
                   FROM (SELECT (limits ->> 'retention')::int AS days
                           FROM accounts) retained) periods
          WHERE since < now() - make_interval(days => shortest)
@@ -161,13 +161,13 @@ def _sum_expired_days(until: str | None) -> None:
             SELECT array_agg(owner) AS users, array_agg(id) AS ids, array_agg(bot) AS bots,
                    array_agg(at) AS days
               FROM (SELECT owner, id, bot, at
-                      FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[],
-                                  %(days)s::int[]) AS t (id, owner, days),
+                      FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[], %(days)s::int[])
+                           AS t (id, owner, days),
                            LATERAL (SELECT bot, at FROM tracked_rollups
                                      WHERE tracked_id = id AND unit = 'raw' AND bot IN (false, true)
-                                       AND at < greatest((SELECT dropped_until FROM service),
-                                                         now() - make_interval(days => nullif(days,
-                                                                                              0)))
+                                       AND at < greatest(
+                                           (SELECT dropped_until FROM service),
+                                           now() - make_interval(days => nullif(days, 0)))
                                     OFFSET 0) raw
                      LIMIT %(limit)s) expired
             HAVING count(*) > 0
@@ -196,26 +196,21 @@ def _delete_expired(tracked: Row) -> int:
             """
             WITH deleted AS (
                 DELETE FROM visits
-                 WHERE ctid = ANY (ARRAY(SELECT expired.ctid
-                                           FROM unnest(%(ids)s::bigint[],
-                                                       %(days)s::int[]) AS retained (id, days),
-                                                LATERAL (SELECT ctid FROM visits v
-                                                          WHERE tracked_id = retained.id
-                                                            AND at <
-                                                                now() - make_interval(days =>
-                                                                                      retained.days)
-                                                            AND at >= %(since)s::timestamptz
-                                                            AND at < %(until)s::timestamptz
-                                                            AND (SELECT true FROM tracked_rollups r
-                                                                  WHERE r.tracked_id = v.tracked_id
-                                                                    AND unit = 'raw'
-                                                                    AND r.bot = v.bot
-                                                                    AND r.at = date_trunc('day',
-                                                                                          v.at,
-                                                                                          'UTC')) IS NULL
-                                                          LIMIT %(limit)s) expired
-                                          WHERE retained.days > 0
-                                          LIMIT %(limit)s))
+                 WHERE ctid = ANY (ARRAY(
+                     SELECT expired.ctid
+                       FROM unnest(%(ids)s::bigint[], %(days)s::int[]) AS retained (id, days),
+                            LATERAL (SELECT ctid FROM visits v
+                                      WHERE tracked_id = retained.id
+                                        AND at < now() - make_interval(days => retained.days)
+                                        AND at >= %(since)s::timestamptz
+                                        AND at < %(until)s::timestamptz
+                                        AND (SELECT true FROM tracked_rollups r
+                                              WHERE r.tracked_id = v.tracked_id
+                                                AND unit = 'raw' AND r.bot = v.bot
+                                                AND r.at = date_trunc('day', v.at, 'UTC')) IS NULL
+                                      LIMIT %(limit)s) expired
+                      WHERE retained.days > 0
+                      LIMIT %(limit)s))
                    AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
                 RETURNING 1)
             SELECT count(*) AS number FROM deleted
@@ -250,8 +245,8 @@ def _delete_visitors(ids: list[int]) -> None:
                 """
                 WITH deleted AS (
                     DELETE FROM visitors
-                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (tracked_id,
-                                                                                      visitor)
+                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[])
+                           AS stale (tracked_id, visitor)
                      WHERE visitors.tracked_id = stale.tracked_id
                        AND visitors.visitor = stale.visitor
                        AND NOT EXISTS (SELECT FROM visits v  -- since they were read

@@ -75,8 +75,7 @@ def batch(user_id: int, after: int) -> list[Row]:
         """
         SELECT id, code, name, created AS date, updated, type, data, background, foreground,
                CASE WHEN logo_hash IS NULL THEN '' ELSE logo_source END AS logo,
-               coalesce(clicks, 0) AS scans,
-               coalesce(visitors, 0) AS uniquescans,
+               coalesce(clicks, 0) AS scans, coalesce(visitors, 0) AS uniquescans,
                ARRAY(SELECT channel_id FROM channel_items i
                        JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
                       WHERE i.user_id = q.user_id AND i.qr_id = q.id
@@ -244,8 +243,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
                         WHEN type = 'link' THEN code_refusal(data #>> '{}') END AS refusal
               FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (
                    code text, type text, data json, name text, background text, foreground text,
-                   own_alias text,
-                   logo_source text, image integer)) WITH ORDINALITY AS q),
+                   own_alias text, logo_source text, image integer)) WITH ORDINALITY AS q),
         accepted AS MATERIALIZED (
             SELECT nextval('tracked_ids') AS id, c.*
               FROM (SELECT * FROM checked WHERE refusal IS NULL ORDER BY n) c

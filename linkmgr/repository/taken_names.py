@@ -5,7 +5,7 @@ from typing import Any
 
 from psycopg2 import IntegrityError
 
-from linkmgr.core.database.statements import Row, run
+from linkmgr.core.database.statements import Row, rows, run
 
 # Statements by violated constraint. Each releases the names whose owner was deleted, and returns a
 # row if it did. The tables are of the schema `public`, because restricted keys do not see rows of
@@ -62,3 +62,19 @@ def release(constraint: str | None, **params: Any) -> bool:
 def release_name(violation: IntegrityError, params: Row) -> bool:
     own = {"aliases": [params.get("alias")], "link_id": params.get("link_id")}
     return release(violation.diag.constraint_name, **params | own)
+
+
+def with_aliases(words: list[str]) -> list[Row]:
+    return rows(
+        """
+        SELECT a.alias, d.host, u.username
+          FROM aliases a
+          JOIN links l ON l.id = a.link_id
+          JOIN users u ON u.id = l.user_id
+          LEFT JOIN domains d ON d.id = a.domain_id
+         WHERE a.alias = ANY (%(words)s::text[])
+         ORDER BY a.alias, d.host
+         LIMIT 1000
+        """,
+        words=words,
+    )

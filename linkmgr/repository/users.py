@@ -65,8 +65,7 @@ def read(user_id: int) -> Row:
     user = row(
         """
         SELECT id, email, username, status, expires, registered, updated, planid, key_ciphertext,
-               admin, suspended,
-               version
+               admin, suspended, version
           FROM accounts
          WHERE id = %(user_id)s
         """,

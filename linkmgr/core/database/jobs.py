@@ -116,8 +116,7 @@ def take(tasks: Iterable[str], *, except_users: Iterable[int] = ()) -> Row | Non
         """
         UPDATE jobs
            SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8),
-               attempts = attempts + 1,
-               lost = lost + 1, holder = NULL
+               attempts = attempts + 1, lost = lost + 1, holder = NULL
          WHERE id = (SELECT id FROM jobs
                       WHERE (due <= now() OR holder = %(holder)s) AND task = ANY (%(tasks)s::text[])
                         AND (argument ->> 'user_id')::bigint =

@@ -70,8 +70,7 @@ def find(key_digest: bytes, by: int) -> Row:
             SELECT CASE WHEN key_valid THEN id END AS id, admin,
                    api, CASE WHEN key_valid THEN rate END AS plan_rate,
                    key_valid, suspended <> 'no' AS suspended, email, username, status, expires,
-                   registered, updated,
-                   domain, version
+                   registered, updated, domain, version
               FROM accounts,
                    LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                    IS NOT FALSE AND suspended = 'no' AS key_valid) key

@@ -15,7 +15,8 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from linkmgr.core.database import session
 from linkmgr.core.database.deadlines import TimedOut
 from linkmgr.core.database.statements import SchemaTooOld
-from linkmgr.core.errors import HTTP_CODES, RETRY_SECONDS, AppError, from_constraint
+from linkmgr.core.error_catalogue import HTTP_CODES
+from linkmgr.core.errors import RETRY_SECONDS, AppError, from_constraint
 from linkmgr.core.fields import bodies
 from linkmgr.core.hooks import hooks
 from linkmgr.core.web import error_pages, limiter, suggestions

@@ -25,7 +25,8 @@ from flask.logging import default_handler
 from werkzeug.exceptions import MethodNotAllowed
 
 from linkmgr.core import keys, metrics
-from linkmgr.core.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json
+from linkmgr.core.error_catalogue import CATALOGUE, HTTP_CODES
+from linkmgr.core.errors import RETRY_SECONDS, as_json
 from linkmgr.core.metrics import Metrics
 from linkmgr.core.settings import RELEASE, Settings, port, settings
 from linkmgr.core.web import limiter, security_headers

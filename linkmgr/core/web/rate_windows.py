@@ -27,8 +27,8 @@ def current(bucket: str, *, window: int) -> Row:
                               %(window)s))::integer AS seconds
           FROM rate_windows
          WHERE bucket = %(bucket)s
-           AND until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs =>
-                                                                                     %(window)s::float8 + 5)
+           AND until BETWEEN clock_timestamp()
+                         AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
         """,
         bucket=bucket,
         window=window,

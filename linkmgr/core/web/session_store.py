@@ -45,8 +45,7 @@ def consume_link(digest: bytes, **begun: Any) -> int | None:
         """
         UPDATE sessions
            SET digest = %(session)s, is_link = false, by_link = true, created = now(),
-               browser = %(browser)s,
-               system = %(system)s
+               browser = %(browser)s, system = %(system)s
          WHERE digest = %(digest)s AND is_link AND created > now() - interval '1 hour'
         RETURNING user_id
         """,
@@ -85,8 +84,7 @@ def find_session(session: bytes) -> Row | None:
         """
         WITH session AS (
             SELECT user_id, email, key_off, admin, suspended <> 'no' AS suspended, timezone, plan,
-                   limits,
-                   domain, (SELECT problem FROM domains d
+                   limits, domain, (SELECT problem FROM domains d
                              WHERE d.user_id = accounts.id
                                AND d.domain = accounts.domain) AS domain_problem,
                    by_link AND created > now() - interval '1 hour' AS by_link,

@@ -68,8 +68,8 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
                        'url_only', false,
                        'parameters', %(pairs)s::jsonb || coalesce(
                            (SELECT jsonb_agg(pair ORDER BY number)
-                              FROM jsonb_array_elements(parameters) WITH ORDINALITY AS stored (pair,
-                                                                                               number)
+                              FROM jsonb_array_elements(parameters)
+                                   WITH ORDINALITY AS stored (pair, number)
                              WHERE pair ->> 0 <> ALL (%(names)s::text[])), '[]'))) AS link
               FROM links l
              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
@@ -84,9 +84,10 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
                SET url_only = (link).url_only, parameters = (link).parameters
               FROM checked
              WHERE l.user_id = %(user_id)s AND l.id = (link).id
-               AND (SELECT coalesce(sum(3 * octet_length(part)
-                                        - 2 * length(regexp_replace(part, '[^A-Za-z0-9_.~ -]', '',
-                                                                    'g')) + 1), 1) - 1
+               AND (SELECT coalesce(
+                               sum(3 * octet_length(part) + 1
+                                   - 2 * length(regexp_replace(part, '[^A-Za-z0-9_.~ -]', '', 'g'))),
+                               1) - 1
                       FROM jsonb_array_elements((link).parameters) AS pair,
                            jsonb_array_elements_text(pair) AS part
                    ) <= %(most)s

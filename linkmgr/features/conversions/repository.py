@@ -27,13 +27,11 @@ def add(user_id: int | None, sent: list[Row], days: int | None = None) -> Row:
         """
         WITH found AS (
             SELECT target, user_id, v.visitor, least(to_timestamp(at), now()) AS at, sent.name,
-                   value,
-                   coalesce(sent.variant, v.variant) AS variant,
+                   value, coalesce(sent.variant, v.variant) AS variant,
                    variant_visitors -> 'variant' AS variants,
                    coalesce(conversions -> 'name', '{}') AS names
               FROM json_to_recordset(%(sent)s) AS sent (target bigint, visitor text, at float8,
-                                                        variant text, name text,
-                                                        value numeric)
+                                                        variant text, name text, value numeric)
               JOIN links ON id = target AND user_id = coalesce(%(user_id)s::bigint, user_id)
               LEFT JOIN totals t ON t.tracked_id = target
               LEFT JOIN visitors v ON v.tracked_id = target
@@ -84,8 +82,7 @@ def exported(user_id: int) -> Iterator[list[Row]]:
     while stored := rows(
         """
         SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time,
-               encode(visitor, 'hex') AS visitor,
-               variant, name, value::float8
+               encode(visitor, 'hex') AS visitor, variant, name, value::float8
           FROM conversions
          WHERE user_id = %(user_id)s AND at >= %(time)s::timestamptz
            AND EXISTS (SELECT FROM links WHERE links.user_id = %(user_id)s

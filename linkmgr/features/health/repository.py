@@ -51,9 +51,9 @@ def add_links(last: int) -> None:
              LIMIT %(limit)s),
         advanced AS (
             UPDATE service
-               SET checks_until = CASE (SELECT count(*) FROM next) WHEN %(limit)s
-                                         THEN (SELECT max(id) FROM next)
-                                                                   ELSE %(last)s END
+               SET checks_until = CASE (SELECT count(*) FROM next)
+                                  WHEN %(limit)s THEN (SELECT max(id) FROM next)
+                                  ELSE %(last)s END
              WHERE checks_until < %(last)s)
         INSERT INTO link_checks (link_id, user_id) SELECT id, user_id FROM next ON CONFLICT
             DO NOTHING

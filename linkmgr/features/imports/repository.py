@@ -79,8 +79,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: Row, ignor
         begun AS (
             UPDATE imports
                SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
-                   ignored = %(ignored)s,
-                   first_id = nextval('tracked_ids')
+                   ignored = %(ignored)s, first_id = nextval('tracked_ids')
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
                AND (SELECT has_room FROM unfinished)
             RETURNING 1),

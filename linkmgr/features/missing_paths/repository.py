@@ -14,10 +14,10 @@ def add(counts: str) -> None:
     run_unsynced(
         """
         WITH added AS MATERIALIZED (
-            SELECT d.user_id, d.id AS domain_id, (now() AT TIME ZONE 'UTC')::date AS day, path,
-                   visits
-              FROM json_to_recordset(%(counts)s) AS counts (domain_id bigint, path text,
-                                                            visits bigint)
+            SELECT d.user_id, d.id AS domain_id, (now() AT TIME ZONE 'UTC')::date AS day,
+                   path, visits
+              FROM json_to_recordset(%(counts)s)
+                   AS counts (domain_id bigint, path text, visits bigint)
               JOIN domains d ON d.id = domain_id
                FOR KEY SHARE OF d),  -- without those that are being deleted
         stored AS MATERIALIZED (

@@ -203,8 +203,7 @@ def blocks() -> list[Row]:
         rows(
             """
             SELECT r.id, kind, r.host, CASE WHEN kind = 'link' THEN link_id END AS link, d.domain,
-                   alias,
-                   decided_by AS user, r.created AS date
+                   alias, decided_by AS user, r.created AS date
               FROM reports r
               LEFT JOIN links l ON kind = 'link' AND l.id = link_id
               LEFT JOIN domains d ON d.id = domain_id
@@ -221,8 +220,7 @@ def decisions(*, before: int, limit: int) -> list[Row]:
     decided = rows(
         """
         SELECT r.id, r.kind, r.link_id, r.host, r.reason, r.number, r.created AS date, ended,
-               d.domain, l.alias,
-               u.username, e.username AS ended_by
+               d.domain, l.alias, u.username, e.username AS ended_by
           FROM reports r
           LEFT JOIN links l ON l.id = r.link_id
           LEFT JOIN domains d ON d.id = l.domain_id

@@ -35,8 +35,7 @@ def _count(owner: Owner, **query: Any) -> list[Row]:
         """
         WITH counted AS MATERIALIZED (
             SELECT tracked_id, variant, width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
-                   count(*) AS conversions,
-                   sum(value) AS value
+                   count(*) AS conversions, sum(value) AS value
               FROM (SELECT stored.*
                       FROM owners(%(user_id)s, %(everyone)s) AS owner,
                            LATERAL (SELECT * FROM conversions

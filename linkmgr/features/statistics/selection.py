@@ -89,12 +89,12 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
                                             AND host = %(domain)s) AS domain,
                CASE WHEN %(everyone)s
                     THEN greatest((SELECT max(detailed_since) FROM users),
-                                  (SELECT now() - make_interval(days =>
-                                                                min(nullif((limits ->> 'retention')::int, 0)))
+                                  (SELECT now() - make_interval(
+                                              days => min(nullif((limits ->> 'retention')::int, 0)))
                                      FROM plans))
                     ELSE greatest(detailed_since,
-                                  now() - make_interval(days =>
-                                                        nullif((limits ->> 'retention')::int, 0)))
+                                  now() - make_interval(
+                                      days => nullif((limits ->> 'retention')::int, 0)))
                     END AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
           FROM accounts,

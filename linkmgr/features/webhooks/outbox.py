@@ -117,8 +117,7 @@ def move(events: list[Row]) -> None:
         batch AS MATERIALIZED (
             SELECT * FROM json_to_recordset(%(events)s) AS events (
                    id bigint, user_id bigint, type text, data jsonb, extra jsonb,
-                   created timestamptz, stored boolean,
-                   webhooks bigint[])
+                   created timestamptz, stored boolean, webhooks bigint[])
              WHERE EXISTS (SELECT FROM move_lock)),
         turn_ended AS (
             UPDATE service SET moving_until = '-infinity' WHERE EXISTS (SELECT FROM move_lock)),
@@ -290,8 +289,7 @@ def trail(*, before: int, user_id: int, limit: int) -> list[Row]:
              WHERE user_id = 0  -- a constant, as in the conditions of the indexes
                AND number < %(before)s)
         SELECT number AS id, type, e.created AS date, data, extra -> 'actor' ->> 'key' AS key,
-               actor_id, subject_id,
-               coalesce(actors.username, CASE WHEN actor_id = subject_id
+               actor_id, subject_id, coalesce(actors.username, CASE WHEN actor_id = subject_id
                                                 THEN data ->> 'username' END) AS actor,
                coalesce(subjects.username, data ->> 'username') AS subject
           FROM (SELECT * FROM trail

@@ -14,8 +14,7 @@ from linkmgr.core import keys, metrics
 from linkmgr.core.database.background import Background
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.times import iso
-from linkmgr.features.webhooks import events, outbox
-from linkmgr.features.webhooks import repository as webhooks
+from linkmgr.features.webhooks import deliveries, events, outbox
 from linkmgr.features.webhooks.sender import Message, Response, Sender
 
 # Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks
@@ -46,13 +45,13 @@ class Dispatcher:
                     return
             results = self._sender.wait(_WAIT_SECONDS)
             if results:
-                webhooks.store_results([_result(delivery, response) for delivery, response in results])
+                deliveries.store_results([_result(delivery, response) for delivery, response in results])
 
     def _claim(self) -> bool:
         running = self._sender.deliveries
         if len(running) >= MAX_TRANSFERS:
             return False
-        claimed = webhooks.claim(
+        claimed = deliveries.claim(
             limit=MAX_TRANSFERS - len(running),
             # The more transfers run, the fewer are given to one user: a quarter of the free ones,
             # at least one.
@@ -64,7 +63,7 @@ class Dispatcher:
             try:
                 message = _message(delivery)
             except (InvalidToken, ValueError):  # encrypted with a secret key that this service no longer has
-                webhooks.store_results([_result(delivery, Response(None, _UNREADABLE, 0))])
+                deliveries.store_results([_result(delivery, Response(None, _UNREADABLE, 0))])
             else:
                 self._sender.start(delivery, message)
         return bool(claimed)
