@@ -1340,7 +1340,7 @@ BEGIN
                 SELECT unnest(channels) EXCEPT
                 SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = link.id);
         END IF;
-        refusal := link_refusal(link, stored, sent, suspect, sent ->> 'domain', reserved, lacks);
+        refusal := link_refusal(link, stored, sent, suspect, own.host, reserved, lacks);
         IF many AND refusal.code IS NULL AND place_of(link) <> place_of(stored) THEN
             refusal.detail := use_of_alias(link);
             refusal.code := CASE WHEN refusal.detail IS NOT NULL OR place_of(link) = ANY (taken)

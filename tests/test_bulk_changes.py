@@ -117,6 +117,7 @@ def test_two_links_with_the_same_alias_cannot_both_move_to_a_domain(alice: Clien
         ({"pixels": [GHOST]}, "pixel_unknown"),
         ({"channel": GHOST}, "channel_unknown"),
         ({"domain": "unknown.example.com"}, "domain_unknown"),
+        ({"domain": "example.com"}, "domain_unknown"),  # also the host of the target
     ],
 )
 def test_unknown_references_fail(alice: Client, sql: Sql, data: dict[str, Any], code: str) -> None:
