@@ -2029,6 +2029,22 @@ SET enable_indexscan = off AS $$
                   ORDER BY visits DESC, label LIMIT most)
 $$;
 
+-- Return a link or QR code, the newest links of a campaign, or the newest items of a channel.
+CREATE FUNCTION tracked_by(owner bigint, subject text, subject_id bigint, most integer) RETURNS bigint[]
+LANGUAGE sql STABLE AS $$
+    SELECT ARRAY(
+        SELECT id FROM tracked_rows
+         WHERE user_id = owner AND id = subject_id AND subject IN ('link', 'qr')
+         UNION ALL
+       (SELECT id FROM links
+         WHERE user_id = owner AND campaign = subject_id AND subject = 'campaign'
+         ORDER BY id DESC LIMIT most)
+         UNION ALL
+       (SELECT coalesce(link_id, qr_id) FROM channel_items
+         WHERE user_id = owner AND channel_id = subject_id AND subject = 'channel'
+         ORDER BY id DESC LIMIT most))
+$$;
+
 -- Return the time of the first visit of links and QR codes, as exactly as it is kept.
 CREATE FUNCTION first_tracked_visit(ids bigint[], bots boolean[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT min(at) FROM tracked_counts(ids, '{""}', day, day + interval '24 hours', ARRAY[day], bots)), day)

@@ -29,35 +29,20 @@ def overview(
         """
         WITH account AS (SELECT %(user_id)s::bigint AS id WHERE %(subject)s = ''),
         tracked AS (
-            SELECT ARRAY(SELECT id FROM tracked_rows
-                          WHERE user_id = %(user_id)s AND id = %(row_id)s
-                            AND %(subject)s IN ('link', 'qr')
-                          UNION ALL
-                        (SELECT id FROM links
-                          WHERE user_id = %(user_id)s AND campaign = %(row_id)s
-                            AND %(subject)s = 'campaign'
-                          ORDER BY id DESC LIMIT %(most)s)
-                          UNION ALL
-                        (SELECT coalesce(link_id, qr_id) FROM channel_items
-                          WHERE user_id = %(user_id)s AND channel_id = %(row_id)s
-                            AND %(subject)s = 'channel'
-                          ORDER BY id DESC LIMIT %(most)s)) AS ids),
+            SELECT tracked_by(%(user_id)s, %(subject)s, %(row_id)s, %(most)s) AS ids),
         stored AS MATERIALIZED (
             SELECT dimension, label, coalesce(sum(visits) FILTER (WHERE part = 2), 0) AS visits,
                    coalesce(sum(visits) FILTER (WHERE part = 0), 0) AS before
-              FROM (SELECT dimension, label,
-                           width_bucket(at, %(label_edges)s::timestamptz[]) AS part, visits
+              FROM (SELECT dimension, label, at, visits
                       FROM account,
                            account_counts(id, '{""}' || %(dimensions)s::text[], %(label_since)s,
-                                          %(label_until)s,
-                                          %(label_cuts)s, '{f}')
+                                          %(label_until)s, %(label_cuts)s, '{f}')
                      UNION ALL
-                    SELECT dimension, label, width_bucket(at, %(label_edges)s::timestamptz[]),
-                           visits
+                    SELECT dimension, label, at, visits
                       FROM tracked,
                            tracked_counts(ids, '{""}' || %(dimensions)s::text[], %(label_since)s,
-                                          %(label_until)s,
-                                          %(label_split)s, '{f}')) labeled
+                                          %(label_until)s, %(label_split)s, '{f}')) labeled,
+                   width_bucket(at, %(label_edges)s::timestamptz[]) AS part
              GROUP BY dimension, label),
         counts AS (
             SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label,
@@ -82,15 +67,16 @@ def overview(
           FROM (SELECT dimension, label, sum(visits) AS clicks, sum(before) AS before,
                        row_number() OVER (PARTITION BY dimension
                                           ORDER BY sum(visits) DESC, label) AS rank
-                  FROM counts GROUP BY dimension, label) ranked
+                  FROM counts
+                 GROUP BY dimension, label) ranked
          WHERE dimension = '' OR (rank <= %(limit)s AND clicks > 0)
          UNION ALL
         SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
           FROM tracked, unnest(ids) AS id,
                LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
-               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors))
-                   AS numbers (label, number)
-         WHERE %(subject)s IN ('campaign', 'channel', 'qr') GROUP BY label
+               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS sums (label, number)
+         WHERE %(subject)s IN ('campaign', 'channel', 'qr')
+         GROUP BY label
          UNION ALL
         SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0
           FROM tracked, links
@@ -98,8 +84,7 @@ def overview(
            AND %(subject)s IN ('campaign', 'channel')
          UNION ALL
         SELECT 'first', '', extract(epoch FROM at)::bigint, 0
-          FROM (SELECT first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at
-                  FROM tracked) visited
+          FROM tracked, first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at
          WHERE at IS NOT NULL
          ORDER BY dimension, clicks DESC, label
         """,

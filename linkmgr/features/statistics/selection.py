@@ -77,9 +77,8 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
                              UNION ALL
                             SELECT 'channel', name FROM channels
                              WHERE user_id = %(user_id)s AND id = %(channel)s) named) END AS names,
-               CASE WHEN %(named)s
-                    THEN first_visit(%(user_id)s, CASE WHEN %(parts)s > 0
-                                                         THEN chosen.ids END) END AS first,
+               CASE WHEN %(named)s THEN first_visit(
+                    %(user_id)s, CASE WHEN %(parts)s > 0 THEN chosen.ids END) END AS first,
                EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s
                           AND id = %(campaign)s) AS campaign,
                EXISTS (SELECT FROM channels WHERE user_id = %(user_id)s

@@ -11,7 +11,8 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
     """Take due deliveries. Users take turns, and the webhooks of each user, so that none delays the
     others: with those that run, a user gets at most `per_user` and a webhook at most `per_webhook`.
     A webhook whose last attempt failed gets one. `running` has the webhook of each delivery that
-    this process has not completed."""
+    this process has not completed. Attempts of a delivery are at most about a day apart: without
+    any, no week of failures passes."""
     return database().execute(
         """
         WITH running AS MATERIALIZED (
@@ -32,9 +33,8 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                AND EXISTS (SELECT FROM deliveries d
                             WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now())),
         ready AS MATERIALIZED (
-            SELECT id,
-                   c.user_id, CASE WHEN failures > 0 THEN 1
-                                   ELSE %(per_webhook)s - number END AS room
+            SELECT id, c.user_id,
+                   CASE WHEN failures > 0 THEN 1 ELSE %(per_webhook)s - number END AS room
               FROM candidates c
               JOIN webhooks w USING (id)
              WHERE turn <= %(per_user)s
@@ -47,8 +47,7 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                    LATERAL (SELECT id, due FROM deliveries d
                              WHERE d.webhook_id = ready.id AND state = 'waiting' AND due <= now()
                              ORDER BY due
-                             LIMIT ready.room
-                               FOR UPDATE SKIP LOCKED) next),
+                             LIMIT ready.room FOR UPDATE SKIP LOCKED) next),
         in_turn AS (
             SELECT id, row_number() OVER (PARTITION BY user_id ORDER BY position, due)
                        + (SELECT coalesce(sum(number), 0) FROM running u
@@ -61,20 +60,17 @@ def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) ->
                    attempted = now()
              WHERE id = ANY (ARRAY(SELECT id FROM in_turn
                                     WHERE turn <= %(per_user)s
-                                    ORDER BY turn
-                                    LIMIT %(limit)s))
+                                    ORDER BY turn LIMIT %(limit)s))
             RETURNING id, webhook_id, number, attempts),
         paused AS (
             UPDATE webhooks
                SET paused_until = now() + make_interval(secs => %(lease)s),
-                   -- Attempts of a delivery are at most about a day apart. Without any, no week of
-                   -- failures passes.
                    failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now()
                                         ELSE failing_since END
              WHERE failures > 0 AND id IN (SELECT webhook_id FROM claimed))
         SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.extra, e.data,
-               w.user_id, w.url,
-               w.secret_ciphertext, (SELECT admin FROM users WHERE users.id = w.user_id) AS admin,
+               w.user_id, w.url, w.secret_ciphertext,
+               (SELECT admin FROM users WHERE users.id = w.user_id) AS admin,
                CASE WHEN previous_until > now() THEN previous_ciphertext END AS previous_ciphertext
           FROM claimed c
           JOIN events e USING (number)
