@@ -223,7 +223,8 @@ def test_rows_of_no_format_or_service_are_stored_with_blocked_targets(
     for host in ("example.com", "youtube.com"):
         block(host)
     start_service(service)
-    formats = {path.name: read(path.read_bytes()) for path in FILES.glob("[!o]*")}
+    without_rules = "shlink_rules.json"  # whose only row is refused
+    formats = {path.name: read(path.read_bytes()) for path in FILES.glob("[!o]*") if path.name != without_rules}
     for name, rows in (formats | {"service": read_service("shlink")}).items():
         sent = [links.check(row, ()) for row in rows if not (row.problem or row.is_visits)]
         with located.app_context():

@@ -60,8 +60,7 @@ def read_named(user_id: int, link_id: int) -> Row:
                  WHERE tracked_id = l.id AND unit = 'all' AND NOT bot
                    AND variants <> '[]') AS variant_visits,
                link_state(l.id, starts, expiry, maxclicks, blocked) AS state,
-               (SELECT blocked_host_of(stored) FROM links stored
-                 WHERE stored.id = l.id) AS blocked_host,
+               (SELECT blocked_host_of(p) FROM public.links p WHERE p.id = l.id) AS blocked_host,
                (SELECT json_build_object('id', id, 'name', name) FROM campaigns
                  WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
                (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color)
