@@ -95,9 +95,8 @@ def _seconds(base: str, data: Data, case: Case, rows: int, name: str) -> tuple[f
         cursor.execute(case.dependants, values)
         cursor.execute("ANALYZE; CHECKPOINT")
         headers = {"Authorization": f"Bearer {data.key}"}
-        with urlopen(
-            Request(f"{base}/api/account", headers=headers)
-        ):  # the first request after a checkpoint is slower
+        # The first request after a checkpoint is slower
+        with urlopen(Request(f"{base}/api/account", headers=headers)):
             pass
         began = time.monotonic()
         delete = Request(

@@ -14,9 +14,8 @@ from deploy import framing
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 BLOCK = 64 << 10  # bytes
 _MAX_HEAD = 64 << 10  # bytes
-_MAX_UNSENT = (
-    8 << 20
-)  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
+# Bytes of a response to buffer, more than the longest list; beyond that the thread waits
+_MAX_UNSENT = 8 << 20
 _MIN_RATE = 20 << 10  # bytes per second that a client must read while a thread waits for it
 Steps = Generator[int]
 

@@ -84,9 +84,8 @@ class _Logger(Logger):  # type: ignore[misc]
         data = orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
         for handler in self.access_log.handlers:
             try:
-                os.write(
-                    handler.stream.fileno(), data
-                )  # the handler's lock would make requests wait for each other
+                # The handler's lock would make requests wait for each other
+                os.write(handler.stream.fileno(), data)
             except (AttributeError, OSError, ValueError):  # syslog, or a file that is being opened again
                 handler.handle(logging.makeLogRecord({"msg": data.decode().rstrip()}))
 

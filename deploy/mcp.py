@@ -40,9 +40,8 @@ def _without_unused(part: Any) -> Any:
             for name, value in part.items()
             if not (is_schema and name in _UNUSED)
         }
-        return (
-            slim | {"type": slim["type"][0]} if isinstance(slim.get("type"), list) else slim
-        )  # null means not sent
+        # Null means not sent
+        return slim | {"type": slim["type"][0]} if isinstance(slim.get("type"), list) else slim
     return part
 
 

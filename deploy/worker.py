@@ -31,9 +31,8 @@ _CLOSE_SECONDS = (
 )
 _CHECK_SECONDS = 0.5  # between two checks of the deadlines
 _HELP_SECONDS = 0.05  # that all threads run requests before the additional ones help
-_MAX_HELD = (
-    32 << 20
-)  # bytes of all waiting connections; beyond that the one that has waited longest is closed
+# Bytes of all waiting connections; beyond that the one that has waited longest is closed
+_MAX_HELD = 32 << 20
 _STATUSES = {
     errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
     errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, errors.ParseException: 400,
@@ -53,9 +52,8 @@ class Worker(base.Worker):  # type: ignore[misc]
         _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
         self.malformed, self.max_body, self.epoll = middleware.malformed, request.MAX_BODY, select.epoll()
-        self.max_connections = min(
-            self.cfg.worker_connections, limit // 2
-        )  # the rest are files of the application
+        # The rest are files of the application
+        self.max_connections = min(self.cfg.worker_connections, limit // 2)
         self.connections: dict[int, Connection] = {}
         self.waiting: dict[Connection, int] = {}  # by event; the thread that removes one owns it
         self.line = queues.Line()
@@ -242,9 +240,8 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self._respond(connection, request, response, environ)
             finally:
                 self.queues.end(connection)
-            return not (
-                response.should_close() or connection.is_partial
-            )  # no request may begin behind a bad body
+            # No request may begin behind a bad body
+            return not (response.should_close() or connection.is_partial)
         except (ConnectionError, BlockingIOError):  # the client has disconnected, or lets `100 Continue` wait
             raise
         except Exception as error:

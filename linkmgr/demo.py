@@ -175,9 +175,8 @@ def seed(*, with_demo: bool) -> dict[str, str]:
     ids = {ADMIN: _user(ADMIN, admin=True)}
     if with_demo:
         ids[DEMO] = _user(DEMO, plan="Pro")
-        if not account.overview(ids[DEMO])[
-            "used"
-        ]:  # the user never had any rows: counters of deleted ones are kept
+        # The user never had any rows: counters of deleted ones are kept
+        if not account.overview(ids[DEMO])["used"]:
             # After an earlier `demo` was deleted, another user may have taken one of its aliases.
             with suppress(psycopg2.errors.UniqueViolation):
                 _add_rows(ids[DEMO])

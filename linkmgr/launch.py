@@ -269,9 +269,8 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
 def main(mode: str) -> int:
     # Without a terminal, SIGHUP requests a reload, which does nothing before gunicorn is ready.
     # gunicorn inherits this.
-    with_terminal = (mode == "dev" or os.isatty(0)) and signal.getsignal(
-        signal.SIGHUP
-    ) != signal.SIG_IGN  # nohup
+    # nohup ignores it
+    with_terminal = (mode == "dev" or os.isatty(0)) and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
     signal.signal(signal.SIGHUP, _stop if with_terminal else signal.SIG_IGN)
     _check_workers()
     sockets = _listen(mode)

@@ -61,6 +61,7 @@ def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app:
     for route in changes:
         has_id = len(route.arguments) == 1 and "user_id" not in route.arguments
         assert route.operation.row in ({*tables.TABLES, "plans"} if has_id else {"users"}), route
+    assert {route.method for route in routes(app) if route.operation.row} == {"PUT", "DELETE"}
 
 
 def test_a_row_that_has_changed_is_412_and_stays_as_it_is(stage: Stage, sql: Sql) -> None:

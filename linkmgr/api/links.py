@@ -148,11 +148,8 @@ def _single(link: Row) -> Json:
 
 def _written(message: str | None, link: Row, verb: str = "changed") -> Response:
     short = {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
-    members = {
-        "id": link["id"],
-        "data": link["statistics"],
-        "details": record(Link, link),
-    }  # in the order of a read
+    # In the order of a read
+    members = {"id": link["id"], "data": link["statistics"], "details": record(Link, link)}
     return updated(message, link["version"], short, verb=verb, **members)
 
 

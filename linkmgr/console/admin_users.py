@@ -91,9 +91,8 @@ def user_plan(row_id: int) -> ResponseReturnValue:
     if not messages and refusal(
         lambda: plans.subscribe(plan_id, row_id, **load(Subscription, sent)), "missing"
     ):
-        messages = {
-            "plan": "New plan must be one of the plans."
-        }  # a user who is missing is a 404 of the page
+        # A user who is missing is a 404 of the page
+        messages = {"plan": "New plan must be one of the plans."}
     if messages:
         return FORM.page(row_id, record=record, problems=messages), 400
     flash_with_warnings("Plan changed.", _PLAN)

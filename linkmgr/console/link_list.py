@@ -32,10 +32,8 @@ _FIXED = {  # filters with fixed values
     "health": ("Target", HEALTH),
     "clicked": ("Clicks", {"no": "No clicks", "yes": "With clicks"}),
 }
-_DAYS = {
-    "since": ("Created since", 0),
-    "until": ("Created until", 1),
-}  # labels, and days to the end of what is meant
+# Labels, and days to the end of what is meant
+_DAYS = {"since": ("Created since", 0), "until": ("Created until", 1)}
 _FIRST, _LAST = date(2000, 1, 1), date(2100, 1, 1)
 # Words of the search that are filters, besides domain:, campaign: and channel: with a name.
 _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", "yes"),

@@ -108,9 +108,8 @@ def _custom(now: datetime) -> Period | None:
     if not (begin or end):
         return None
     first, last = sorted(max(_FIRST, min(day, today)) for day in (begin or end or today, end or today))
-    first = max(
-        first, last - timedelta(days=MAX_DAYS - 2)
-    )  # a day less, because the clocks may change in between
+    # A day less, because the clocks may change in between
+    first = max(first, last - timedelta(days=MAX_DAYS - 2))
     span = checked(
         Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None)
     )

@@ -82,9 +82,8 @@ class QrForm(StoredForm):
             "console/qr.html",
             form=self,
             row=row,
-            path=url_for(
-                "qr_image.image", code=_code(row)
-            ),  # on the host of the console, whatever the base URL is
+            # On the host of the console, whatever the base URL is
+            path=url_for("qr_image.image", code=_code(row)),
             content=qr_data.default_name(row["type"], row["data"]),
             types=TYPES,
             formats=qr_image.FORMATS,

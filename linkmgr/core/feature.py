@@ -23,9 +23,8 @@ class Feature(NamedTuple):
     sections: tuple[Section, ...] = ()  # of the documents
     notes: Mapping[str, str] = {}  # paragraphs that the documents append to the section of a word
     records: Callable[[], dict[str, JsonSchema]] = dict  # that its operations add to the section of a word
-    resources: tuple[
-        Stored, ...
-    ] = ()  # that are exported, imported and sent as events like those of the service
+    # Exported, imported and sent as events like those of the service
+    resources: tuple[Stored, ...] = ()
     jobs: Jobs = Jobs()
     hooks: Hooks = Hooks()
     commands: tuple[click.Group, ...] = ()

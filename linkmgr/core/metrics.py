@@ -57,9 +57,8 @@ GAUGES = {
     "backup_age_seconds": "Seconds since the last dump.",
     "purge_age_seconds": "Seconds since the last purge.",
 }
-_STATUSES = sorted(
-    {200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()}
-)  # all others share a cell
+# All others share a cell
+_STATUSES = sorted({200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()})
 # upper bounds of the histogram
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _STATUS = {str(status): cell for cell, status in enumerate(_STATUSES)}

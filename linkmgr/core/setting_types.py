@@ -46,9 +46,8 @@ def base_url(text: str) -> str:
     match = re.fullmatch(r"(https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)/?", text)
     if not match or urlsplit(text).port == 0:  # urlsplit rejects ports above 65535
         raise ValueError
-    (urlsplit(text).hostname or "").encode(
-        "idna"
-    )  # rejects empty labels and those of more than 63 characters
+    # Rejects empty labels and those of more than 63 characters
+    (urlsplit(text).hostname or "").encode("idna")
     return match[1]
 
 

@@ -50,9 +50,8 @@ def extract(document: JsonSchema) -> None:
         kept = {name: schema[name] for name in _KEPT if name in schema}
         constants = [_constant(name, value) for value in values]
         components.setdefault(name, {"type": "string", "enum": values, "x-enum-varnames": constants, **kept})
-        if (
-            "default" in schema
-        ):  # of a parameter, beside its schema: generators know no type beside a reference
+        # A parameter has it beside its schema: generators know no type beside a reference
+        if "default" in schema:
             holder["x-default"] = schema["default"]
         holder[key] = ref(name) | ({"description": schema["description"]} if "description" in schema else {})
     document["components"]["schemas"] |= components

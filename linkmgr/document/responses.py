@@ -154,9 +154,8 @@ def is_cacheable(route: Route) -> bool:
 
 def _success(route: Route, records: dict[str, JsonSchema]) -> JsonSchema:
     stated = route.operation
-    named = (
-        {"$ref": stated.response["$ref"]} if "$ref" in stated.response else {}
-    )  # without an example beside it
+    # Without an example beside it
+    named = {"$ref": stated.response["$ref"]} if "$ref" in stated.response else {}
     content: JsonSchema = {"schema": named or with_warnings(stated.response)}
     if example := example_of(stated.response, records):
         content["example"] = example

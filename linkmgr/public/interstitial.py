@@ -28,9 +28,8 @@ from linkmgr.schemas.overlay import list_choices, split_image
 from linkmgr.schemas.splash import Splash
 
 _EXAMPLE = "https://example.com/"  # the target of previews
-_URLS = [
-    name for name, field in Splash().fields.items() if isinstance(field, Target)
-]  # those of overlays too
+# Those of overlays too
+_URLS = [name for name, field in Splash().fields.items() if isinstance(field, Target)]
 _COLOR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE)
 

@@ -34,10 +34,8 @@ UNUSABLE = (
 )
 ERRORS = UNREACHABLE + UNUSABLE
 MAX_PIXELS = 4_000_000
-MAX_TOTAL, LEAST = (
-    32,
-    4,
-)  # MiB of all logos of a user; KiB that each counts at least (schema.sql, "store_logo")
+# MiB of all logos of a user; KiB that each counts at least (schema.sql, "store_logo")
+MAX_TOTAL, LEAST = (32, 4)
 SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
 # A photograph has about ten. A scan of a dozen bytes can cost a pass over all pixels.
@@ -94,9 +92,8 @@ def reencode(image: bytes) -> bytes:
         return _png(image)
     except AppError:
         raise
-    except (
-        Exception
-    ):  # a broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...
+    # A broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...
+    except Exception:
         raise AppError("logo_unusable") from None
 
 

@@ -93,9 +93,8 @@ def _add_url_only(user_id: int, url: str) -> Row:
             return {"is_new": True} | to_record(link)
         if link := _find_url_only(user_id, url):
             return {"is_new": False} | to_record(link)
-    raise AppError(
-        "busy", seconds=RETRY_SECONDS
-    )  # each time, the existing link was deleted before it was read
+    # Each time, the existing link was deleted before it was read
+    raise AppError("busy", seconds=RETRY_SECONDS)
 
 
 def _add_first(user_id: int, url: str, alias: str) -> Row | None:

@@ -223,9 +223,8 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
 
 
 def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
-    images = sorted(
-        {code["logo"] for code in codes if "logo" in code}
-    )  # in order, so that no two requests deadlock
+    # In order, so that no two requests deadlock
+    images = sorted({code["logo"] for code in codes if "logo" in code})
     numbers: dict[bytes, int] = {image: number for number, image in enumerate(images, 1)}
     members = [
         {name: value for name, value in code.items() if name != "logo"}

@@ -57,10 +57,8 @@ class Spool:
         """Open and lock the file of a dead process. Return None if another process has it."""
         try:
             file = _open(path)
-        except (
-            FileNotFoundError,
-            PermissionError,
-        ):  # deleted in the meantime, or owned by another system user
+        # Deleted in the meantime, or owned by another system user
+        except (FileNotFoundError, PermissionError):
             return None
         if file is None:
             return None
@@ -116,9 +114,8 @@ def backlog(folder: Path, stored: dict[str, int]) -> tuple[int, float]:
     number, now = 0, time.time()
     oldest = now
     for path in folder.glob(f"*{_SUFFIX}"):
-        with suppress(
-            OSError, ValueError
-        ):  # deleted in the meantime, owned by another system user, or damaged
+        # Deleted in the meantime, owned by another system user, or damaged
+        with suppress(OSError, ValueError):
             waiting = path.read_bytes()[stored.get(path.stem, 0) :]
             number += (lines := waiting.count(b"\n"))
             if lines:

@@ -178,9 +178,8 @@ def pairs_of(query: str) -> list[tuple[str, str]]:
 def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:
     """Return the URL of the app in the store of the visitor's phone, or None if `auto` is off or
     there is none."""
-    if (
-        deeplink.get("auto") is False or "Windows Phone" in agent
-    ):  # its user agent also contains iPhone and Android
+    # Its user agent also contains iPhone and Android
+    if deeplink.get("auto") is False or "Windows Phone" in agent:
         return None
     name = "apple" if _APPLE.search(agent) else "google" if "android" in agent.lower() else ""
     return deeplink.get(name) or None

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-SHARED_FOLDER = Path(
-    "/var/lib/linkmgr"
-)  # used as root, because the server's user may not enter root's folders
+# Used as root, because the server's user may not enter root's folders
+SHARED_FOLDER = Path("/var/lib/linkmgr")
 
 
 class Unavailable(SystemExit):

@@ -45,9 +45,8 @@ class Jobs(NamedTuple):
 
     handlers: dict[str, Handler] = {}  # by task
     idle: tuple[Callable[[], None], ...] = ()  # called by each process every IDLE_SECONDS, unless a job runs
-    expiring: tuple[
-        Callable[[int], int], ...
-    ] = ()  # delete at most so many expired rows, and return their number
+    # Delete at most so many expired rows, and return their number
+    expiring: tuple[Callable[[int], int], ...] = ()
     threads: tuple[Callable[[Flask], Background], ...] = ()  # of each process
 
 

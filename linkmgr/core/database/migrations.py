@@ -14,9 +14,8 @@ from psycopg2.extensions import connection as Connection
 from linkmgr.core.database.session import UNRELEASED, schema_version
 from linkmgr.core.database.statements import VERSION, database
 
-MIGRATIONS = (
-    Path(__file__).parents[2] / "migrations"
-)  # 0002_<what>.sql upgrades version 1 to 2; there is none yet
+# 0002_<what>.sql upgrades version 1 to 2; there is none yet
+MIGRATIONS = Path(__file__).parents[2] / "migrations"
 _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
 _MAX_TRIES = 200
 _SET_VERSION = "UPDATE service SET version ="

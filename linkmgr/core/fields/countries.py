@@ -10,9 +10,8 @@ from typing import Any
 _LINES = Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines()
 NAMES = {code: names.split("/") for code, _, names in (line.partition(" ") for line in _LINES)}
 LABELS = {name.lower(): names[0] for names in NAMES.values() for name in names}
-_CODES = {
-    name: code for code, names in NAMES.items() for name in (code, *names)
-}  # some databases have only codes
+# Some databases have only codes
+_CODES = {name: code for code, names in NAMES.items() for name in (code, *names)}
 
 
 def code_of(name: str) -> str | None:

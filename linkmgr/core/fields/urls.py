@@ -17,9 +17,8 @@ MAX_URL = 2048
 _MAX_HOST = 253
 _LABEL = re.compile("[a-z0-9_-]{1,63}", re.ASCII)
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_LOCAL = re.compile(
-    rf":|(?:^|\.)(?:localhost|{_NUMBER.pattern})\Z"
-)  # what may be a loopback name or an IP address
+# Perhaps a loopback name or an IP address
+_LOCAL = re.compile(rf":|(?:^|\.)(?:localhost|{_NUMBER.pattern})\Z")
 # Most URLs: a host of lower-case ASCII without a port, and only characters that iri_to_uri() keeps.
 _KEPT = r"[A-Za-z0-9_.~%!$&'()*+,/:;=@-]"
 _CANONICAL = re.compile(

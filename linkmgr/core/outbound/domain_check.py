@@ -54,8 +54,5 @@ def dns_record(host: str) -> tuple[str, str, str]:
     own = settings().host
     with suppress(ValueError):
         return "A" if ipaddress.ip_address(own).version == 4 else "AAAA", host, own  # noqa: PLR2004
-    return (
-        "ALIAS" if host.count(".") == 1 else "CNAME",
-        host,
-        f"{own}.",
-    )  # a domain itself cannot have a CNAME record
+    # A domain itself cannot have a CNAME record
+    return ("ALIAS" if host.count(".") == 1 else "CNAME", host, f"{own}.")

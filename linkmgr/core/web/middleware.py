@@ -68,9 +68,8 @@ class RequestMiddleware:
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += [("X-Request-Id", request_id), *self.headers]
-            request = environ.get(
-                "werkzeug.request"
-            )  # that of another layer if Flask has not seen the request
+            # The one of another layer if Flask has not seen the request
+            request = environ.get("werkzeug.request")
             if isinstance(request, web_request.Request) and request.is_api:
                 headers.append(_VERSION)
                 if request.foreign_host is None:

@@ -35,9 +35,8 @@ class Operation:
     response: JsonSchema = field(default_factory=dict)  # of a success
     body: type[Schema] | None = None  # loaded before the handler, whose first argument it is
     stored: Callable[[int, int], Row] | None = None  # reads the row that an update changes (`changes_of`)
-    errors: tuple[
-        str, ...
-    ] = ()  # codes, besides those that follow from the other facts (openapi/responses.py)
+    # Codes, besides those that follow from the other facts (openapi/responses.py)
+    errors: tuple[str, ...] = ()
     row: str = ""  # the table whose row `If-Match` compares
     has_etag: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     deletes: bool = False  # True for a POST that refuses unknown parameters and members, as each DELETE does
@@ -125,13 +124,11 @@ class Section:
     title: str
     description: str
     records: Callable[[], dict[str, JsonSchema]] = dict  # schemas by name; those of keys need the application
-    tables: dict[str, str] = field(
-        default_factory=dict
-    )  # schemas that /api/docs shows below the members, by title
+    # Schemas that /api/docs shows below the members, by title
+    tables: dict[str, str] = field(default_factory=dict)
     nouns: dict[str, str] = field(default_factory=dict)  # of ids in paths, if they are not named like them
-    events: dict[str, str] = field(
-        default_factory=dict
-    )  # the records that receivers get, by the type of the event
+    # The records that receivers get, by the type of the event
+    events: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,8 @@ from linkmgr.core.web import pool
 _TOO_COSTLY = (
     "password_hash takes longer to check than one of this service. Remove it, and set a new password"
 )
-TURNS, WAIT = (
-    2,
-    3.0,
-)  # hashes of requests at the same time in a process, and the seconds that a request waits for one
+# Hashes of requests at the same time in a process, and the seconds that a request waits for one
+TURNS, WAIT = (2, 3.0)
 MAX_COSTS = 19 * 1024, 2, 1  # memory in KiB, passes and lanes
 hasher = PasswordHasher(memory_cost=MAX_COSTS[0], time_cost=MAX_COSTS[1], parallelism=MAX_COSTS[2])
 turns = threading.BoundedSemaphore(TURNS)

@@ -74,9 +74,8 @@ def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response)
     if not idempotency.is_stored(response.status_code) or (failed and key is None):
         return
     if not writes.began:
-        writes.begin(
-            key.begin if failed and key else None
-        )  # the preconditions do not matter to a request that failed
+        # The preconditions do not matter to a request that failed
+        writes.begin(key.begin if failed and key else None)
     elif failed:
         writes.undo()
     if key:

@@ -191,9 +191,8 @@ def account() -> Response:
 
 
 def _export_visits(tracked_id: int, what: str, form: str | None = None) -> Response:
-    visit_list.index(
-        user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False]
-    )  # raises not_found
+    # Raises not_found
+    visit_list.index(user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False])
     batches = (list(map(_to_visit, batch)) for batch in visit_list.visits_of(tracked_id))
     return _respond("visits", VISITS, batches, form)
 

@@ -45,10 +45,8 @@ MAX_ROWS = 500  # of a batch that is stored, and about as many visits
 MAX_SUBTRANSACTIONS = 30
 _TOO_MANY = "The file has more rows than an import can have. Divide it into several files."
 _LARGE = 1 << 20  # bytes of a file and its rows
-_ALONE = (
-    "domains",
-    "logos",
-)  # lines that are a batch of their own: a request to another host, or much memory
+# Lines that are a batch of their own: a request to another host, or much memory
+_ALONE = ("domains", "logos")
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 

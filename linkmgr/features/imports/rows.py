@@ -16,9 +16,8 @@ _OF_ACCOUNT = ("campaign", "channel", "pixels")  # members that are ids of other
 # names a column of the source for each.
 LINK_MEMBERS = ("url", *(name for name in _FIELDS if name not in ("url", *_OF_ACCOUNT)))
 MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
-NESTED = tuple(
-    name for name in LINK_MEMBERS if _FIELDS[name].json["type"] in ("array", "object")
-)  # JSON in a CSV
+# JSON in a CSV
+NESTED = tuple(name for name in LINK_MEMBERS if _FIELDS[name].json["type"] in ("array", "object"))
 
 MAX_NAME = 255 + MAX_ALIAS  # characters of the name of a row: a host, a slash and an alias
 MAX_CHANNEL_NAME = 255

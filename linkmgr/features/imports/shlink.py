@@ -37,9 +37,8 @@ class _Cursor:
     number: int | None = 1  # of the next page of links
     skip: int = 0  # links of that page that were read
     progress: dict[str, Any] = field(default_factory=dict)  # a Pass
-    visits: list[Any] = field(
-        default_factory=list
-    )  # pages of visits that come before it: alias, domain and number
+    # Pages of visits that come before it: alias, domain and number
+    visits: list[Any] = field(default_factory=list)
 
 
 class Shlink(Service):

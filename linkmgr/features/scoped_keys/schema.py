@@ -53,10 +53,8 @@ class Items(Array):
 
 class Scopes(Items):
     description = "scopes"
-    json_shown: ClassVar[JsonSchema] = {
-        "type": "array",
-        "items": {"type": "string"},
-    }  # later versions add some
+    # Later versions add some
+    json_shown: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "string"}}
 
     @property
     def item(self) -> JsonSchema:

@@ -132,9 +132,8 @@ def _rows(buffer: Buffer, name: str, columns: list[str]) -> Iterator[Entry | Non
     while is_row:
         values, end = _values(buffer)
         following = _FOLLOWING.match(buffer.text, end)
-        if not buffer.ended and (
-            not end or not following or following.end() == len(buffer.text)
-        ):  # it may continue
+        # It may continue
+        if not buffer.ended and (not end or not following or following.end() == len(buffer.text)):
             buffer.grow(Unreadable(_MALFORMED))
             yield None
             continue
