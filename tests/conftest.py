@@ -15,6 +15,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from jinja2 import FileSystemBytecodeCache
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app
@@ -186,6 +187,8 @@ def _flushing(app: Flask) -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Flask]:
     data_dir = tmp_path_factory.mktemp("data")
+    templates = data_dir / "templates"  # which the services of the tests use too
+    templates.mkdir(mode=0o700)
 
     def make(features: Iterable[str] | None = None, **settings: str) -> Flask:
         defaults = {"database_url": dsn, "data_dir": str(data_dir), "base_url": BASE_URL, "domain_check": "off"}
@@ -193,6 +196,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
         defaults |= {"private_networks_for_all": "1"}
         app = create_app(features, **(defaults | settings))
         app.testing = True
+        app.jinja_env.bytecode_cache = FileSystemBytecodeCache(str(templates))  # each service would compile them again
         app.config["PROPAGATE_EXCEPTIONS"] = False
         app.wsgi_app = _flushing(app)  # type: ignore[method-assign]
         if "data_dir" not in settings:
