@@ -241,7 +241,7 @@ def test_a_visitor_reports_a_link_and_an_administrator_blocks_its_host(
     wait_until(lambda: statuses(base, alias) == {410})
     enter(alice, "links")
     browser.click("evil.example/x")
-    browser.wait_for_text("The administrators have blocked the host of its target.")
+    browser.wait_for_text(", the host of a target. Visitors who would go there see a page that says so.")
 
     enter(admin, "administration/reports")
     browser.find("form[action$=unblock] button").click()
