@@ -176,10 +176,10 @@ def test_visits_that_the_server_stores_after_the_deadline_are_stored_once(
 def test_no_visit_is_set_aside_while_the_database_stores_nothing(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch, dsn: str
 ) -> None:
-    with recorder._app.app_context():
-        monkeypatch.setattr(statements.database(), "seconds", 0.3)
     recorder.add(visit_of(target, alice))
-    with psycopg2.connect(dsn) as blocker, blocker.cursor() as cursor:
+    with psycopg2.connect(dsn) as blocker, blocker.cursor() as cursor, monkeypatch.context() as short:
+        with recorder._app.app_context():
+            short.setattr(statements.database(), "seconds", 0.3)
         cursor.execute("LOCK TABLE visit_spools")
         for _ in range(MAX_TRIES + 3):
             assert not recorder.flush()

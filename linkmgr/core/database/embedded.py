@@ -115,10 +115,11 @@ class Server:
             if self._child is None:
                 self.ensure()
             elif self._child.poll() is not None:
-                tail = self.log.read_text(errors="replace")[-1500:]
+                tail = self._log_tail()
                 self._check_space(tail)
                 raise Unavailable(f"PostgreSQL did not start; {self.log} ends with:\n{tail}")
             if time.monotonic() > end:
+                self._check_space(self._log_tail())  # it may start again and again
                 raise Unavailable(f"PostgreSQL was not ready in {_START_SECONDS} seconds; see {self.log}.")
             time.sleep(0.02)
 
@@ -219,6 +220,9 @@ class Server:
             self._check_space(result.stderr)
             raise Unavailable(f"initdb failed for {self.data}:\n{result.stderr.strip()}")
         new.rename(self.data)
+
+    def _log_tail(self) -> str:
+        return self.log.read_text(errors="replace")[-1500:]
 
     def _check_space(self, output: str) -> None:
         if os.strerror(errno.ENOSPC) in output:
