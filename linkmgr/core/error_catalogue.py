@@ -21,8 +21,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "Send it as it is.",
     "too_large": "413 The body is too large. The limit is 64 KiB.",
     "bulk_too_large": "413 The body is too large. The limit is 2 MiB. Send fewer rows at once.",
-    "bulk_failed": "200 None of the {sent} elements could be carried out. Correct those in "
-    "results.",
+    "bulk_failed": "200 None of the {sent} elements could be carried out. Correct those in results.",
     "bulk_refused": "400 Nothing was changed, because {failed} of {sent} elements failed and "
     "atomic is true. Correct or remove those in results.",
     "page_too_long": "400 The rows up to the end of this page have more than 4 MiB. Send a limit "
@@ -34,8 +33,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "beside the file. Send only the file and the parameters of this operation.",
     "upload_timeout": "408 The file did not arrive within {deadline} seconds. Send it again, or "
     "compress it first.",
-    "uploads_busy": "503 Too many requests that take long are in progress. Try again in {seconds} "
-    "seconds.",
+    "uploads_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "import_unrecognized": "400 The columns of this file are not recognized: {columns}. In "
     "mapping, set url to the name of the column that contains the target.",
     "import_unreadable": "400 {problem}",
@@ -106,8 +104,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "{allowed}.{hint}",
     "missing": "404 There is no {what} with this id.",
     # plans
-    "plan_feature": "403 Your plan does not include {detail}. Ask an administrator for another "
-    "plan.",
+    "plan_feature": "403 Your plan does not include {detail}. Ask an administrator for another plan.",
     "plan_limit": "400 You have reached your plan's limit of {detail}. Delete one, or ask an "
     "administrator for another plan.",
     "plan_name_taken": (400, "name", "A plan with this name already exists. Choose another name."),
@@ -117,16 +114,13 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "campaign_slug_taken": (400, "slug", "This slug is already in use. Choose another one."),
     "channel_name_taken": (400, "name", "You already have a channel with this name."),
     # links and bio pages
-    "search_busy": "503 Too many requests that take long are in progress. Try again in {seconds} "
-    "seconds.",
+    "search_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     "short_url_unknown": "200 You have no link with this short URL. Create one with POST "
     "/api/url/add.",
     "link_disabled": "410 This link has been turned off. Ask the person who sent it to you for a "
     "new one.",
-    "blocked": "410 An administrator of this service has blocked this target, because it may be "
-    "harmful.",
-    "too_many_reports": "429 Too many reports from your IP address. Try again in {seconds} "
-    "seconds.",
+    "blocked": "410 An administrator of this service has blocked this target, because it may be harmful.",
+    "too_many_reports": "429 Too many reports from your IP address. Try again in {seconds} seconds.",
     "alias_reserved": (400, "custom alias",
         "The service has a page at this alias on its own host. Choose another one."),
     "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),
@@ -148,8 +142,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     # exports
     "own_export_busy": "503 Another request of yours that takes long is in progress. Try again in "
     "{seconds} seconds.",
-    "export_busy": "503 Too many requests that take long are in progress. Try again in {seconds} "
-    "seconds.",
+    "export_busy": "503 Too many requests that take long are in progress. Try again in {seconds} seconds.",
     # accounts
     "username_taken": (400, "username", "This username is already in use."),
     "email_taken": (400, "email", "This e-mail address is already in use."),
@@ -198,8 +191,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "image_missing": "404 QR code not found. Check the URL; the code may have been deleted.",
     # webhooks
     "webhook_off": "400 This webhook is turned off. Set active to true, then try again.",
-    "webhook_without_url": "400 This webhook has no URL, so nothing is sent. Add a URL, then try "
-    "again.",
+    "webhook_without_url": "400 This webhook has no URL, so nothing is sent. Add a URL, then try again.",
     "webhooks_full": "400 You have 20 webhooks, which is the maximum. Delete one that is not used, "
     "or change an existing one.",
     "campaign_missing": "404 Campaign not found. It may be private, empty or deleted.",
@@ -209,21 +201,17 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
         "3 to 1. For example, change color to {color}, or background to {background}."),
     "answer_unplaced": "400 This form is invalid or older than a day. Open the short link again.",
     "answers_full": "403 This form has reached its limit of answers.",
-    "too_many_answers": "429 Too many answers from your IP address. Try again in {seconds} "
-    "seconds.",
+    "too_many_answers": "429 Too many answers from your IP address. Try again in {seconds} seconds.",
     # sign-in
-    "link_spent": "410 This sign-in link has been used or is older than an hour. Ask for a new "
-    "one.",
+    "link_spent": "410 This sign-in link has been used or is older than an hour. Ask for a new one.",
     "sign_in_failed": "401 The name or the password is wrong. Check both for typing errors.",
     "too_many_sign_ins": "429 Too many wrong passwords. Try again in {seconds} seconds.",
-    "too_many_checks": "429 Too many passwords from your IP address. Try again in {seconds} "
-    "seconds.",
+    "too_many_checks": "429 Too many passwords from your IP address. Try again in {seconds} seconds.",
     "account_checks": "429 Too many passwords for this account. Try again in {seconds} seconds, or "
     "ask an administrator for a sign-in link.",
     "too_many_for_account": "429 Too many wrong passwords for this e-mail address. Try again in "
     "{seconds} seconds, or ask an administrator for a sign-in link.",
-    "password_busy": "503 Too many passwords are being checked or stored. Try again in {seconds} "
-    "seconds.",
+    "password_busy": "503 Too many passwords are being checked or stored. Try again in {seconds} seconds.",
     "own_login_link": "403 You cannot create a sign-in link for yourself. Sign in with your "
     "password instead.",
     "password_set_meanwhile": "400 Your password has been set by another request. Sign in with it "
