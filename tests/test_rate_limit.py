@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,19 @@ def test_the_rest_of_the_window_becomes_shorter(
     assert send_calls(alice, LIMIT)[429] == 2
     [(_, service)] = structured_list(alice.get("/api/account").headers["RateLimit"])
     assert service["r"] == 0
+
+
+def test_the_headers_of_a_refusal_agree_while_time_passes(
+    limited: Flask, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    send_calls(alice, LIMIT)
+    clock, calls = time.time, count()
+    monkeypatch.setattr(time, "time", lambda: clock() + 0.7 * next(calls))
+    refused = alice.get("/api/account").headers
+    assert next(calls) > 2
+    [(_, service)] = structured_list(refused["RateLimit"])
+    assert service["t"] == int(refused["Retry-After"])
 
 
 def test_all_paths_share_one_counter_even_those_that_do_not_exist(

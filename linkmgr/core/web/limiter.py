@@ -46,8 +46,8 @@ def period(limit: RateLimitItem) -> str:
     return limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
 
 
-def seconds_left(until: float, limit: RateLimitItem) -> int:
-    return min(limit.get_expiry(), max(1, math.ceil(until - time.time())))
+def _seconds_left(limit: RateLimitItem, until: float) -> int:
+    return min(limit.get_expiry(), max(1, math.ceil(until - current().now)))
 
 
 class Counted(Storage):
@@ -144,12 +144,12 @@ def init_app(app: Flask) -> None:
 def refusal() -> AppError:
     [limiter] = this_app().extensions["limiter"]
     exceeded = limiter.current_limit
-    return _refusal("rate_limited", exceeded.limit, exceeded.window[0])
+    return _refusal("rate_limited", exceeded.limit, _seconds_left(exceeded.limit, exceeded.window[0]))
 
 
-def _refusal(code: str, limit: RateLimitItem, until: float) -> AppError:
+def _refusal(code: str, limit: RateLimitItem, seconds: int) -> AppError:
     metrics.count("limiter_refusals")
-    return AppError(code, limit=limit.amount, per=period(limit), seconds=seconds_left(until, limit))
+    return AppError(code, limit=limit.amount, per=period(limit), seconds=max(1, seconds))
 
 
 # --- the limits of pages
@@ -164,7 +164,7 @@ def enforce(bucket: str, rate: str, code: str) -> None:
 
 def refuse_above(limit: RateLimitItem, counted: Row, code: str = "pages_limited") -> None:
     if counted["count"] > limit.amount:
-        raise _refusal(code, limit, time.time() + counted["seconds"])
+        raise _refusal(code, limit, counted["seconds"])
 
 
 # --- the headers
@@ -181,7 +181,7 @@ def _report(response: Response) -> Response:
     if reached is None:
         response.headers.extend(headers_of_uncounted(settings().rate_limit))
         return response
-    seconds = seconds_left(reached.window[0], reached.limit)
+    seconds = _seconds_left(reached.limit, reached.window[0])
     policy, state = _draft("default", reached.limit, reached.remaining, seconds)
     if rows := request.rows:
         response.headers.extend(

@@ -4,6 +4,7 @@ makes it."""
 import ipaddress
 import random
 import re
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import IO, Any, cast
@@ -86,6 +87,11 @@ class Request(flask.Request):
     @cached_property
     def id(self) -> str:
         return str(self.environ.setdefault(REQUEST_ID, new_id()))  # commands run without the middleware
+
+    @cached_property
+    def now(self) -> float:
+        """Epoch seconds, the same in all headers of the response that count from it."""
+        return time.time()
 
     @cached_property
     def is_api(self) -> bool:
