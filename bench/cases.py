@@ -2,11 +2,21 @@
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
-from bench.data import BUSY, QRS, Data
+from bench.data import BUSY, QRS, Data, User
+
+# Rows that are measured twice: with 400 users, each of whom has the limits of a plan, and with one
+# user without limits.
+LIST, READ, CREATE, REDIRECT = (
+    "list of 15",
+    "single read with statistics",
+    "create a link",
+    "redirect and visit",
+)
+WITHOUT_LIMITS = ", without limits"
 
 _AGENTS = [
     f"Mozilla/5.0 ({system}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1{version}.0.0.0 Safari/537.36"
@@ -49,11 +59,11 @@ class Case(NamedTuple):
     serial: bool = False  # sent over one connection, because the service refuses concurrent ones
 
 
-def _create(keys: list[str], *, keyed: bool = False) -> Case:
-    """Create links for each of the keys in turn, if `keyed` with a header `Idempotency-Key`."""
+def _create(users: list[User], *, keyed: bool = False) -> Case:
+    """Create links for each of the users in turn, if `keyed` with a header `Idempotency-Key`."""
     script = f"""
         math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
-        local keys, run, sent = {{ {", ".join(f'"{key}"' for key in keys)} }}, math.random(2 ^ 31), 0
+        local keys, run, sent = {_lua(user.key for user in users)}, math.random(2 ^ 31), 0
         function request()
             sent = sent + 1
             local number = string.format("%x-%d", run, sent)
@@ -66,31 +76,52 @@ def _create(keys: list[str], *, keyed: bool = False) -> Case:
 
     def request() -> dict[str, Any]:
         number = secrets.token_hex(8)
-        headers = {"Authorization": f"Bearer {keys[0]}"} | ({"Idempotency-Key": number} if keyed else {})
+        headers = _authorization(users[0].key) | ({"Idempotency-Key": number} if keyed else {})
         return _request("/api/url/add", f'{{"url": "https://example.com/{number}"}}', headers)
 
     return Case(script, request)
 
 
+def _lua(texts: Iterable[str]) -> str:
+    return f"{{ {', '.join(map(json.dumps, texts))} }}"
+
+
+def _authorization(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _each(users: list[User], path: Callable[[User], str]) -> Case:
+    """Read a path of each of the users in turn."""
+    script = f"""
+        local keys, paths, sent = {_lua(user.key for user in users)}, {_lua(map(path, users))}, 0
+        function request()
+            sent = sent + 1
+            local n = sent % #keys + 1
+            return wrk.format("GET", paths[n], {{ ["Authorization"] = "Bearer " .. keys[n] }})
+        end
+    """
+    return Case(script, lambda: {"path": path(users[0]), "headers": _authorization(users[0].key)})
+
+
 def _update(data: Data) -> Case:
-    path, headers = f"/api/url/{data.link}/update", {"Authorization": f"Bearer {data.key}"}
+    path, headers = f"/api/url/{data.link}/update", _authorization(data.key)
     script = numbered("PUT", path, '{"metatitle": "%x %d"}', headers | {"Content-Type": "application/json"})
     body = '{"metatitle": "%s"}'
     return Case(script, lambda: _request(path, body % secrets.token_hex(8), headers) | {"method": "PUT"})
 
 
-def _visits() -> str:
-    """Visit a hundred links with thirty browsers from three sites."""
-    agents = ", ".join(f'"{agent}"' for agent in _AGENTS)
-    return f"""
-        local agents, sent = {{ {agents} }}, 0
+def _visits(paths: list[str]) -> Case:
+    """Visit links with thirty browsers from three sites."""
+    script = f"""
+        local agents, paths, sent = {_lua(_AGENTS)}, {_lua(paths)}, 0
         local sites = {{ "https://news.example/", "https://t.co/abc", "https://www.example.org/page" }}
         function request()
             sent = sent + 1
             local headers = {{ ["User-Agent"] = agents[sent % 30 + 1], ["Referer"] = sites[sent % 3 + 1] }}
-            return wrk.format("GET", "/link-" .. (sent % 100 + 1), headers)
+            return wrk.format("GET", paths[sent % #paths + 1], headers)
         end
     """
+    return Case(script, lambda: {"path": paths[0], "headers": {"User-Agent": _AGENTS[0]}})
 
 
 def _images() -> str:
@@ -147,36 +178,38 @@ def _bulk(key: dict[str, str]) -> Case:
 
 
 def page(data: Data, number: int) -> Case:
-    return _reading(f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"})
+    return _reading(f"/api/urls?page={number}", _authorization(data.key))
 
 
 def behind(data: Data, cursor: int) -> Case:
-    return _reading(f"/api/urls?limit=15&after={cursor}", {"Authorization": f"Bearer {data.key}"})
+    return _reading(f"/api/urls?limit=15&after={cursor}", _authorization(data.key))
 
 
 def search(data: Data, text: str) -> Case:
-    return _reading(f"/api/urls?limit=15&q={text}", {"Authorization": f"Bearer {data.key}"})
+    return _reading(f"/api/urls?limit=15&q={text}", _authorization(data.key))
 
 
 def all_cases(data: Data, base: str) -> dict[str, Case]:
-    key = {"Authorization": f"Bearer {data.key}"}
+    key = _authorization(data.key)
+    alone = [User(data.key, data.link, BUSY)]
     with urlopen(f"{base}/qr/{BUSY}") as response:
         condition = {"If-None-Match": response.headers["ETag"]}
 
     return {
+        LIST: _each(data.users, lambda user: "/api/urls?limit=15"),
+        LIST + WITHOUT_LIMITS: _reading("/api/urls?limit=15", key),
+        READ: _each(data.users, lambda user: f"/api/url/{user.link}"),
+        READ + WITHOUT_LIMITS: _reading(f"/api/url/{data.link}", key),
+        CREATE: _create(data.users),
+        CREATE + WITHOUT_LIMITS: _create(alone),
+        REDIRECT: _visits([f"/{user.alias}" for user in data.users]),
+        REDIRECT + WITHOUT_LIMITS: _visits([f"/link-{n}" for n in range(1, 101)]),
         "account": _reading("/api/account", key),
-        "list of 15": _reading("/api/urls?limit=15", key),
-        "single read with statistics": _reading(f"/api/url/{data.link}", key),
         "30 days by day": _reading(f"/api/stats?ids={data.link}&by=time:day", key),
         "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),
-        "create a link": _create([data.key]),
-        "create a link with Idempotency-Key": _create([data.key], keyed=True),
-        "create a link, eight users": _create(data.keys or [data.key]),
+        "create a link with Idempotency-Key": _create(alone, keyed=True),
         "update a link": _update(data),
         "create 1,000 links in one request": _bulk(key),
-        "redirect and visit": Case(
-            _visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}
-        ),
         "QR image, rendered": Case(_images(), lambda: {"path": "/qr/code-1"}, serial=True),
         "QR image, not modified": _reading(f"/qr/{BUSY}", condition),
         "healthz": _reading("/healthz", {}),

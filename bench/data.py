@@ -1,8 +1,9 @@
-"""The measured data: a user with many links and QR codes. One link and one QR code have many
-visits."""
+"""The measured data: a user without limits who has many links and QR codes, and 400 users with the
+limits of their plan. One link and one QR code have many visits."""
 
+from collections.abc import Iterable
 from contextlib import closing
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg2.extras import execute_values
 
@@ -15,10 +16,10 @@ from linkmgr.visits import store as stored
 
 BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
+USERS, LINKS = 400, 25  # users with the plan Business, and the links of each
 _UNLIMITED = "1000000000 per minute"
 
-# A rate and a limit that are never reached: the service counts each request and each create, as
-# with those of any plan.
+# A rate and a limit that are never reached. Requests and links are counted nevertheless.
 _PLAN = """
     INSERT INTO plans (name, free, rate, limits)
     SELECT 'Bench', false, 1000000000, (limits::jsonb || '{"links": 1000000000}')::json
@@ -31,6 +32,11 @@ _LINKS = """
            'https://example.com/page/' || n, 'Page ' || n,
            now() - (%(links)s - n) * interval '1 second'
       FROM generate_series(1, %(links)s) n
+"""
+_LINKS_OF_USERS = """
+    INSERT INTO links (user_id, alias, url, title)
+    SELECT user_id, 'of-' || user_id || '-' || n, 'https://example.com/page/' || n, 'Page ' || n
+      FROM unnest(%(users)s::bigint[]) user_id, generate_series(1, %(links)s) n
 """
 _CHECKS = """
     INSERT INTO link_checks (link_id, user_id, due, checked, state)
@@ -63,11 +69,17 @@ _VISITS = """
 BATCH = 1000  # visits of each of both
 
 
+class User(NamedTuple):
+    key: str
+    link: int  # id of one of the user's links
+    alias: str  # of the link
+
+
 class Data(NamedTuple):
     dsn: str
-    key: str
+    key: str  # of the user without limits
     link: int  # id of the link with the visits
-    keys: list[str] = []  # of eight users, the one with the links among them
+    users: list[User] = []  # with the limits of their plan
 
 
 def settings(dsn: str) -> dict[str, str]:
@@ -80,20 +92,19 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
     app = create_app(**settings(dsn))
     with app.app_context():
         migrations.upgrade(create=True)
-        user_id = users.next_id()
+        user_id, *limited = [users.next_id() for _ in range(1 + USERS)]
         with closing(database().connect()) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")
             cursor.execute(_PLAN)
             [(plan,)] = cursor.fetchall()
-            members = [user_id, *(users.next_id() for _ in range(7))]
-            for member in members:
-                name, key = f"bench{member}", keys.new_key(member)
-                users.add(
-                    member, username=name, email=f"{name}@example.com", password_hash="", planid=plan, **key
-                )
+            _insert_users(cursor, [user_id], plan)
+            cursor.execute("SELECT id FROM plans WHERE name = 'Business'")
+            [(plan,)] = cursor.fetchall()
+            _insert_users(cursor, limited, plan)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
             for statement in (_LINKS, _CHECKS, _QRS):
                 cursor.execute(statement, values)
+            cursor.execute(_LINKS_OF_USERS, {"users": limited, "links": LINKS})
             for start in range(0, visits, BATCH):
                 cursor.execute(_VISITS, values | {"start": start, "batch": min(BATCH, visits - start)})
                 [(batch,)] = cursor.fetchall()
@@ -102,8 +113,30 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             cursor.execute("VACUUM ANALYZE")
         link = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
         assert link
-        secrets = [users.read(member)["apikey"] for member in members]
-        return Data(dsn, secrets[0], link["id"], secrets)
+        return Data(dsn, _key(user_id), link["id"], [_user(member) for member in limited])
+
+
+def _key(user_id: int) -> str:
+    return str(users.read(user_id)["apikey"])
+
+
+def _user(user_id: int) -> User:
+    link = row("SELECT id, alias FROM links WHERE user_id = %(user_id)s ORDER BY id LIMIT 1", user_id=user_id)
+    assert link
+    return User(_key(user_id), link["id"], link["alias"])
+
+
+def _insert_users(cursor: Any, ids: Iterable[int], plan: int | None = None) -> None:
+    values = [
+        {"id": user_id, "name": f"user-{user_id}", "plan": plan, **keys.new_key(user_id)} for user_id in ids
+    ]
+    execute_values(
+        cursor,
+        "INSERT INTO users (id, username, email, password_hash, plan_id, key_digest, key_ciphertext) VALUES %s",
+        values,
+        "(%(id)s, %(name)s, %(name)s || '@example.com', '', %(plan)s, %(key_digest)s, %(key_ciphertext)s)",
+        page_size=1000,
+    )
 
 
 def add_users(data: Data, number: int) -> None:
@@ -112,14 +145,4 @@ def add_users(data: Data, number: int) -> None:
     with app.app_context(), closing(database().connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0; UPDATE users SET admin = true; SELECT max(id) FROM users")
         [(last,)] = cursor.fetchall()
-        values = [
-            {"id": user_id, "name": f"user-{user_id}", **keys.new_key(user_id)}
-            for user_id in range(last + 1, last + 1 + number)
-        ]
-        execute_values(
-            cursor,
-            "INSERT INTO users (id, username, email, password_hash, key_digest, key_ciphertext) VALUES %s",
-            values,
-            "(%(id)s, %(name)s, %(name)s || '@example.com', '', %(key_digest)s, %(key_ciphertext)s)",
-            page_size=1000,
-        )
+        _insert_users(cursor, range(last + 1, last + 1 + number))

@@ -9,7 +9,7 @@ from bench.measure import wrk
 
 REQUESTS, USERS = 200_000, 200_000
 _SECONDS = 5  # per run of wrk
-_MIXED = ("account", "list of 15", "single read with statistics", "redirect and visit", "QR image, rendered")
+_MIXED = ("account", cases.LIST, cases.READ, cases.REDIRECT, "QR image, rendered")
 HEAD = """
 | After | Memory of all workers |
 |---|--:|"""

@@ -22,7 +22,7 @@ from bench.serve import LINKS, VISITS
 from bench.servers import gunicorn, postgres
 
 CONNECTIONS, SECONDS, TURNS = 16, 3, 3
-ROWS = ("list of 15", "single read with statistics", "create a link", "redirect and visit")
+ROWS = (cases.LIST, cases.READ, cases.CREATE, cases.REDIRECT)
 
 
 class Service(NamedTuple):
@@ -45,10 +45,10 @@ def kutt(base: str, key: str) -> Service:
         "Kutt",
         base,
         {
-            "list of 15": cases.get("/api/v2/links?limit=15", headers),
-            "single read with statistics": cases.get(f"/api/v2/links/{links[0]['id']}/stats", headers),
-            "create a link": cases.post("/api/v2/links", '{"target": "https://example.com/%x/%d"}', headers),
-            "redirect and visit": cases.get(f"/{links[0]['address']}", {}),
+            cases.LIST: cases.get("/api/v2/links?limit=15", headers),
+            cases.READ: cases.get(f"/api/v2/links/{links[0]['id']}/stats", headers),
+            cases.CREATE: cases.post("/api/v2/links", '{"target": "https://example.com/%x/%d"}', headers),
+            cases.REDIRECT: cases.get(f"/{links[0]['address']}", {}),
         },
     )
 
@@ -64,16 +64,22 @@ def yourls(base: str, signature: str) -> Service:
         "YOURLS",
         base,
         {
-            "list of 15": cases.get(f"{api}=stats&filter=last&limit=15", {}),
-            "single read with statistics": cases.get(f"{api}=url-stats&shorturl={keyword}", {}),
-            "create a link": cases.numbered("GET", f"{api}=shorturl&url={url}", "", {}),
-            "redirect and visit": cases.get(f"/{keyword}", {}),
+            cases.LIST: cases.get(f"{api}=stats&filter=last&limit=15", {}),
+            cases.READ: cases.get(f"{api}=url-stats&shorturl={keyword}", {}),
+            cases.CREATE: cases.numbered("GET", f"{api}=shorturl&url={url}", "", {}),
+            cases.REDIRECT: cases.get(f"/{keyword}", {}),
         },
     )
 
 
-def _own(base: str, rows: Data) -> Service:
-    return Service("linkmgr", base, {name: case.script for name, case in cases.all_cases(rows, base).items()})
+def _own(base: str, rows: Data) -> list[Service]:
+    """Return this service with users within the limits of their plan, and with one without limits,
+    as the others have none."""
+    requests = cases.all_cases(rows, base)
+    return [
+        Service(f"linkmgr{suffix}", base, {row: requests[row + suffix].script for row in ROWS})
+        for suffix in ("", cases.WITHOUT_LIMITS)
+    ]
 
 
 def _sample(service: Service, row: str, seconds: int) -> Load | str:
@@ -93,19 +99,23 @@ def _cell(loads: list[Load | str]) -> tuple[float, str]:
     return rate, f"{rate:,.0f}, {statistics.median(load.p99 for load in complete):.0f} ms{refused}"
 
 
-def lines(services: list[Service], *, turns: int = TURNS, seconds: int = SECONDS) -> Iterator[str]:
-    """Measure the services in alternating turns. Yield the lines of a table; the first service is
-    our own."""
-    yield f"| Requests/s, p99 | {' | '.join(service.name for service in services)} | Relative to the fastest peer |"
-    yield "|---" * (len(services) + 2) + "|"
+def lines(
+    own: list[Service], peers: list[Service], *, turns: int = TURNS, seconds: int = SECONDS
+) -> Iterator[str]:
+    """Measure the services in alternating turns. Yield the lines of a table."""
+    services = own + peers
+    relative = [f"{service.name}, relative to the fastest peer" for service in own]
+    yield f"| Requests/s, p99 | {' | '.join([service.name for service in services] + relative)} |"
+    yield "|---" * (1 + len(services) + len(relative)) + "|"
     for row in ROWS:
         loads: list[list[Load | str]] = [[] for _ in services]
         for _ in range(turns):
             for service, taken in zip(services, loads, strict=True):
                 taken.append(_sample(service, row, seconds))
         rates, cells = zip(*map(_cell, loads), strict=True)
-        fastest = max(rates[1:], default=0)
-        yield f"| {row} | {' | '.join(cells)} | {f'{rates[0] / fastest:.2f}' if fastest else ''} |"
+        fastest = max(rates[len(own) :])
+        ratios = [f"{rate / fastest:.2f}" if fastest else "" for rate in rates[: len(own)]]
+        yield f"| {row} | {' | '.join([*cells, *ratios])} |"
 
 
 _PEERS: dict[str, tuple[Callable[[str, str], Service], str]] = {
@@ -141,7 +151,7 @@ def run() -> None:
         dsn, _ = stack.enter_context(postgres())
         rows = data.make(dsn, links=LINKS, visits=VISITS)
         base, _ = stack.enter_context(gunicorn("app:app", **data.settings(dsn)))
-        for line in lines([_own(base, rows), *services]):
+        for line in lines(_own(base, rows), services):
             print(line, flush=True)
 
 

@@ -18,7 +18,7 @@ FEW, MANY = 1_000, 1_000_000
 ROUNDS = 5
 CONNECTIONS = 16
 RESULTS = Path(__file__).with_name("scale.json")
-MEASURED = ("list of 15", "create a link", "single read with statistics", "redirect and visit")
+MEASURED = tuple(row + cases.WITHOUT_LIMITS for row in (cases.LIST, cases.CREATE, cases.READ, cases.REDIRECT))
 DEEP = ("page in the middle", "last page")
 CURSOR = "15 in the middle of the list, by cursor"
 SEARCH = "search of a part of a URL, which one link has"
@@ -71,7 +71,7 @@ def compare_lists(many: dict[str, Target]) -> dict[str, float]:
     print(LISTS_HEAD)
     ratios = {}
     for name in (CURSOR, SEARCH):
-        ratios[name] = _ratio(many["list of 15"], many[name], 1)
+        ratios[name] = _ratio(many[cases.LIST + cases.WITHOUT_LIMITS], many[name], 1)
         print(f"| {name} | {ratios[name]:.2f} |", flush=True)
     return ratios
 

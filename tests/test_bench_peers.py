@@ -61,7 +61,7 @@ def _serving() -> Iterator[str]:
 @pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is missing: apt-get install wrk")
 def test_each_row_of_each_service_is_measured() -> None:
     with _serving() as base:
-        table = list(peers.lines([peers.kutt(base, "k3y"), peers.yourls(base, "s3cret")], turns=1, seconds=1))
+        table = list(peers.lines([peers.kutt(base, "k3y")], [peers.yourls(base, "s3cret")], turns=1, seconds=1))
     assert [line.split(" | ")[0].strip("| ") for line in table[2:]] == list(peers.ROWS)
     for line in table[2:]:
         *_, kutt, yourls, ahead = line.strip("| ").split(" | ")
