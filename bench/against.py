@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import cases
-from bench.data import Data
+from bench.data import Data, User
 from bench.measure import Refused, Sample, Target
 from bench.servers import ROOT
 
@@ -75,7 +75,8 @@ def serving(tree: Path) -> Iterator[dict[str, Any]]:
 
 
 def _targets(server: dict[str, Any], chosen: list[str]) -> dict[str, tuple[Target, bool]]:
-    all_cases = cases.all_cases(Data(*server["data"]), server["base"])
+    *values, users = server["data"]
+    all_cases = cases.all_cases(Data(*values, [User(*user) for user in users]), server["base"])
     return {
         name: (Target(server["base"], case.script, server["service"], server["database"]), case.serial)
         for name, case in all_cases.items()
