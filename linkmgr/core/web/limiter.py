@@ -47,7 +47,7 @@ def period(limit: RateLimitItem) -> str:
 
 
 def _seconds_left(limit: RateLimitItem, until: float) -> int:
-    return min(limit.get_expiry(), max(1, math.ceil(until - current().now)))
+    return min(limit.get_expiry(), max(1, math.ceil(until - time.time())))
 
 
 class Counted(Storage):
@@ -144,7 +144,8 @@ def init_app(app: Flask) -> None:
 def refusal() -> AppError:
     [limiter] = this_app().extensions["limiter"]
     exceeded = limiter.current_limit
-    return _refusal("rate_limited", exceeded.limit, _seconds_left(exceeded.limit, exceeded.window[0]))
+    seconds = current().seconds_left = _seconds_left(exceeded.limit, exceeded.window[0])
+    return _refusal("rate_limited", exceeded.limit, seconds)
 
 
 def _refusal(code: str, limit: RateLimitItem, seconds: int) -> AppError:
@@ -181,7 +182,7 @@ def _report(response: Response) -> Response:
     if reached is None:
         response.headers.extend(headers_of_uncounted(settings().rate_limit))
         return response
-    seconds = _seconds_left(reached.limit, reached.window[0])
+    seconds = request.seconds_left or _seconds_left(reached.limit, reached.window[0])
     policy, state = _draft("default", reached.limit, reached.remaining, seconds)
     if rows := request.rows:
         response.headers.extend(

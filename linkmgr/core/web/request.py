@@ -4,7 +4,6 @@ makes it."""
 import ipaddress
 import random
 import re
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import IO, Any, cast
@@ -75,6 +74,7 @@ class Body:
 class Request(flask.Request):
     caller: Caller  # of an API request, set by web.auth
     window: Window  # of an API request, in which it is counted
+    seconds_left: int | None = None  # of the window, which the headers of a refusal repeat
     rows: Rows | None = None  # set by a bulk request
     foreign_host: str | None = (
         None  # the requested host, which need not be a branded domain; None if it is our own
@@ -87,11 +87,6 @@ class Request(flask.Request):
     @cached_property
     def id(self) -> str:
         return str(self.environ.setdefault(REQUEST_ID, new_id()))  # commands run without the middleware
-
-    @cached_property
-    def now(self) -> float:
-        """Epoch seconds, the same in all headers of the response that count from it."""
-        return time.time()
 
     @cached_property
     def is_api(self) -> bool:
