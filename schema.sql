@@ -453,23 +453,35 @@ CREATE UNLOGGED TABLE rate_windows (
 ) WITH (fillfactor = 50);
 CREATE INDEX ON rate_windows (until);
 
+-- The counter of the requests of a user, or of a client without a valid key. It contains the rate of the plan, so that a
+-- new rate begins a new window.
+CREATE FUNCTION bucket_of(owner bigint, plan_rate integer, client text) RETURNS text LANGUAGE sql STABLE
+RETURN coalesce('user:' || owner || coalesce(' at ' || plan_rate, ''), 'address:' || client);
+
 -- Add to a counter, and return it. If it would exceed `maximum`, or `seconds` is null, add nothing and return no row. 0
 -- only locks the row. A new window begins in place of one that ends too late, because a setting was shortened or the
--- clock was set back: more than 5 seconds later, since a concurrent statement may have begun later.
+-- clock was set back: more than 5 seconds later, since a concurrent statement may have begun later. In plpgsql, because
+-- PostgreSQL before 18 plans a function in SQL for each statement that calls it.
 CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double precision, maximum integer DEFAULT NULL)
-    RETURNS TABLE (count integer, until timestamptz) LANGUAGE sql AS $$
-    INSERT INTO rate_windows AS w (bucket, count, until)
-    SELECT bucket, amount, clock_timestamp() + sign(amount) * make_interval(secs => seconds)
-     WHERE seconds IS NOT NULL AND (amount <= maximum) IS NOT FALSE
-    ON CONFLICT (bucket) DO UPDATE
-       SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
-                        THEN w.count ELSE 0 END + amount,
-           until = CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
-                        THEN w.until ELSE excluded.until END
-     WHERE (CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
-                 THEN w.count ELSE 0 END + amount <= maximum) IS NOT FALSE
-    RETURNING w.count, w.until
-$$;
+    RETURNS TABLE (count integer, until timestamptz) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+    IF seconds IS NOT NULL AND (amount <= maximum) IS NOT FALSE THEN
+        RETURN QUERY
+        INSERT INTO rate_windows AS w (bucket, count, until)
+        VALUES (count_in_window.bucket, amount, clock_timestamp() + sign(amount) * make_interval(secs => seconds))
+        ON CONFLICT ON CONSTRAINT rate_windows_pkey DO UPDATE
+           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
+                                             AND clock_timestamp() + make_interval(secs => seconds + 5)
+                            THEN w.count ELSE 0 END + amount,
+               until = CASE WHEN w.until BETWEEN clock_timestamp()
+                                             AND clock_timestamp() + make_interval(secs => seconds + 5)
+                            THEN w.until ELSE excluded.until END
+         WHERE (CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
+                     THEN w.count ELSE 0 END + amount <= maximum) IS NOT FALSE
+        RETURNING w.count, w.until;
+    END IF;
+END $$;
 
 -- PNG files, once for each user. Each is deleted with its last use.
 CREATE TABLE logos (

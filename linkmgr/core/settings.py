@@ -125,10 +125,15 @@ class Settings:
 
     @cached_property
     def of_callers(self) -> dict[str, Any]:
-        """The parameters of the statements that identify callers. The window, in seconds, is None
-        if Redis counts."""
-        window = None if self.rate_limit_storage else parse(self.rate_limit).get_expiry()
-        return {"lifetime": self.key_lifetime_days, "window": window, "rate": self.rate_limit}
+        """The parameters of the statements that identify callers. The windows, in seconds, are None
+        if Redis counts. The rate of a plan is per minute."""
+        in_redis = bool(self.rate_limit_storage)
+        return {
+            "lifetime": self.key_lifetime_days,
+            "rate": self.rate_limit,
+            "window": None if in_redis else parse(self.rate_limit).get_expiry(),
+            "plan_window": None if in_redis else 60,
+        }
 
 
 VARIABLES = {setting.name.upper() for setting in fields(Settings)}

@@ -46,9 +46,8 @@ def identify(by: int = 1) -> ResponseReturnValue | None:
         return None
     if request.method == "OPTIONS" and (preflight := middleware.answer_preflight(request)):
         return preflight
-    key = _key(request) or ""
-    row = hooks().find_key(key, by) if key.startswith(keys.SCOPED_PREFIX) else None
-    row = row or find(keys.digest(key), by)
+    key = _key(request)
+    row = (_find(key, by) if key else None) or _count_unknown(by)
     row["key"] = Key(**row["key"]) if row.get("key") else None
     request.caller = caller = Caller._make(map(row.get, Caller._fields))
     if by and row["until"] is not None:  # otherwise Redis counts
@@ -59,37 +58,46 @@ def identify(by: int = 1) -> ResponseReturnValue | None:
     return None
 
 
-def find(key_digest: bytes, by: int) -> Row:
-    """Return the members of a `Caller`. Requests without a valid key count against the IP address
-    or network `source`, and the bucket of a user contains the plan's rate, so that a new rate
-    begins a new window. If PostgreSQL keeps the counters, count `by` requests and return `count`,
-    `until` and `now` too, which are None otherwise."""
+def _find(key: str, by: int) -> Row | None:
+    """Return the members of a `Caller`, or None if there is no such key. If PostgreSQL keeps the
+    counters, count `by` requests and return `count`, `until` and `now` too, which are None
+    otherwise."""
+    if key.startswith(keys.SCOPED_PREFIX) and (caller := hooks().find_key(key, by)):
+        return caller
+    return run_repeatable(
+        """
+        SELECT caller.*, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
+               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now
+          FROM (SELECT CASE WHEN key_valid THEN id END AS id, admin, api, plan_rate, key_valid,
+                       suspended <> 'no' AS suspended, email, username, status, expires,
+                       registered, updated, domain, version,
+                       bucket_of(CASE WHEN key_valid THEN id END, plan_rate, %(source)s) AS bucket
+                  FROM accounts,
+                       LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                                       IS NOT FALSE AND suspended = 'no' AS key_valid) key,
+                       LATERAL (SELECT CASE WHEN key_valid THEN rate END AS plan_rate) limited
+                 WHERE key_digest = %(key_digest)s AND NOT key_off
+                OFFSET 0) caller
+          LEFT JOIN count_in_window(bucket, %(by)s,
+                                    CASE WHEN plan_rate IS NULL THEN %(window)s::float8
+                                         ELSE %(plan_window)s::float8 END) ON true
+        """,
+        key_digest=keys.digest(key),
+        source=web_request.network(),
+        by=by,
+        **settings().of_callers,
+    )
+
+
+def _count_unknown(by: int) -> Row:
+    """Count requests without a known key, and return what `_find` does."""
     caller = run_repeatable(
         """
-        WITH caller AS (
-            SELECT CASE WHEN key_valid THEN id END AS id, admin,
-                   api, CASE WHEN key_valid THEN rate END AS plan_rate,
-                   key_valid, suspended <> 'no' AS suspended, email, username, status, expires,
-                   registered, updated, domain, version
-              FROM accounts,
-                   LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                                   IS NOT FALSE AND suspended = 'no' AS key_valid) key
-             WHERE key_digest = %(key_digest)s AND NOT key_off),
-        bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''),
-                            'address:' || %(source)s) AS bucket,
-                   CASE WHEN plan_rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
-                        ELSE 60 END AS seconds  -- a plan's rate is per minute
-              FROM (SELECT 1) always
-              LEFT JOIN caller ON true)
-        SELECT bucket, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
-               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now,
-               caller.*
-          FROM bucket
-          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
-          LEFT JOIN caller ON true
+        SELECT bucket, %(rate)s AS rate, count, date_part('epoch', until) AS until,
+               date_part('epoch', clock_timestamp()) AS now
+          FROM (SELECT bucket_of(NULL, NULL, %(source)s) AS bucket) unknown
+          LEFT JOIN count_in_window(bucket, %(by)s, %(window)s::float8) ON true
         """,
-        key_digest=key_digest,
         source=web_request.network(),
         by=by,
         **settings().of_callers,

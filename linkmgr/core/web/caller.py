@@ -30,7 +30,7 @@ def avatar_of(username: str | None) -> str:
 
 
 class Caller(NamedTuple):
-    """A row of `auth.find`. The members after `rate` are None if the key is unknown."""
+    """A row of `auth.identify`. The members after `rate` are None if the key is unknown."""
 
     bucket: str  # names the counter: of the user, or of the client's network if the key is not valid
     rate: str  # such as 30 per minute

@@ -8,72 +8,62 @@ from linkmgr.core.errors import required
 from linkmgr.core.settings import settings
 from linkmgr.core.web import request as web_request
 from linkmgr.core.web import scopes
-from linkmgr.core.web.auth import find
 from linkmgr.core.web.caller import Key
 from linkmgr.core.web.operation import Operation
 from linkmgr.features.scoped_keys import restricted
 
 
-def find_key(key: str, by: int) -> Row:
+def find_key(key: str, by: int) -> Row | None:
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return find(keys.digest(""), by)
+        return None
     try:
         address = str(ipaddress.ip_address(web_request.address()))
     except ValueError:
         address = None
-    return _find(keys.digest(key), web_request.network(), address, by)
+    return _find(keys.digest(key), address, by)
 
 
-def _find(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
-    """Do what `find` of auth.py does, for a scoped key. One that does not allow the request counts
+def _find(key_digest: bytes, address: str | None, by: int) -> Row | None:
+    """Do what `_find` of auth.py does, for a scoped key. One that does not allow the request counts
     for the network."""
-    caller = run_repeatable(
+    return run_repeatable(
         """
-        WITH caller AS (
-            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin
-               AND 'admin' = ANY (scopes) AS admin,
-                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS plan_rate,
-                   is_current AS key_valid,
-                   suspended <> 'no' AS suspended, email, username, status, a.expires, registered,
-                   a.updated, domain, a.version,
-                   json_build_object(
-                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only,
-                       'expires', k.expires,
-                       'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
-                       'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
-              FROM api_keys k
-              JOIN accounts a ON a.id = k.user_id,
-                   LATERAL (SELECT (least(k.expires,
-                                          k.created + make_interval(days => %(lifetime)s)) > now())
-                                   IS NOT FALSE AND suspended = 'no' AS is_current,
-                                   allowed_ips IS NULL
-                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips),
-                                               false) AS is_allowed) checked,
-                   LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
-             WHERE k.digest = %(key_digest)s
-                OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
-        bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || plan_rate, ''),
-                            'address:' || %(source)s) AS bucket,
-                   CASE WHEN plan_rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
-                        ELSE 60 END AS seconds  -- a plan's rate is per minute
-              FROM (SELECT 1) always
-              LEFT JOIN caller ON true)
-        SELECT bucket, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
-               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now,
-               caller.*
-          FROM bucket
-          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
-          LEFT JOIN caller ON true
+        SELECT caller.*, coalesce(plan_rate || ' per minute', %(rate)s) AS rate, count,
+               date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now
+          FROM (SELECT CASE WHEN is_valid THEN a.id END AS id,
+                       a.admin AND 'admin' = ANY (scopes) AS admin, a.api OR a.admin AS api,
+                       plan_rate, is_current AS key_valid, suspended <> 'no' AS suspended, email,
+                       username, status, a.expires, registered, a.updated, domain, a.version,
+                       json_build_object(
+                           'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only,
+                           'expires', k.expires, 'allowed_ips', allowed_ips, 'is_admin', a.admin,
+                           'is_allowed', is_allowed,
+                           'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE
+                       ) AS key,
+                       bucket_of(CASE WHEN is_valid THEN a.id END, plan_rate, %(source)s) AS bucket
+                  FROM api_keys k
+                  JOIN accounts a ON a.id = k.user_id,
+                       LATERAL (SELECT (least(k.expires,
+                                              k.created + make_interval(days => %(lifetime)s))
+                                        > now()) IS NOT FALSE AND suspended = 'no' AS is_current,
+                                       allowed_ips IS NULL
+                                       OR coalesce(%(address)s::inet <<= ANY (allowed_ips),
+                                                   false) AS is_allowed) checked,
+                       LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked,
+                       LATERAL (SELECT CASE WHEN is_valid THEN rate END AS plan_rate) limited
+                 WHERE k.digest = %(key_digest)s
+                    OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())
+                OFFSET 0) caller
+          LEFT JOIN count_in_window(bucket, %(by)s,
+                                    CASE WHEN plan_rate IS NULL THEN %(window)s::float8
+                                         ELSE %(plan_window)s::float8 END) ON true
         """,
         key_digest=key_digest,
-        source=network,
+        source=web_request.network(),
         address=address,
         by=by,
         **settings().of_callers,
     )
-    assert caller is not None
-    return caller
 
 
 def use_key(key: Key, stated: Operation | None) -> None:
