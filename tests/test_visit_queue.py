@@ -1,6 +1,9 @@
 """The queue of visits: visitors do not wait for the database, and no failure loses or doubles a visit."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -252,3 +255,10 @@ def test_visits_that_a_killed_service_left_are_stored_at_the_next_start(
     die(tmp_path, target, alice)
     with serving(free_port(), tmp_path / "log", "--workers", "2", database_url=dsn, data_dir=str(tmp_path)):
         wait_until(lambda: target.clicks == 3)
+
+
+def test_the_first_visitor_of_a_worker_does_not_wait_for_patterns_of_browsers(tmp_path: Path) -> None:
+    program = "import ua_parser, app, linkmgr.serving as s; s.load(app.app); print('parser' in vars(ua_parser))"
+    environment = os.environ | {"LINKMGR_DATA_DIR": str(tmp_path)}
+    printed = subprocess.check_output([sys.executable, "-c", program], env=environment, text=True)
+    assert printed == "True\n"
