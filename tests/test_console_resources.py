@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.console.navigation import NAVIGATION
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql
@@ -147,6 +148,12 @@ def test_a_list_says_what_rows_are_for_and_shows_them(browser: FlaskClient, alic
     assert f"/console/{case.path}/{row_id}" in page
     assert "&lt;b&gt;" in page
     assert "has fewer pages" in get(browser, f"{path}?page=2")
+
+
+def test_each_list_with_a_form_for_a_new_row_is_in_the_menu(app: Flask) -> None:
+    listed = {rule.rule.removesuffix("/new") for rule in app.url_map.iter_rules() if rule.rule.endswith("/new")}
+    assert len(listed) > 10
+    assert listed <= {entry.path for entries in NAVIGATION.values() for entry in entries}
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if USED[case.path]], ids=lambda case: case.path)
