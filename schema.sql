@@ -2535,8 +2535,11 @@ BEGIN
     RETURN nullif(coalesce(sent, stored), 0);
 END $$;
 
-CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
-RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
+-- In plpgsql, because PostgreSQL before 18 plans a function in SQL anew in each transaction.
+CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
+END $$;
 
 -- The users who get the events of audits: administrators with webhooks, and 0, whose events are the audit trail.
 CREATE VIEW auditors AS
