@@ -125,3 +125,14 @@ def test_the_oldest_answers_of_a_user_are_dropped_beyond_a_limit(
     assert 1 <= len(kept) <= 6
     assert [row["key"] for row in kept] == [f"key-{number}" for number in range(8 - len(kept), 8)]
     assert is_replayed(add(bob))
+
+
+def test_many_answers_are_trimmed_with_a_plan_that_was_made_for_few(
+    alice: Client, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_idempotency, "_TRIM_EVERY", 1)
+    with raw.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE idempotency_keys")
+    add(alice, "first")
+    sql(ANSWERS, owner=alice.id, hours=1, many=10_000)
+    assert add(alice, "last").status_code == 200, "within the timeout of a statement"

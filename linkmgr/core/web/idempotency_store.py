@@ -34,17 +34,22 @@ def store(user_id: int, key: str, response: str) -> None:
 
 
 def trim(user_id: int) -> None:
+    """Delete the newest response beyond a limit, and all older ones. A join with those to delete
+    would, with a plan of when the table was small, read all of them for each."""
     run_unsynced(
         """
         DELETE FROM idempotency_keys
          WHERE user_id = %(user_id)s
-           AND key IN (SELECT key
-                         FROM (SELECT key, row_number() OVER newest AS position,
-                                      sum(pg_column_size(response)) OVER newest AS bytes
-                                 FROM idempotency_keys
-                                WHERE user_id = %(user_id)s
-                               WINDOW newest AS (ORDER BY created DESC, key)) responses
-                        WHERE position > %(max_number)s OR bytes > %(max_bytes)s)
+           AND (created, key) <= (
+               SELECT created, key
+                 FROM (SELECT created, key, row_number() OVER newest AS position,
+                              sum(pg_column_size(response)) OVER newest AS bytes
+                         FROM idempotency_keys
+                        WHERE user_id = %(user_id)s
+                       WINDOW newest AS (ORDER BY created DESC, key DESC)) responses
+                WHERE position > %(max_number)s OR bytes > %(max_bytes)s
+                ORDER BY created DESC, key DESC
+                LIMIT 1)
         """,
         user_id=user_id,
         max_number=MAX_NUMBER,
