@@ -445,6 +445,18 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX ON idempotency_keys (created);
 
+-- Lock a key until the transaction ends, and return its response. `claimed`: false if another transaction has the lock. The
+-- function is volatile, so that it sees what that transaction had committed before the lock was free.
+CREATE FUNCTION claim_idempotency_key(owner bigint, sent text, OUT claimed boolean, OUT response text)
+    LANGUAGE plpgsql AS $$
+BEGIN
+    claimed := pg_try_advisory_xact_lock(hashtextextended(sent, owner));
+    IF claimed THEN
+        SELECT k.response INTO response FROM idempotency_keys k
+         WHERE user_id = owner AND key = sent AND created > now() - interval '24 hours';
+    END IF;
+END $$;
+
 -- Rate limit counters: requests and attempts in the current window of each bucket. A crash may empty an unlogged table.
 CREATE UNLOGGED TABLE rate_windows (
     bucket text        PRIMARY KEY,

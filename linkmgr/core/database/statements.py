@@ -194,7 +194,9 @@ class Database:
             self.close_idle()
             raise
 
-    def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
+    def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str, end: str = "") -> list[Row]:
+        """Execute a statement. `prelude` and `end` are sent in the same message. With an `end`,
+        no rows are returned."""
         connection, prepared = pooled
         seconds = float("inf") if NO_TIMEOUT in prelude else self.seconds
         with connection.cursor() as cursor, Deadline(connection, seconds):
@@ -203,9 +205,8 @@ class Database:
                 if execute not in prepared:
                     cursor.execute(prepare)
                     prepared.add(execute)
-                cursor.execute(prelude + execute, params)
-            else:
-                cursor.execute(prelude + sql, params)
+                sql = execute
+            cursor.execute(prelude + sql + end, params)
             if cursor.description is None:
                 return []
             names = [column.name for column in cursor.description]

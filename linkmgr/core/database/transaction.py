@@ -23,9 +23,8 @@ class Transaction:
         self._database, self._on_begin = used, on_begin
         self._also_on_begin: list[Callable[[], None]] = []
         self._pooled: Pooled | None = None
-        self._unsent = (
-            ""  # BEGIN and savepoints go with the next statement, because each message is a round trip
-        )
+        # BEGIN, savepoints and COMMIT go with other statements: each message is a round trip
+        self._unsent = self._end = ""
 
     @property
     def began(self) -> bool:
@@ -82,6 +81,12 @@ class Transaction:
     def commit(self) -> None:
         self._send("COMMIT")
 
+    @contextmanager
+    def committing(self) -> Iterator[None]:
+        """Commit with the one statement of the block, which returns no rows."""
+        self._end = "; COMMIT"
+        yield
+
     def close(self) -> None:
         self._unsent = ""
         if self._pooled is not None:
@@ -96,7 +101,7 @@ class Transaction:
         first, self._unsent = self._unsent, ""
         try:
             if params is not None:
-                return self._database.execute_on(self._pooled, sql, params, first)
+                return self._database.execute_on(self._pooled, sql, params, first, self._end)
             connection = self._pooled.connection
             with connection.cursor() as cursor, Deadline(connection, self._database.seconds):
                 cursor.execute(first + sql)

@@ -15,7 +15,6 @@ import orjson
 from flask import Response
 
 from linkmgr.core import keys
-from linkmgr.core.database.tables import try_lock
 from linkmgr.core.errors import AppError
 from linkmgr.core.web import idempotency_store, uploads
 from linkmgr.core.web import request as web_request
@@ -44,7 +43,16 @@ class IdempotencyKey:
         self.is_large = False
 
     def replay(self) -> None:
-        sealed = idempotency_store.find(self.user_id, self.text)
+        self._replay(idempotency_store.find(self.user_id, self.text))
+
+    def begin(self) -> None:
+        """Replay what another request has stored since `replay` was called."""
+        claim = idempotency_store.claim(self.user_id, self.text)
+        if not claim["claimed"]:
+            raise AppError("idempotency_key_in_use")
+        self._replay(claim["response"])
+
+    def _replay(self, sealed: str | None) -> None:
         if sealed is None:
             return
         stored = orjson.loads(zlib.decompress(keys.unseal_bytes(self.user_id, sealed)))
@@ -53,11 +61,6 @@ class IdempotencyKey:
             raise AppError("idempotency_key_reused")
         headers = {REPLAYED: "true"} | ({"ETag": etag} if etag else {})
         raise Replay(Response(body, status, headers, content_type=content_type))
-
-    def begin(self) -> None:
-        if not try_lock(self.user_id, self.text):
-            raise AppError("idempotency_key_in_use")
-        self.replay()
 
     def store(self, response: Response) -> None:
         head = [self.request_hash, response.status_code, response.content_type, response.headers.get("ETag")]

@@ -1,6 +1,6 @@
 """Answers that are kept for 24 hours under the Idempotency-Key of their request."""
 
-from linkmgr.core.database.statements import row, run, run_unsynced
+from linkmgr.core.database.statements import Row, row, run, run_one, run_unsynced
 
 # Limits of each user. Beyond them, the oldest responses are dropped.
 MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20
@@ -17,6 +17,16 @@ def find(user_id: int, key: str) -> str | None:
         key=key,
     )
     return None if stored is None else str(stored["response"])
+
+
+def claim(user_id: int, key: str) -> Row:
+    """Return `claimed`, false if another transaction has the key, and as `find` the `response`.
+    Until the transaction ends, no other one gets the key."""
+    return run_one(
+        "SELECT claimed, response FROM claim_idempotency_key(%(user_id)s, %(key)s)",
+        user_id=user_id,
+        key=key,
+    )
 
 
 def store(user_id: int, key: str, response: str) -> None:

@@ -78,11 +78,12 @@ def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response)
         writes.begin(key.begin if failed and key else None)
     elif failed:
         writes.undo()
-    if key:
+    if key is None:
+        writes.commit()
+        return
+    with writes.committing():
         key.store(response)
-    writes.commit()
-    if key:
-        key.trim()
+    key.trim()
 
 
 def carry_out(view: View) -> Any:
