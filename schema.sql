@@ -903,16 +903,15 @@ END $$;
 
 -- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
 CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    old_domain bigint := coalesce(OLD.domain_id, 0);
-    new_domain bigint := coalesce(NEW.domain_id, 0);
 BEGIN
-    IF TG_OP = 'DELETE' THEN
-        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
-    ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
-        UPDATE aliases SET alias = NEW.alias, domain_id = new_domain
-         WHERE alias = OLD.alias AND domain_id = old_domain;
-    END IF;
+    UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
+     WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION delete_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
     RETURN NULL;
 END $$;
 
@@ -986,8 +985,9 @@ CREATE TRIGGER store_aliases AFTER INSERT ON links
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON links
     FOR EACH ROW EXECUTE FUNCTION note_events('link');
-CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
-    EXECUTE FUNCTION change_alias();
+CREATE TRIGGER change_alias AFTER UPDATE ON links FOR EACH ROW
+    WHEN ((OLD.alias, OLD.domain_id) IS DISTINCT FROM (NEW.alias, NEW.domain_id)) EXECUTE FUNCTION change_alias();
+CREATE TRIGGER delete_alias AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION delete_alias();
 
 -- Make a view of one row, the default of each column of `links`, but for `id`: reading it would use up an id. Each
 -- upgrade calls this after its migrations.
@@ -1438,7 +1438,7 @@ CREATE TRIGGER count_rows_on_delete AFTER DELETE ON binned_links
     REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
 CREATE TRIGGER store_aliases AFTER INSERT ON binned_links
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
-CREATE TRIGGER change_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION change_alias();
+CREATE TRIGGER delete_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION delete_alias();
 
 -- Return the owner of a link, also of one in the bin, or NULL.
 CREATE FUNCTION owner_of_link(link bigint) RETURNS bigint LANGUAGE sql STABLE
@@ -1487,7 +1487,9 @@ CREATE TRIGGER store_aliases AFTER INSERT ON bios
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON bios
     FOR EACH ROW EXECUTE FUNCTION note_events('bio');
-CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
+CREATE TRIGGER change_alias AFTER UPDATE ON bios FOR EACH ROW
+    WHEN (OLD.alias <> NEW.alias) EXECUTE FUNCTION change_alias();
+CREATE TRIGGER delete_alias AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION delete_alias();
 
 CREATE TABLE qrs (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
