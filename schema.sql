@@ -1285,7 +1285,7 @@ END $$;
 CREATE FUNCTION update_links(owner bigint, accepted links[], moved bigint[], sent jsonb) RETURNS void
     LANGUAGE plpgsql AS $$
 DECLARE
-    ids     bigint[] := ARRAY(SELECT id FROM unnest(accepted));
+    ids     bigint[];  -- whose channels are sent
     olds    links[];   -- whose expiry is sent, as they were
     changed bigint[];  -- whose own events tell of their new channels too
 BEGIN
@@ -1299,6 +1299,7 @@ BEGIN
                              JOIN links l ON l.user_id = owner AND l.id = new.id AND l.url <> new.url);
     END IF;
     IF sent ?| '{channel,unassign_channel}' THEN
+        ids := ARRAY(SELECT id FROM unnest(accepted));
         changed := ARRAY(SELECT l.id FROM unnest(accepted) AS new
                            JOIN links l ON l.user_id = owner AND l.id = new.id AND l <> new);
     END IF;
@@ -1317,8 +1318,10 @@ BEGIN
            deeplink = new.deeplink, variants = new.variants, status = new.status
       FROM unnest(accepted) AS new
      WHERE l.user_id = owner AND l.id = new.id;
-    PERFORM note_past_expiry(owner, new.id, new.expiry, old.expiry)
-       FROM unnest(accepted) AS new JOIN unnest(olds) AS old ON old.id = new.id;
+    IF sent ? 'expiry' THEN
+        PERFORM note_past_expiry(owner, new.id, new.expiry, old.expiry)
+           FROM unnest(accepted) AS new JOIN unnest(olds) AS old ON old.id = new.id;
+    END IF;
     IF sent ?| '{channel,unassign_channel}' THEN
         WITH added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
@@ -1353,6 +1356,7 @@ DECLARE
     moved    bigint[] := '{}';  -- that have other targets
     answers  json[] := '{}';
     refusal  record;
+    domain   text;
     taken    text[] := '{}';
 BEGIN
     FOR stored IN
@@ -1372,8 +1376,11 @@ BEGIN
                                  THEN 'alias_taken' END;
             taken := taken || place_of(link);
         END IF;
-        answers := answers || json_build_array(refusal.code, refusal.detail, link.id, link.alias,
-                                               (SELECT domain FROM domains WHERE id = link.domain_id));
+        domain := NULL;
+        IF link.domain_id IS NOT NULL THEN
+            SELECT d.domain INTO domain FROM domains d WHERE id = link.domain_id;
+        END IF;
+        answers := answers || json_build_array(refusal.code, refusal.detail, link.id, link.alias, domain);
         IF refusal.code IS NULL THEN
             accepted := accepted || link;
             moved := CASE WHEN targets_in(link) <> targets_in(stored) THEN moved || link.id ELSE moved END;
