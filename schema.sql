@@ -719,10 +719,19 @@ RETURN coalesce(current_setting('linkmgr.domains', true), '') = ''
 -- Return why these targets are refused, or NULL: one is blocked, or on a branded domain, which could redirect back.
 CREATE FUNCTION targets_refusal(owner bigint, targets text[]) RETURNS text LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    hosts text[] := ARRAY(SELECT DISTINCT host_of(target) FROM unnest(targets) AS target);
+    hosts text[];
 BEGIN
-    RETURN CASE WHEN hosts = '{}' THEN NULL
-                WHEN blocked_host(hosts) IS NOT NULL OR has_blocked_target(owner, targets) THEN 'target_blocked'
+    IF targets = '{}' THEN
+        RETURN NULL;
+    END IF;
+    hosts := ARRAY(SELECT host_of(target) FROM unnest(targets) AS target);
+    -- One statement for the common case, in which none of the following would find a row
+    IF NOT (EXISTS (SELECT FROM domains WHERE host = ANY (hosts))
+            OR EXISTS (SELECT FROM reports WHERE kind = 'host' AND ended IS NULL)
+            OR EXISTS (SELECT FROM reports WHERE owner_id = owner AND kind = 'link' AND ended IS NULL)) THEN
+        RETURN NULL;
+    END IF;
+    RETURN CASE WHEN blocked_host(hosts) IS NOT NULL OR has_blocked_target(owner, targets) THEN 'target_blocked'
                 WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (hosts)) THEN 'link_branded' END;
 END $$;
 
@@ -732,13 +741,14 @@ BEGIN
     RETURN CASE WHEN url <> '' AND blocked_host(ARRAY[host_of(url)]) IS NOT NULL THEN 'target_blocked' END;
 END $$;
 
-CREATE FUNCTION require_usable_targets(owner bigint, targets text[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION require_usable_targets(owner bigint, targets text[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     refusal text := targets_refusal(owner, targets);
 BEGIN
     IF refusal IS NOT NULL THEN
         PERFORM refuse(refusal);
     END IF;
+    RETURN true;
 END $$;
 
 CREATE TABLE splash_pages (
@@ -1076,9 +1086,13 @@ END $$;
 
 -- Return the URLs in a JSON value.
 CREATE FUNCTION urls_in(sent jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    urls jsonb := jsonb_path_query_array(sent, 'strict $.** ? (@.type() == "string" && @ starts with "http")');
 BEGIN
-    RETURN ARRAY(SELECT DISTINCT url #>> '{}'
-                   FROM jsonb_path_query(sent, 'strict $.** ? (@.type() == "string" && @ starts with "http")') AS url);
+    IF urls = '[]' THEN
+        RETURN '{}';
+    END IF;
+    RETURN ARRAY(SELECT DISTINCT jsonb_array_elements_text(urls));
 END $$;
 
 CREATE FUNCTION ids_in(sent jsonb) RETURNS bigint[] LANGUAGE plpgsql IMMUTABLE AS $$

@@ -27,7 +27,7 @@ T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free
 _SPARES = 16  # aliases in place of generated ones that are in use
 _URL_ONLY = {"url", "imported_clicks"}
-_NEW: Row = dict.fromkeys(("clicks", "visitors", "top_labels", "related"))
+_NEW: Row = dict.fromkeys(("clicks", "visitors", "top_labels", "related"))  # what no new link has
 
 
 def with_random_alias(store: Callable[[str], T]) -> T:
@@ -100,18 +100,19 @@ def _add_url_only(user_id: int, url: str) -> Row:
 def _add_first(user_id: int, url: str, alias: str) -> Row | None:
     """Return None if there is such a link. One INSERT without common table expressions takes a
     tenth less time."""
-    return run(
+    added = run(
         """
         INSERT INTO links (user_id, alias, url, url_only)
         SELECT %(user_id)s, %(alias)s, %(url)s, true
-          FROM require_usable_targets(%(user_id)s, ARRAY[%(url)s])
+         WHERE require_usable_targets(%(user_id)s, ARRAY[%(url)s])
         ON CONFLICT (user_id, md5(url), key_id) WHERE url_only DO NOTHING
-        RETURNING *, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related
+        RETURNING to_json(links) AS record
         """,
         user_id=user_id,
         alias=alias,
         url=url,
     )
+    return added and _NEW | as_columns(added["record"])
 
 
 def _find_url_only(user_id: int, url: str) -> Row | None:
