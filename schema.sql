@@ -324,14 +324,22 @@ BEGIN
     END IF;
 END $$;
 
--- Count the rows that a statement adds or deletes.
-CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Count the rows that a statement has added.
+CREATE FUNCTION count_added_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO public.usage_parts AS u (user_id, counted, part, total)
-    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32,
-           count(*) * CASE TG_OP WHEN 'DELETE' THEN -1 ELSE 1 END
+    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32, count(*) FROM changed GROUP BY user_id
+    ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
+    RETURN NULL;
+END $$;
+
+-- Count the rows that a statement has deleted, unless with their user.
+CREATE FUNCTION count_deleted_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.usage_parts AS u (user_id, counted, part, total)
+    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32, -count(*)
       FROM changed
-     WHERE TG_OP = 'INSERT' OR EXISTS (SELECT FROM users WHERE id = user_id)
+     WHERE EXISTS (SELECT FROM users WHERE id = user_id)
      GROUP BY user_id
     ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
     RETURN NULL;
@@ -446,6 +454,14 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX ON idempotency_keys (created);
 
+-- Return the response to a request of the last 24 hours. A connection keeps its plan while the table grows, so that the plan
+-- must use the index from the first row on.
+CREATE FUNCTION stored_response(owner bigint, sent text) RETURNS text LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+    RETURN (SELECT response FROM idempotency_keys
+             WHERE user_id = owner AND key = sent AND created > now() - interval '24 hours');
+END $$;
+
 -- Lock a key until the transaction ends, and return its response. `claimed`: false if another transaction has the lock. The
 -- function is volatile, so that it sees what that transaction had committed before the lock was free.
 CREATE FUNCTION claim_idempotency_key(owner bigint, sent text, OUT claimed boolean, OUT response text)
@@ -453,8 +469,7 @@ CREATE FUNCTION claim_idempotency_key(owner bigint, sent text, OUT claimed boole
 BEGIN
     claimed := pg_try_advisory_xact_lock(hashtextextended(sent, owner));
     IF claimed THEN
-        SELECT k.response INTO response FROM idempotency_keys k
-         WHERE user_id = owner AND key = sent AND created > now() - interval '24 hours';
+        response := stored_response(owner, sent);
     END IF;
 END $$;
 
@@ -653,9 +668,9 @@ CREATE INDEX ON domains (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
 CREATE TRIGGER change_version BEFORE UPDATE ON domains
     FOR EACH ROW EXECUTE FUNCTION change_version('{checked,problem,logo_digest,domain}');
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON domains
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON domains
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON domains
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('domain');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON domains
@@ -766,9 +781,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON splash_pages FOR EACH ROW
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON splash_pages
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON splash_pages
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON splash_pages
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON splash_pages
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('splash');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON splash_pages
@@ -791,9 +806,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON overlays FOR EACH ROW
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON overlays
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON overlays
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON overlays
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON overlays
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('overlay');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON overlays
@@ -821,9 +836,9 @@ CREATE TABLE utm_templates (
 CREATE TRIGGER change_version BEFORE UPDATE ON utm_templates FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON utm_templates
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON utm_templates
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON utm_templates
     FOR EACH ROW EXECUTE FUNCTION note_events('utm');
 
@@ -837,9 +852,9 @@ CREATE TABLE pixels (
 CREATE TRIGGER change_version BEFORE UPDATE ON pixels FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON pixels
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON pixels
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON pixels
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('pixels');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON pixels
@@ -859,9 +874,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON campaigns FOR EACH ROW
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON campaigns
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON campaigns
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON campaigns
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON campaigns
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('bundle');
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON campaigns
@@ -881,9 +896,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON channels FOR EACH ROW
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON channels
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON channels
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON channels
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON channels
     FOR EACH ROW EXECUTE FUNCTION note_events('channel');
 
@@ -986,9 +1001,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON links FOR EACH ROW
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON links
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON links
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON links
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER require_plan AFTER INSERT ON links
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION require_plan('links');
 CREATE TRIGGER store_aliases AFTER INSERT ON links
@@ -1454,9 +1469,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON binned_links FOR EACH ROW
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON binned_links
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON binned_links
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON binned_links
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER store_aliases AFTER INSERT ON binned_links
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER delete_alias AFTER DELETE ON binned_links FOR EACH ROW EXECUTE FUNCTION delete_alias();
@@ -1501,9 +1516,9 @@ CREATE TABLE bios (
 CREATE TRIGGER change_version BEFORE UPDATE ON bios
     FOR EACH ROW EXECUTE FUNCTION change_version('{}');
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON bios
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON bios
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER store_aliases AFTER INSERT ON bios
     REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION store_aliases();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON bios
@@ -1533,9 +1548,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON qrs
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON qrs
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON qrs
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON qrs
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON qrs
     FOR EACH ROW EXECUTE FUNCTION note_events('qr');
 CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH ROW
@@ -2497,9 +2512,9 @@ CREATE TRIGGER change_version BEFORE UPDATE ON imports
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON imports
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER count_rows_on_insert AFTER INSERT ON imports
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
 CREATE TRIGGER count_rows_on_delete AFTER DELETE ON imports
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_rows();
+    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
 
 CREATE VIEW import_records AS
 SELECT user_id, id, state, source, name, on_conflict, size, rows_read AS read, made, changed AS updated, skipped, failed,

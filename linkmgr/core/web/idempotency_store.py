@@ -7,16 +7,10 @@ MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20
 
 
 def find(user_id: int, key: str) -> str | None:
-    stored = row(
-        """
-        SELECT response
-          FROM idempotency_keys
-         WHERE user_id = %(user_id)s AND key = %(key)s AND created > now() - interval '24 hours'
-        """,
-        user_id=user_id,
-        key=key,
-    )
-    return None if stored is None else str(stored["response"])
+    stored = row("SELECT stored_response(%(user_id)s, %(key)s) AS response", user_id=user_id, key=key)
+    assert stored
+    response: str | None = stored["response"]
+    return response
 
 
 def claim(user_id: int, key: str) -> Row:
