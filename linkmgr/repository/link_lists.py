@@ -3,10 +3,9 @@
 from typing import Any, Unpack
 
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import Row, replica_row, rows, run_unsynced
+from linkmgr.core.database.statements import Row, replica_row, rows, run_unsynced, timestamp
 from linkmgr.core.errors import required
 from linkmgr.core.fields.short_urls import short_url
-from linkmgr.core.fields.times import from_json
 from linkmgr.core.fields.urls import is_own_host
 from linkmgr.core.settings import settings
 
@@ -36,7 +35,7 @@ def to_health(columns: list[str]) -> Row:
     """Return the member of a link that a check has seen, from the columns of its row in
     `link_health`."""
     state, reason, url, title, checked = columns
-    return {"state": state, "reason": reason, "url": url, "title": title, "checked": from_json(checked)}
+    return {"state": state, "reason": reason, "url": url, "title": title, "checked": timestamp(checked)}
 
 
 def number_of(user_id: int) -> int:

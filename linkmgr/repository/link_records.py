@@ -4,11 +4,10 @@ body."""
 from collections.abc import Callable
 from typing import Any
 
-from linkmgr.core.database.statements import Row, replica_row, row, rows
+from linkmgr.core.database.statements import Row, replica_row, row, rows, timestamp
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
 from linkmgr.core.fields.short_urls import ShortUrl
-from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
 from linkmgr.repository.link_lists import UNCHECKED, to_health
 from linkmgr.visits import store
@@ -45,8 +44,7 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
         statistics=statistics,
     )
     totals = existing(stored, "link")
-    link = totals | as_columns(totals.pop("link"))
-    return to_record(link, statistics=statistics)
+    return to_record(totals | totals.pop("link"), statistics=statistics)
 
 
 def read_named(user_id: int, link_id: int) -> Row:
@@ -107,14 +105,9 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
     return link and to_record(link)
 
 
-def as_columns(link: Row) -> Row:
-    """Return a link that PostgreSQL has made JSON, with its times in the form that columns have."""
-    return link | {
-        name: from_json(link[name]) for name in ("starts", "expiry", "blocked", "created", "updated")
-    }
-
-
 def to_record(link: Row, *, statistics: bool = True) -> Row:
+    """Return the record of a link from its columns, or from the JSON that PostgreSQL has made of
+    them."""
     related = link["related"] or _UNRELATED
     domain = related["domain"] or settings().base_url
     totals = (
@@ -129,7 +122,11 @@ def to_record(link: Row, *, statistics: bool = True) -> Row:
             "location": link["geotarget"],
             "device": link["devicetarget"],
             "maxclicks": link["maxclicks"] or 0,
-            "date": link["created"],
+            "starts": timestamp(link["starts"]),
+            "expiry": timestamp(link["expiry"]),
+            "blocked": timestamp(link["blocked"]),
+            "date": timestamp(link["created"]),
+            "updated": timestamp(link["updated"]),
             "health": to_health(link["health"]) if link.get("health") else UNCHECKED,
             "custom": link["alias"] if link["custom"] else "",
             "haspassword": link["password_hash"] is not None,

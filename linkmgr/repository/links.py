@@ -15,7 +15,7 @@ from linkmgr.core.fields.aliases import new_alias, own_words
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.core.settings import settings
 from linkmgr.repository import link_lists, link_records
-from linkmgr.repository.link_records import as_columns, to_record
+from linkmgr.repository.link_records import to_record
 from linkmgr.repository.taken_names import release
 from linkmgr.visits import spool
 
@@ -61,7 +61,7 @@ def _add(user_id: int, link: Row, alias: str) -> Row:
     # Another alias takes the place of a generated one.
     added = repaired(lambda: write(False), repair) if alias else _explained(write, repair)
     _raise_refusal(added)
-    return {"is_new": True} | to_record(_NEW | as_columns(added["record"]))
+    return {"is_new": True} | to_record(_NEW | added["record"])
 
 
 def _explained(write: Callable[[bool], Row], repair: Callable[[IntegrityError], bool]) -> Row:
@@ -112,7 +112,7 @@ def _add_first(user_id: int, url: str, alias: str) -> Row | None:
         alias=alias,
         url=url,
     )
-    return added and _NEW | as_columns(added["record"])
+    return added and _NEW | added["record"]
 
 
 def _find_url_only(user_id: int, url: str) -> Row | None:
@@ -214,7 +214,7 @@ def update(user_id: int, link_id: int, members: Row) -> Row:
         lambda violation: _release([members.get("alias")], violation, link_id),
     )
     _raise_refusal(updated)
-    return to_record(as_columns(existing(updated["record"], "link")))
+    return to_record(existing(updated["record"], "link"))
 
 
 def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool) -> list[Row]:

@@ -56,12 +56,16 @@ UNSYNCED = "SET LOCAL synchronous_commit = off; "
 NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
 
 
-# Casts from PostgreSQL types to the JSON values of the specification. A time is in UTC, as
-# YYYY-MM-DD HH:MM:SS.
+def timestamp(text: Any, _cursor: Any = None) -> str | None:
+    """Return a time of PostgreSQL, of a column or in JSON, as YYYY-MM-DD HH:MM:SS in UTC."""
+    return text[:19].replace("T", " ") if text else None
+
+
+# Casts from PostgreSQL types to the JSON values of the specification
 _TYPES = tuple(
     psycopg2.extensions.new_type(oids, name, cast)
     for name, oids, cast in (
-        ("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, lambda text, _: text and text[:19]),
+        ("TIMESTAMP", psycopg2.extensions.PYDATETIMETZ.values, timestamp),
         ("DATE", psycopg2.extensions.PYDATE.values, psycopg2.extensions.UNICODE),
         ("NUMBER", psycopg2.extensions.DECIMAL.values, psycopg2.extensions.FLOAT),
         ("BYTES", psycopg2.BINARY.values, lambda text, _: text and bytes.fromhex(text[2:])),

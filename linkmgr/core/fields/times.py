@@ -34,11 +34,6 @@ def iso(timestamp: str) -> str:
     return f"{timestamp.replace(' ', 'T')}Z"
 
 
-def from_json(timestamp: str | None) -> str | None:
-    """Return a timestamp in JSON of PostgreSQL as responses have it."""
-    return timestamp and timestamp[:19].replace("T", " ")
-
-
 def pattern() -> str:
     """Return the pattern of all forms, as JSON Schema writes it: without names of groups and
     lookbehind."""

@@ -17,10 +17,9 @@ import psycopg2
 from flask import current_app
 
 from linkmgr.core.database.session import is_connection_lost
-from linkmgr.core.database.statements import Row
+from linkmgr.core.database.statements import Row, timestamp
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.countries import with_code
-from linkmgr.core.fields.times import from_json
 from linkmgr.core.settings import settings
 from linkmgr.features.imports import repository as imports
 from linkmgr.features.webhooks import outbox
@@ -52,9 +51,9 @@ _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host"
 # Columns whose members have other names or forms: the name, and the value of a member from that of
 # the column
 _OF_COLUMNS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "starts": ("starts", from_json),
-    "expiry": ("expiry", from_json),
-    "blocked": ("blocked", from_json),
+    "starts": ("starts", timestamp),
+    "expiry": ("expiry", timestamp),
+    "blocked": ("blocked", timestamp),
     "geotarget": ("geotarget", partial(link_records.targets, "location")),
     "devicetarget": ("devicetarget", partial(link_records.targets, "device")),
     "languagetarget": ("languagetarget", partial(link_records.targets, "language")),
@@ -177,7 +176,7 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
 
 def _answer(stored: Row) -> Row:
     members = {"id": stored["id"], "overlay": stored["overlay_id"], "answer": stored["answer"]}
-    return members | {"date": from_json(stored["created"])}
+    return members | {"date": timestamp(stored["created"])}
 
 
 def _deleted(path: str, stored: Row) -> Row:
@@ -199,7 +198,7 @@ def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
         receivers = [webhook for webhook in webhooks if _passes(webhook, [row] if row else [])]
         if receivers:
             visits, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ([], receivers))
-            visits.append(with_code(visit) | {"time": from_json(visit["time"]), "shorturl": _short_url(row)})
+            visits.append(with_code(visit) | {"time": timestamp(visit["time"]), "shorturl": _short_url(row)})
     return [(data, receivers) for visits, receivers in groups.values() for data in _halved(visits)]
 
 
