@@ -19,31 +19,41 @@ from linkmgr.features.statistics.selection import Owner
 from linkmgr.visits.dimensions import UNKNOWN
 
 
-def unlabeled(owner: Owner, **query: Any) -> list[Row]:
-    """Count the clicks of the rollups without labels. This takes half of the time of `of_rollups`,
-    because PostgreSQL sets up each part of a statement, executed or not."""
+def unlabeled(owner: Owner, *, tracked_ids: str | None, first: int, **query: Any) -> list[Row]:
+    """Count the clicks of the rollups without labels. This takes less than half of the time of
+    `of_rollups`, because PostgreSQL sets up each part of a statement, executed or not."""
+    if tracked_ids is None:
+        counted = _unlabeled_of_account(owner, **query)
+    else:
+        counted = _unlabeled_of_tracked(tracked_ids, **query)
+    total = sum(row["clicks"] for row in counted if row["bucket"] >= first)
+    return [*counted, {"bucket": None, "a": None, "b": None, "clicks": total, "visitors": None, "labels": 0}]
+
+
+def _unlabeled_of_account(owner: Owner, **query: Any) -> list[Row]:
     return replica_rows(
         """
-        WITH counts AS MATERIALIZED (
-            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
-                   sum(visits)::bigint AS clicks
-              FROM (SELECT at, visits
-                      FROM owners(%(user_id)s, %(everyone)s) AS owner,
-                           account_counts(owner, '{""}', %(since)s, %(until)s, %(cuts)s, %(bots)s)
-                     WHERE %(tracked_ids)s::text IS NULL
-                     UNION ALL
-                    SELECT at, visits
-                      FROM tracked_counts(%(tracked_ids)s::bigint[], '{""}', %(since)s, %(until)s,
-                                          %(split)s,
-                                          %(bots)s)) rollups
-             GROUP BY 1)
-        SELECT bucket, '' AS a, '' AS b, clicks, NULL::bigint AS visitors, 0 AS labels FROM counts
-         UNION ALL
-        SELECT NULL, NULL, NULL,
-               coalesce(sum(clicks) FILTER (WHERE bucket >= %(first)s), 0)::bigint, NULL, 0
-          FROM counts
+        SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, '' AS a, '' AS b,
+               sum(visits)::bigint AS clicks
+          FROM owners(%(user_id)s, %(everyone)s) AS owner,
+               account_counts(owner, '{""}', %(since)s, %(until)s, %(cuts)s, %(bots)s)
+         GROUP BY 1
         """,
         **owner._asdict(),
+        **query,
+    )
+
+
+def _unlabeled_of_tracked(tracked_ids: str, **query: Any) -> list[Row]:
+    return replica_rows(
+        """
+        SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, '' AS a, '' AS b,
+               sum(visits)::bigint AS clicks
+          FROM tracked_counts(%(tracked_ids)s::bigint[], '{""}', %(since)s, %(until)s, %(split)s,
+                              %(bots)s)
+         GROUP BY 1
+        """,
+        tracked_ids=tracked_ids,
         **query,
     )
 

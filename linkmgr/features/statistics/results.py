@@ -195,9 +195,9 @@ def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
     ]
     for number, period in enumerate(count.times.periods, 1):
         for labels, members in labeled:
-            row = nothing | numbers.get((earlier + number, *labels), {})
+            row = numbers.get((earlier + number, *labels), {})
             before = numbers.get((number, *labels), nothing)["clicks"] if number < earlier else 0
-            yield row | {"number": number, "time": period.label, **members, "before": before}
+            yield {**nothing, **row, "number": number, "time": period.label, **members, "before": before}
 
 
 def _value(name: str, label: str) -> str | int | None:
