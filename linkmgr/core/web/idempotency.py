@@ -24,6 +24,8 @@ REPLAYED = "Idempotency-Replayed"
 MAX_LENGTH = 255
 _TRIM_EVERY = 100  # responses, on average
 _LARGE = 16 << 10  # bytes of a response after which the limits are always checked
+# The memory of the defaults of zlib takes longer to prepare than most responses to compress
+_WINDOW, _MEMORY = 13, 6
 _NOT_STORED = (401, 409, 412, 422, 429)  # the request is not carried out, and may be later
 _BARE = r"[!#-~][ -~]*"
 _QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
@@ -64,7 +66,8 @@ class IdempotencyKey:
 
     def store(self, response: Response) -> None:
         head = [self.request_hash, response.status_code, response.content_type, response.headers.get("ETag")]
-        packed = zlib.compress(orjson.dumps([*head, response.get_data(as_text=True)]))
+        packer = zlib.compressobj(wbits=_WINDOW, memLevel=_MEMORY)
+        packed = packer.compress(orjson.dumps([*head, response.get_data(as_text=True)])) + packer.flush()
         self.is_large = len(packed) > _LARGE
         idempotency_store.store(self.user_id, self.text, keys.seal_bytes(self.user_id, packed))
 
