@@ -75,8 +75,9 @@ def serving(tree: Path) -> Iterator[dict[str, Any]]:
 
 
 def _targets(server: dict[str, Any], chosen: list[str]) -> dict[str, tuple[Target, bool]]:
-    *values, users = server["data"]
-    all_cases = cases.all_cases(Data(*values, [User(*user) for user in users]), server["base"])
+    dsn, key, link, users = server["data"]
+    rows = Data(dsn, key, link, [User(*user) for user in users])
+    all_cases = cases.all_cases(rows, server["base"])
     return {
         name: (Target(server["base"], case.script, server["service"], server["database"]), case.serial)
         for name, case in all_cases.items()
