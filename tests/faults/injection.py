@@ -87,14 +87,16 @@ def _fill_disk(deployment: Deployment) -> None:
 
 
 def _drop_responses(statement: bytes) -> Callable[[Deployment], object]:
-    """Drop the response to every third execution of a statement."""
+    """Drop the response to every third message that has this SQL."""
 
     def drop(deployment: Deployment) -> None:
         assert deployment.proxy
         executions = count(1)
-        deployment.proxy.drops = lambda text: statement in text and next(executions) % 3 == 0
+        before = deployment.proxy.dropped
+        deployment.proxy.drops = lambda sql: statement in sql and next(executions) % 3 == 0
         deployment.database.wait(HOLD)
-        deployment.proxy.drops = lambda _text: False
+        deployment.proxy.drops = lambda _sql: False
+        assert deployment.proxy.dropped > before, f"no message has {statement.decode()}"
 
     return drop
 
@@ -140,7 +142,7 @@ WORKERS = Fault("workers are killed (-9), 6 times", _kill_workers, drops=True)
 RELOAD = Fault("the service is reloaded (HUP)", _reload, unaffected=ALL, is_idle=True)
 RESPONSE = Fault("responses to commits are lost, 4 s", _drop_responses(b"COMMIT"))
 VISITS_RESPONSE = Fault(
-    "responses to stored visits are lost, 4 s", _drop_responses(b"INSERT INTO visit_spools"), unaffected=ALL
+    "responses to stored visits are lost, 4 s", _drop_responses(b"store_visits("), unaffected=ALL
 )
 FREEZE = Fault("Redis is frozen, 4 s", _freeze_redis, unaffected=ALL)
 NO_REDIS = Fault("Redis is killed (-9)", _kill_redis, unaffected=ALL)

@@ -12,11 +12,13 @@ _EXECUTE = re.compile(rb"EXECUTE (s[0-9a-f]+)")
 
 
 class Proxy:
-    """`drops` returns True for the SQL of a statement whose response is to be dropped."""
+    """`drops` returns True for the SQL of a message, also of the statement that it executes, whose response is to be
+    dropped. `dropped` counts these."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.drops: Callable[[bytes], bool] = lambda _statement: False
+        self.drops: Callable[[bytes], bool] = lambda _sql: False
+        self.dropped = 0
 
     def serve(self, listener: socket.socket) -> None:
         with suppress(OSError):  # the listener is closed at the end
@@ -39,7 +41,8 @@ class Proxy:
                 prepared[match[1]] = match[2]
             else:
                 match = _EXECUTE.search(data)
-                if self.drops(prepared.get(match[1], b"") if match else data):
+                if self.drops(data + prepared.get(match[1], b"") if match else data):
+                    self.dropped += 1
                     mute.set()
             server.sendall(data)
 
