@@ -131,7 +131,9 @@ def test_a_plan_that_was_made_for_empty_tables_is_made_again_after_a_timeout(
         assert recorder.flush()
         cursor.execute("TRUNCATE visitors")
     assert target.clicks == 201
-    assert canceled in ([200], [])  # none if the server has analyzed the table meanwhile
+    # None if the server has analyzed the table meanwhile, a second one on a machine that is busy. The old plan would
+    # cancel eight.
+    assert canceled in ([], [200], [200, 100])
 
 
 @pytest.fixture
