@@ -95,14 +95,13 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
         user_id, *limited = [users.next_id() for _ in range(1 + USERS)]
         with closing(database().connect()) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")
-            cursor.execute(_PLAN)
-            [(plan,)] = cursor.fetchall()
-            _insert_users(cursor, [user_id], plan)
+            insert_unlimited(cursor, user_id)
             cursor.execute("SELECT id FROM plans WHERE name = 'Business'")
             [(plan,)] = cursor.fetchall()
             _insert_users(cursor, limited, plan)
-            values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            for statement in (_LINKS, _CHECKS, _QRS):
+            values = {"user_id": user_id, "visits": visits, "qrs": QRS, "busy": BUSY}
+            insert_links(cursor, user_id, links)
+            for statement in (_CHECKS, _QRS):
                 cursor.execute(statement, values)
             cursor.execute(_LINKS_OF_USERS, {"users": limited, "links": LINKS})
             for start in range(0, visits, BATCH):
@@ -114,6 +113,17 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
         link = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
         assert link
         return Data(dsn, _key(user_id), link["id"], [_user(member) for member in limited])
+
+
+def insert_unlimited(cursor: Any, user_id: int) -> None:
+    """Add a user with a plan without limits."""
+    cursor.execute(_PLAN)
+    [(plan,)] = cursor.fetchall()
+    _insert_users(cursor, [user_id], plan)
+
+
+def insert_links(cursor: Any, user_id: int, links: int) -> None:
+    cursor.execute(_LINKS, {"user_id": user_id, "links": links, "busy": BUSY})
 
 
 def _key(user_id: int) -> str:

@@ -1,5 +1,5 @@
 """python -m bench.scale: compare a million links and visits with a thousand; measure deletes,
-memory and statistics."""
+memory, statistics and growth."""
 
 import json
 import statistics
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import psycopg2
 from psycopg2 import sql
 
-from bench import cases, data, deletes, memory, stats
+from bench import cases, data, deletes, growth, memory, stats
 from bench.measure import Target
 from bench.servers import gunicorn, postgres
 
@@ -94,6 +94,7 @@ def run() -> None:
             "deletes": deletes.compare(base, rows),
             "memory": memory.measure(base, service, rows),
             "statistics": stats.measure(_create_database(dsn, "bench_stats")),
+            "growth": growth.measure(_create_database(dsn, "bench_growth")),
         }
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
