@@ -1949,20 +1949,51 @@ BEGIN
 END $$;
 CREATE AGGREGATE sum_labels(jsonb) (sfunc = add_labels, stype = jsonb);
 
--- Sums of all visits of a user by UTC day, a row for each label but 'Unknown': an account has any number of labels.
-CREATE TABLE account_rollups (
-    user_id   bigint      NOT NULL,
-    at        timestamptz NOT NULL,
-    visits    bigint      NOT NULL,
-    bot       boolean     NOT NULL,
-    -- For the purge: an index of `quarters` itself would change with each visit.
-    detailed  boolean     GENERATED ALWAYS AS (quarters IS NOT NULL) STORED,
-    dimension text        NOT NULL,  -- '': all visits; 'target': those of each link and QR code, also of deleted ones
-    label     text        NOT NULL,
-    quarters  integer[],  -- visits by the quarter of an hour, 0 to 95, from the first with visits to the last
-    PRIMARY KEY (user_id, dimension, at, label, bot)
+-- Return visits by the quarter of an hour, from those that are all in one `quarter` or, if they are not, as they are.
+CREATE FUNCTION quarters_of(quarter integer, quarters integer[], visits integer) RETURNS integer[] LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN quarter IS NULL THEN quarters ELSE array_fill(visits, '{1}', ARRAY[quarter]) END;
+
+-- Sums of all visits of a user by UTC day. Most days of links and labels have visits in one `quarter` of an hour, 0 to 95;
+-- those of the others are in `quarters`, from the first with visits to the last. The purge clears both of old days.
+-- `detailed` is for its index: one of `quarters` itself would change with each visit.
+CREATE TABLE account_totals (
+    user_id  bigint      NOT NULL,
+    at       timestamptz NOT NULL,
+    visits   integer     NOT NULL,
+    quarter  smallint,
+    bot      boolean     NOT NULL,
+    detailed boolean     GENERATED ALWAYS AS (quarter IS NOT NULL OR quarters IS NOT NULL) STORED,
+    quarters integer[],
+    PRIMARY KEY (user_id, at, bot)
 ) WITH (fillfactor = 80);
-CREATE INDEX ON account_rollups (at) WHERE detailed;
+CREATE INDEX ON account_totals (at) WHERE detailed;
+
+-- The same of each link and QR code, also of deleted ones.
+CREATE TABLE account_targets (
+    LIKE account_totals INCLUDING GENERATED,
+    target bigint NOT NULL,
+    PRIMARY KEY (target, at, bot)
+) WITH (fillfactor = 90);
+CREATE INDEX ON account_targets (user_id, at);
+CREATE INDEX ON account_targets (at) WHERE detailed;
+
+-- The same of each label but 'Unknown': an account has any number of labels.
+CREATE TABLE account_labels (
+    LIKE account_totals INCLUDING GENERATED,
+    dimension text NOT NULL,
+    label     text NOT NULL,
+    PRIMARY KEY (user_id, dimension, at, label, bot)
+) WITH (fillfactor = 90);
+CREATE INDEX ON account_labels (at) WHERE detailed;
+
+-- The three together: all visits have the dimension '', and those of links and QR codes 'target'.
+CREATE VIEW account_sums AS
+SELECT user_id, at, bot, '' AS dimension, '' AS label, visits, quarters_of(quarter, quarters, visits) AS quarters
+  FROM account_totals
+ UNION ALL
+SELECT user_id, at, bot, 'target', target::text, visits, quarters_of(quarter, quarters, visits) FROM account_targets
+ UNION ALL
+SELECT user_id, at, bot, dimension, label, visits, quarters_of(quarter, quarters, visits) FROM account_labels;
 
 -- The visits of the last minutes, of bots too.
 CREATE TABLE visit_minutes (
@@ -2063,7 +2094,7 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
           FROM unnest(cuts) AS cut
          GROUP BY 1)
     (SELECT at, dimension, label, visits
-       FROM account_rollups
+       FROM account_sums
       WHERE user_id = owner AND dimension = ANY (dimensions) AND bot = ANY (bots)
         AND at >= since AND at < until AND at <> ALL (ARRAY(SELECT day FROM split))
      OFFSET 0)
@@ -2075,7 +2106,7 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
                    AS visits
               FROM split,
                    LATERAL (SELECT r.*, unnest(0 || inner_edges) AS first, unnest(inner_edges || 96) AS stop
-                              FROM account_rollups r
+                              FROM account_sums r
                              WHERE user_id = owner AND r.dimension = ANY (dimensions) AND bot = ANY (bots)
                                AND r.at = day) stored
              WHERE first <= array_upper(quarters, 1) AND stop > array_lower(quarters, 1)
@@ -2083,13 +2114,11 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
      WHERE at >= since AND at < until AND visits > 0
 $$;
 
--- Return the links and QR codes with the most clicks on a UTC day. Their rows are stored in the order of the first visit
--- and indexed by label. A bitmap scan reads each page once, but an index scan reads one page for each row.
-CREATE FUNCTION busiest_targets(owner bigint, day timestamptz, most integer) RETURNS bigint[] LANGUAGE sql STABLE
-SET enable_indexscan = off AS $$
-    SELECT ARRAY(SELECT label::bigint FROM account_rollups
-                  WHERE user_id = owner AND dimension = 'target' AND NOT bot AND at = day
-                  ORDER BY visits DESC, label LIMIT most)
+-- Return the links and QR codes with the most clicks on a UTC day.
+CREATE FUNCTION busiest_targets(owner bigint, day timestamptz, most integer) RETURNS bigint[] LANGUAGE sql STABLE AS $$
+    SELECT ARRAY(SELECT target FROM account_targets
+                  WHERE user_id = owner AND NOT bot AND at = day
+                  ORDER BY visits DESC, target::text LIMIT most)
 $$;
 
 -- Return a link or QR code, the newest links of a campaign, or the newest items of a channel.
@@ -2123,7 +2152,7 @@ CREATE FUNCTION first_visit(owner bigint, ids bigint[], bots boolean[] DEFAULT '
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN ids IS NULL
                 THEN (SELECT min(at + coalesce(array_lower(quarters, 1), 0) * interval '15 minutes')
-                        FROM (SELECT at, quarters FROM account_rollups  -- of people and of bots
+                        FROM (SELECT at, quarters FROM account_sums  -- of people and of bots
                                WHERE user_id = owner AND dimension = '' AND bot = ANY (bots)
                                ORDER BY at LIMIT 2) first)
                 ELSE first_tracked_visit(ARRAY(SELECT id FROM unnest(ids) AS id ORDER BY id LIMIT 1000), bots) END
@@ -2180,8 +2209,7 @@ BEGIN
           FROM (SELECT user_id, (visit).tracked_id, (visit).bot, dimension, label,
                        date_bin('15 minutes', (visit).at, 'epoch') AS quarter
                   FROM unnest(accepted),
-                       LATERAL (VALUES ('', ''), ('target', (visit).tracked_id::text),
-                                       ('social', CASE WHEN NOT (visit).bot THEN social END)
+                       LATERAL (VALUES ('', ''), ('social', CASE WHEN NOT (visit).bot THEN social END)
                                  UNION ALL
                                 SELECT * FROM visit_labels(visit)) AS labels (dimension, label)
                  WHERE label <> 'Unknown') labeled
@@ -2228,19 +2256,67 @@ BEGIN
     RETURN sums;
 END $$;
 
-CREATE FUNCTION add_account_sums(sums visit_sum[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Return the sum of two days, or NULL if all visits are in the same quarter or one was cleared.
+CREATE FUNCTION joined_quarters(quarter integer, quarters integer[], visits integer,
+                                added_quarter integer, added_quarters integer[], added integer)
+RETURNS integer[] LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN quarter = added_quarter THEN NULL
+            ELSE add_quarters(quarters_of(quarter, quarters, visits),
+                              quarters_of(added_quarter, added_quarters, added)) END;
+
+CREATE TYPE day_sum AS (
+    user_id bigint, target bigint, dimension text, label text, bot boolean, at timestamptz,
+    visits integer, quarter smallint, quarters integer[]
+);
+
+-- Return the visits by UTC day: of users, of their labels, and of links and QR codes as `target`.
+CREATE FUNCTION day_sums(sums visit_sum[]) RETURNS day_sum[] LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
-    SELECT user_id, dimension, date_trunc('day', quarter, 'UTC'), label, bot, sum(visits),
-           sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(quarter)]))
-      FROM (SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
-              FROM unnest(sums) WHERE dimension <> 'social'
-             GROUP BY 1, 2, 3, 4, 5) per_quarter
-     GROUP BY 1, 2, 3, 4, 5
-     ORDER BY 1, 2, 3, 4, 5
+    RETURN ARRAY(
+        SELECT ROW(user_id, target, dimension, label, bot, day, sum(visits),
+                   CASE WHEN count(*) = 1 THEN min(number) END,
+                   CASE WHEN count(*) > 1
+                        THEN sum_quarters(array_fill(visits::int, '{1}', ARRAY[number])) END)::day_sum
+          FROM (SELECT user_id, target, dimension, label, bot, date_trunc('day', quarter, 'UTC') AS day,
+                       quarter_of(quarter) AS number, sum(visits) AS visits
+                  FROM (SELECT user_id, NULL::bigint AS target, dimension, label, bot, quarter, visits
+                          FROM unnest(sums) WHERE dimension <> 'social'
+                         UNION ALL
+                        SELECT user_id, tracked_id, dimension, label, bot, quarter, visits
+                          FROM unnest(sums) WHERE dimension = '') added
+                 GROUP BY 1, 2, 3, 4, 5, quarter) per_quarter
+         GROUP BY user_id, target, dimension, label, bot, day);
+END $$;
+
+CREATE FUNCTION add_account_sums(days day_sum[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO account_totals AS r (user_id, at, visits, quarter, bot, quarters)
+    SELECT user_id, at, visits, quarter, bot, quarters
+      FROM unnest(days) WHERE target IS NULL AND dimension = ''
+     ORDER BY user_id, at, bot
+    ON CONFLICT (user_id, at, bot) DO UPDATE
+       SET visits = r.visits + excluded.visits,
+           quarter = CASE WHEN r.quarter = excluded.quarter THEN r.quarter END,
+           quarters = joined_quarters(r.quarter, r.quarters, r.visits,
+                                      excluded.quarter, excluded.quarters, excluded.visits);
+    INSERT INTO account_targets AS r (user_id, at, visits, quarter, bot, quarters, target)
+    SELECT user_id, at, visits, quarter, bot, quarters, target
+      FROM unnest(days) WHERE target IS NOT NULL
+     ORDER BY target, at, bot
+    ON CONFLICT (target, at, bot) DO UPDATE
+       SET visits = r.visits + excluded.visits,
+           quarter = CASE WHEN r.quarter = excluded.quarter THEN r.quarter END,
+           quarters = joined_quarters(r.quarter, r.quarters, r.visits,
+                                      excluded.quarter, excluded.quarters, excluded.visits);
+    INSERT INTO account_labels AS r (user_id, at, visits, quarter, bot, quarters, dimension, label)
+    SELECT user_id, at, visits, quarter, bot, quarters, dimension, label
+      FROM unnest(days) WHERE dimension <> ''
+     ORDER BY user_id, dimension, at, label, bot
     ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
        SET visits = r.visits + excluded.visits,
-           quarters = add_quarters(r.quarters, excluded.quarters);
+           quarter = CASE WHEN r.quarter = excluded.quarter THEN r.quarter END,
+           quarters = joined_quarters(r.quarter, r.quarters, r.visits,
+                                      excluded.quarter, excluded.quarters, excluded.visits);
 END $$;
 
 CREATE FUNCTION is_kept(tracked bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -2287,7 +2363,7 @@ BEGIN
            of_day
       FROM (SELECT tracked_id, bot, date_trunc('day', quarter, 'UTC') AS day,
                    sum(visits) FILTER (WHERE dimension = '') AS added,
-                   array_agg(s) FILTER (WHERE dimension <> 'target') AS of_day
+                   array_agg(s) AS of_day
               FROM unnest(sums) AS s
              GROUP BY 1, 2, 3
             OFFSET 0) sent
@@ -2452,7 +2528,7 @@ BEGIN
                             imported) AS c;
         sums := limit_labels(label_sums(accepted), unbounded, max_labels);
         PERFORM add_minutes(accepted);
-        PERFORM add_account_sums(sums);
+        PERFORM add_account_sums(day_sums(sums));
         PERFORM add_tracked_sums(sums, few, dimensions);
         PERFORM add_totals(accepted, sums, tops);
         INSERT INTO visits SELECT (visit).* FROM unnest(accepted);

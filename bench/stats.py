@@ -73,17 +73,12 @@ _TRACKED = """
      ORDER BY at
 """
 _ACCOUNTS = """
-    INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits, quarters)
-    SELECT user_id, dimension, date_trunc('day', at, 'UTC') AS day, label, bot, sum(visits),
-           sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(at)]))
-      FROM (SELECT dimension, unit, at, label, bot, visits FROM counted
-             UNION ALL
-            SELECT 'target', unit, at, tracked_id::text, bot, visits FROM counted
-             WHERE dimension = '') labels,
-           (SELECT user_id FROM links WHERE id = %(link)s) owner
-     WHERE unit = 'quarter'
-     GROUP BY 1, 2, 3, 4, 5
-     ORDER BY day, dimension, label
+    SELECT add_account_sums(day_sums(sums))
+      FROM (SELECT array_agg(ROW(user_id, tracked_id, bot, at, dimension, label, visits)::visit_sum) AS sums
+              FROM counted, (SELECT user_id FROM links WHERE id = %(link)s) owner
+             WHERE unit = 'quarter'
+             GROUP BY date_trunc('day', at, 'UTC')
+             ORDER BY date_trunc('day', at, 'UTC')) days
 """
 
 
@@ -92,7 +87,7 @@ def _make(dsn: str) -> data.Data:
     with closing(psycopg2.connect(dsn)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SET synchronous_commit = off; SET work_mem = '256MB'")
-        cursor.execute("TRUNCATE visits, tracked_rollups, account_rollups")
+        cursor.execute("TRUNCATE visits, tracked_rollups, account_totals, account_targets, account_labels")
         cursor.execute("ALTER TABLE visits DISABLE TRIGGER USER")
         values: dict[str, Any] = {"link": rows.link, "days": DAYS, "batch": min(BATCH, VISITS)}
         cursor.execute(_PARTITIONS, values)

@@ -15,14 +15,13 @@ from tests.support.targets import wait_until
 SCHEMA = "schema.sql"
 RATE = ("a row for each request or row of a bulk request", "linkmgr/core/settings.py", "bulk_rows: str")
 PLAN = ("the number of the plan", SCHEMA, "PERFORM check_plan(")
+QUARTERS = ("quarters 400 days; days by target and label", "linkmgr/visits/store.py", "DETAILED_DAYS = 400")
 PARENT = "what it belongs to"
 # The bound of each table in number or age, the file that enforces it, and text of that place.
 BOUNDS = {kind.words.table: RATE for kind in STORED} | {
-    "account_rollups": (
-        "quarters 400 days; days by target and label",
-        "linkmgr/visits/store.py",
-        "DETAILED_DAYS = 400",
-    ),
+    "account_labels": QUARTERS,
+    "account_targets": QUARTERS,
+    "account_totals": QUARTERS,
     "aliases": (
         f"{PARENT}: links and bio pages; and a row for each deleted QR code",
         SCHEMA,
@@ -109,7 +108,9 @@ FIXED = ("numbers, times, digests and names that the service gives", SCHEMA, "")
 ADMINISTRATORS = ("administrators only", SCHEMA, "")
 # The same in bytes.
 BYTES = {kind.words.table: BODY for kind in STORED} | {
-    "account_rollups": LABELS,
+    "account_labels": LABELS,
+    "account_targets": FIXED,
+    "account_totals": FIXED,
     "aliases": ("100 characters each", "linkmgr/core/fields/aliases.py", "MAX_ALIAS = 100"),
     "api_keys": BODY,
     "bios": ("64 KiB each", SCHEMA, "CONSTRAINT too_large CHECK (octet_length(links"),

@@ -69,18 +69,10 @@ ADD_VISITS = """
           FROM visited, LATERAL (VALUES ('quarter', at), ('day', date_trunc('day', at, 'UTC'))) AS units (unit, start)
          ORDER BY at, id),
     counts AS MATERIALIZED (
-        SELECT at, dimension, label, count(*) AS visits
-          FROM visited,
-               LATERAL (VALUES ('', ''), ('target', id::text), ('country', 'Peru')) AS labels (dimension, label)
-         GROUP BY 1, 2, 3)
-    INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits, quarters)
-    SELECT %(user_id)s, dimension, date_trunc('day', at, 'UTC') AS day, label, false, sum(visits),
-           sum_quarters(array_fill(visits::int, '{1}', ARRAY[quarter_of(at)]))
-      FROM counts
-     GROUP BY 2, 3, 4
-     ORDER BY min(at), 2, 4
-    ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE
-       SET visits = r.visits + excluded.visits, quarters = add_quarters(r.quarters, excluded.quarters)
+        SELECT ROW(%(user_id)s, id, false, at, dimension, label, 1)::visit_sum AS sum
+          FROM visited, LATERAL (VALUES ('', ''), ('country', 'Peru')) AS labels (dimension, label)
+         ORDER BY at, id)
+    SELECT add_account_sums(day_sums(ARRAY(SELECT sum FROM counts)))
 """
 
 
@@ -178,7 +170,8 @@ def analyze(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[Callable[
 
     def run() -> None:
         with raw.cursor() as cursor:
-            cursor.execute("VACUUM ANALYZE links, totals, usage, aliases, tracked_rollups, account_rollups")
+            tables = "links, totals, usage, aliases, tracked_rollups, account_totals, account_targets, account_labels"
+            cursor.execute(f"VACUUM ANALYZE {tables}")
 
     yield run
     run()

@@ -112,7 +112,7 @@ def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
     days = sql(
         """
         SELECT extract(isodow FROM at AT TIME ZONE 'UTC') > 5 AS weekend, avg(visits)::int AS visits, count(*) AS days
-          FROM account_rollups WHERE dimension = '' AND NOT bot
+          FROM account_sums WHERE dimension = '' AND NOT bot
          GROUP BY weekend ORDER BY weekend
         """
     )
@@ -121,7 +121,7 @@ def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
         """
         SELECT (SELECT total FROM visit_months WHERE month = this_month() AND NOT (bot OR imported)) AS of_the_plan,
                coalesce(sum(visits), 0) AS counted
-          FROM account_rollups
+          FROM account_sums
          WHERE dimension = '' AND NOT bot AND at >= date_trunc('month', now(), 'UTC')
         """
     )

@@ -126,7 +126,7 @@ def test_visits_of_a_deleted_target_count_for_its_account_only_and_those_of_a_de
     recorder.add(visit_of(target, alice))
     assert recorder.flush()
     run_jobs()
-    assert sql("SELECT FROM account_rollups") == []
+    assert sql("SELECT FROM account_sums") == []
 
 
 # --- the purge
@@ -147,7 +147,7 @@ def test_the_purge_deletes_old_quarters_of_an_hour_and_leaves_the_days(
     assert sql(DIFFERENCES) == []
     for table, has_quarters in {
         "tracked_rollups": "unit = 'quarter'",
-        "account_rollups": "quarters IS NOT NULL",
+        "account_sums": "quarters IS NOT NULL",
     }.items():
         [old] = sql(
             f"""

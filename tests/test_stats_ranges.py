@@ -185,7 +185,7 @@ def test_statistics_that_take_too_long_name_the_remedy(
     assert impatient.get("/api/stats").status_code == 200
     raw.autocommit = False
     with raw.cursor() as cursor:
-        cursor.execute("LOCK account_rollups IN ACCESS EXCLUSIVE MODE")
+        cursor.execute("LOCK account_totals IN ACCESS EXCLUSIVE MODE")
         answer = impatient.get("/api/stats")
     raw.rollback()
     assert (answer.status_code, answer.get_json()["code"], answer.headers["Retry-After"]) == (503, "too_slow", "60")

@@ -59,7 +59,9 @@ _OWNED = [
         "idempotency_keys",
         "outbox",
         "events",
-        "account_rollups",
+        "account_totals",
+        "account_targets",
+        "account_labels",
         "visit_minutes",
     )
 ]

@@ -177,15 +177,14 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                                  LIMIT %(most)s)) newest
                         UNION ALL
                        SELECT id, visited
-                         FROM (SELECT label::bigint AS id, max(visited) AS visited
-                                 FROM (SELECT label, at + array_upper(quarters, 1)
-                                                          * interval '15 minutes' AS visited
-                                         FROM account_rollups
-                                        WHERE user_id = %(user_id)s AND dimension = 'target'
-                                          AND NOT bot
-                                        ORDER BY at DESC, array_upper(quarters, 1) DESC
+                         FROM (SELECT target AS id, max(at + last * interval '15 minutes') AS visited
+                                 FROM (SELECT target, at,
+                                              coalesce(quarter, array_upper(quarters, 1)) AS last
+                                         FROM account_targets
+                                        WHERE user_id = %(user_id)s AND NOT bot
+                                        ORDER BY at DESC, last DESC
                                         LIMIT %(most)s) visits
-                                GROUP BY label) recent
+                                GROUP BY target) recent
                         WHERE CASE WHEN %(is_filtered)s THEN id IN (SELECT id FROM matches)
                                    ELSE EXISTS (SELECT FROM links l
                                                  WHERE l.user_id = %(user_id)s AND l.id = recent.id

@@ -141,8 +141,8 @@ def note_retention(after: int, limit: int) -> int | None:
             UPDATE users SET detailed_since = greatest(detailed_since, since)
               FROM retained
              WHERE users.id = retained.id
-               AND (SELECT true FROM account_rollups
-                     WHERE user_id = retained.id AND dimension = '' AND at < since
+               AND (SELECT true FROM account_totals
+                     WHERE user_id = retained.id AND at < since
                        AND at >= coalesce(date_trunc('day', detailed_since, 'UTC'), '-infinity')
                      LIMIT 1))
         SELECT max(id) AS last FROM batch

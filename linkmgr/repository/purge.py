@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.core.database import tables
-from linkmgr.core.database.expiry import delete_some, older_than
+from linkmgr.core.database.expiry import cleared_after, older_than
 from linkmgr.core.database.jobs import registered
 from linkmgr.core.database.statements import NO_TIMEOUT, Row, database, run, run_unsynced
 from linkmgr.repository import deletions, link_bin, plans
@@ -266,22 +266,6 @@ def _delete_visitors(ids: list[int]) -> None:
 # --- other expired rows
 
 
-def _clear_quarters(limit: int) -> int:
-    statement = """
-        WITH cleared AS (
-            UPDATE account_rollups SET quarters = NULL
-             WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups
-                                      WHERE detailed
-                                        AND at < now() - make_interval(days => %(days)s + 1)
-                                      ORDER BY at
-                                      LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
-               AND detailed
-            RETURNING 1)
-        SELECT count(*) AS number FROM cleared
-    """
-    return delete_some(statement, limit, days=DETAILED_DAYS)
-
-
 _ROUND_SECONDS = 600  # between two rounds of a process
 EXPIRING = (
     older_than("rate_windows", "until", "1 hour"),
@@ -289,7 +273,10 @@ EXPIRING = (
     older_than("binned_links", "binned", f"{link_bin.DAYS} days"),
     older_than("outbox", "created", "30 days"),  # without the feature that moves events, they wait here
     older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
-    _clear_quarters,
+    *(
+        cleared_after(table, "at", f"{DETAILED_DAYS + 1} days", "quarter = NULL, quarters = NULL", "detailed")
+        for table in ("account_totals", "account_targets", "account_labels")
+    ),
     older_than("visit_minutes", "minute", "2 hours"),
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more

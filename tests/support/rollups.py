@@ -41,7 +41,7 @@ _PAIRS = {
              WHERE unit NOT IN ('all', 'raw') AND (start >= now() - interval '390 days' OR unit = 'day')
              GROUP BY 1, 2, 3, 4, 5, 6""",
         """SELECT user_id, dimension, label, bot, unit, start, number
-             FROM account_rollups,
+             FROM account_sums,
                   LATERAL (SELECT 'day', at, visits
                             UNION ALL
                            SELECT 'quarter', at + n * interval '15 minutes', quarters[n]

@@ -11,10 +11,19 @@ def older_than(table: str, column: str, age: str, condition: str = "true") -> Ca
     """Return a function that deletes some rows whose column is older than an age, and returns their
     number. Requests do not wait for it: it skips the rows that they have locked."""
     expired = f"{column} < now() - interval '{age}' AND {condition}"
-    return partial(delete_some, tables.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
+    return partial(_run_some, tables.deletion(table, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED"))
 
 
-def delete_some(statement: str, limit: int, **params: int) -> int:
-    deleted = run_unsynced(statement, limit=limit, **params)
-    assert deleted is not None
-    return int(deleted["number"])
+def cleared_after(table: str, column: str, age: str, values: str, condition: str) -> Callable[[int], int]:
+    """Return a function like `older_than` that sets values instead, after which the condition is
+    false."""
+    expired = f"{column} < now() - interval '{age}' AND {condition}"
+    return partial(
+        _run_some, tables.clearing(table, values, expired, f"ORDER BY {column} FOR UPDATE SKIP LOCKED")
+    )
+
+
+def _run_some(statement: str, limit: int) -> int:
+    changed = run_unsynced(statement, limit=limit)
+    assert changed is not None
+    return int(changed["number"])

@@ -81,6 +81,17 @@ def try_lock(user_id: int, name: str) -> bool:
 BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 
+def clearing(table: str, values: str, condition: str, selected: str) -> str:
+    return f"""
+        WITH cleared AS (
+            UPDATE {table} SET {values}
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {condition} {selected} LIMIT %(limit)s))
+               AND {condition}
+            RETURNING 1)
+        SELECT count(*) AS number FROM cleared
+    """  # noqa: S608 - the same for several tables
+
+
 def deletion(table: str, condition: str, selected: str = "") -> str:
     return f"""
         WITH deleted AS (
