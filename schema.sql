@@ -1660,24 +1660,24 @@ BEGIN
 END $$;
 
 -- `kind` is 'click' or 'scan', which may be one of the QR code of a link. IP addresses are not stored: `visitor` is a
--- keyed digest. Old months are dropped.
+-- keyed digest. Labels that are not known are NULL, which statistics name 'Unknown'. Old months are dropped.
 CREATE TABLE visits (
     tracked_id bigint      NOT NULL,
     at         timestamptz NOT NULL,
-    visitor    bytea       NOT NULL,
-    country    text        NOT NULL,
-    referrer   text        NOT NULL,
-    browser    text        NOT NULL,
-    os         text        NOT NULL,
     bot        boolean     NOT NULL DEFAULT false,
-    device     text        NOT NULL DEFAULT 'Unknown',
-    city       text        NOT NULL DEFAULT 'Unknown',
-    language   text        NOT NULL DEFAULT 'Unknown',
-    utm_source text        NOT NULL DEFAULT 'Unknown',
-    utm_medium text        NOT NULL DEFAULT 'Unknown',
-    utm_campaign text      NOT NULL DEFAULT 'Unknown',
-    variant    text        NOT NULL DEFAULT 'Unknown',
-    kind       text        NOT NULL DEFAULT 'Unknown'
+    visitor    bytea       NOT NULL,
+    country    text,
+    referrer   text,
+    browser    text,
+    os         text,
+    device     text,
+    city       text,
+    language   text,
+    utm_source text,
+    utm_medium text,
+    utm_campaign text,
+    variant    text,
+    kind       text
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
@@ -1691,7 +1691,7 @@ BEGIN
       FROM (SELECT owners.user_id, owners.type,
                    row_number() OVER (PARTITION BY owners.user_id, owners.type ORDER BY at) AS number,
                    jsonb_build_object('id', tracked_id, 'time', at)
-                   || (SELECT jsonb_object_agg(dimension, left(label, 60))
+                   || (SELECT jsonb_object_agg(dimension, coalesce(left(label, 60), 'Unknown'))
                          FROM jsonb_each_text(to_jsonb(v) - '{tracked_id,at,visitor,bot}'::text[])
                               AS labels (dimension, label)) AS visit
               FROM unnest(added) AS v,
@@ -1702,7 +1702,8 @@ BEGIN
 END $$;
 
 -- Create the functions that name all dimensions of statistics, which are the columns of type text. PostgreSQL inlines
--- them, so that they take no longer than the columns. visit_label() is the label of a visit in a dimension.
+-- them, so that they take no longer than the columns. visit_label() is the label of a visit in a dimension, and
+-- visit_labels() are those that are known, and NULL.
 -- visit_passes(): true if a visit passes all `filters`, NULL or {dimension: {"included": [label], "excluded": [label]}},
 -- with labels in lower case.
 -- read_visits(): the elements of linkmgr/visits/store.py as visits. A program of before a dimension has no label.
@@ -1711,14 +1712,16 @@ CREATE FUNCTION create_visit_functions() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     texts record;
 BEGIN
-    SELECT string_agg(format('WHEN %1$L THEN v.%1$I', attname), ' ') FILTER (WHERE is_dimension) AS label,
+    SELECT string_agg(format('WHEN %1$L THEN coalesce(v.%1$I, ''Unknown'')', attname), ' ') FILTER (WHERE is_dimension) AS label,
            string_agg(format('(%1$L, v.%1$I)', attname), ', ') FILTER (WHERE is_dimension) AS labels,
            string_agg(format(
-               '(filters -> %1$L IS NULL OR coalesce(filters -> %1$L -> ''included'' ? lower(v.%1$I), true)'
-               ' AND NOT coalesce(filters -> %1$L -> ''excluded'' ? lower(v.%1$I), false))', attname), ' AND ')
+               '(filters -> %1$L IS NULL'
+               ' OR coalesce(filters -> %1$L -> ''included'' ? lower(coalesce(v.%1$I, ''Unknown'')), true) AND NOT'
+               ' coalesce(filters -> %1$L -> ''excluded'' ? lower(coalesce(v.%1$I, ''Unknown'')), false))',
+               attname), ' AND ')
                FILTER (WHERE is_dimension) AS passes,
            string_agg(format('%I text', attname), ', ') FILTER (WHERE is_dimension) AS members,
-           string_agg(CASE WHEN is_dimension THEN format('coalesce(%I, ''Unknown'')', attname)
+           string_agg(CASE WHEN is_dimension THEN format('nullif(%I, ''Unknown'')', attname)
                            WHEN attname = 'at' THEN 'least(to_timestamp(at), now())'  -- a host's clock may be ahead
                            WHEN attname = 'visitor' THEN 'decode(visitor, ''hex'')'
                            ELSE attname END, ', ' ORDER BY attnum) AS columns

@@ -7,7 +7,7 @@ from tests.support import copies
 
 EDITS = {
     "schema.sql": [
-        ("    language   text  ", "    scheme     text        NOT NULL DEFAULT 'Unknown',\n    language   text  "),
+        ("    language   text,", "    scheme     text,\n    language   text,"),
     ],
     "linkmgr/visits/dimensions.py": [
         ("\n)\nBY_NAME", '\n    Dimension("scheme", "Schemes", "https", "http,-https"),\n)\nBY_NAME'),

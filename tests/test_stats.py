@@ -102,7 +102,11 @@ def test_utm_labels_are_those_of_the_short_url_then_of_the_target_that_is_visite
     link.redirect_target(path=path)
     link.wait_for_clicks(1)
     [stored] = sql(
-        "SELECT utm_source, utm_medium, utm_campaign FROM visits WHERE tracked_id = %(id)s",
+        """
+        SELECT visit_label(v, 'utm_source') AS source, visit_label(v, 'utm_medium') AS medium,
+               visit_label(v, 'utm_campaign') AS campaign
+          FROM visits v WHERE tracked_id = %(id)s
+        """,
         id=link.id,
     )
     assert tuple(stored.values()) == expected

@@ -2,7 +2,7 @@
 
 from linkmgr.visits.dimensions import BY_NAME
 
-_LABELS = ", ".join(f"('{name}', {name})" for name in BY_NAME)
+_LABELS = ", ".join(f"('{name}', coalesce({name}, 'Unknown'))" for name in BY_NAME)
 _DIMENSIONS = f"LATERAL (VALUES ('', ''), {_LABELS}) AS dimensions (dimension, label)"
 _UNITS = """
     LATERAL (VALUES ('all', '-infinity'::timestamptz), ('day', date_trunc('day', at, 'UTC')),

@@ -9,7 +9,7 @@ from linkmgr.core.database.statements import Row, rows
 from linkmgr.core.database.tables import BATCH, in_batches
 from linkmgr.core.errors import not_found
 from linkmgr.repository import overlay
-from linkmgr.visits.dimensions import BY_NAME
+from linkmgr.visits.dimensions import BY_NAME, UNKNOWN
 
 COLUMNS = ["time", *BY_NAME, "bot"]
 _EXPORTED = ["target", "time", "visitor", *BY_NAME, "bot"]
@@ -60,12 +60,16 @@ def index(
         raise not_found(what)
     positions = [visit["position"] for visit in visits if visit["time"] is not None]
     returned = positions[:limit]
-    page = [{name: visit[name] for name in COLUMNS} for visit in visits[: len(returned)]]
+    page = [_labeled(visit, COLUMNS) for visit in visits[: len(returned)]]
     if len(positions) <= limit and not is_cut:
         return VisitPage(page, None)
     last = returned[-1]
     skip = returned.count(last) + (skip if last == at else 0)
     return VisitPage(page, f"{last}-{skip}")
+
+
+def _labeled(visit: Row, columns: list[str]) -> Row:
+    return {name: UNKNOWN if visit[name] is None else visit[name] for name in columns}
 
 
 def answers(user_id: int) -> Iterator[list[Row]]:
@@ -122,7 +126,7 @@ def _tracked(noun: str, user_id: int, after: int) -> list[Row]:
 def visits_of(tracked_id: int) -> Iterator[list[Row]]:
     time, skip = "-infinity", 0
     while stored := _visits(tracked_id, time, skip):
-        records = [{name: visit[name] for name in _EXPORTED} for visit in stored]
+        records = [_labeled(visit, _EXPORTED) for visit in stored]
         last = records[-1]["time"]
         skip = sum(record["time"] == last for record in records) + (skip if last == time else 0)
         time = last
