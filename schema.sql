@@ -200,6 +200,7 @@ CREATE TABLE users (
     timezone       text        NOT NULL DEFAULT 'UTC',  -- of the console
     domain         text,  -- of new links in the console, or NULL for our own host
     detailed_since timestamptz,  -- before it the purge has deleted visits
+    purge_from     timestamptz,  -- expired visits are not earlier, or NULL if none have expired yet
     suspended      text        NOT NULL DEFAULT 'no' CHECK (suspended IN ('no', 'access', 'all')),
     version        bigint      NOT NULL DEFAULT random_version(),
     updated        timestamptz NOT NULL DEFAULT now(),
@@ -211,7 +212,7 @@ CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the
 CREATE INDEX ON users (id) WHERE admin;  -- triggers look them up at each sign-in
 
 CREATE TRIGGER change_version BEFORE UPDATE ON users
-    FOR EACH ROW EXECUTE FUNCTION change_version('{detailed_since}');
+    FOR EACH ROW EXECUTE FUNCTION change_version('{detailed_since,purge_from}');
 CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON users
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER note_audit
@@ -1923,12 +1924,12 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
        AND (until IS NULL OR created < until)
 $$;
 
--- Sums of visits. One row for all labels takes less time and space than a row for each. The label 'Unknown' is not
--- stored: it is what the other labels leave of the visits. A day has quarters and labels, or it is 'raw': while it has few
--- visits, their labels and times are read from `visits`, where they stay until the day is summed.
+-- Sums of visits by label. One row for all labels takes less time and space than a row for each. The label 'Unknown' is
+-- not stored: it is what the other labels leave of the visits. Days of `account_targets` that have no rows here are raw:
+-- while a day has few visits, their labels are read from `visits`, where they stay until the day is summed.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
-    unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC), 'raw' day or 'all'
+    unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC) or 'all'
     bot        boolean     NOT NULL,
     at         timestamptz NOT NULL,  -- -infinity: 'all'
     visits     bigint      NOT NULL,
@@ -2024,10 +2025,9 @@ CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABL
     SELECT (date_part('epoch', at)::bigint / 900 % 96)::int
 $$;
 
--- Return the visits of raw days for tracked_counts(), at their times: each with its labels, and with the dimension '' if its
--- day is in `split`. This is in plpgsql to be planned once, with the partitions between `since` and `until`.
-CREATE FUNCTION raw_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
-                           bots boolean[])
+-- Return the visits of raw days by label, '' for all, at their times. This is in plpgsql to be planned once, with the
+-- partitions between `since` and `until`.
+CREATE FUNCTION raw_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint)
 LANGUAGE plpgsql STABLE STRICT AS $$
 #variable_conflict use_column
@@ -2035,46 +2035,59 @@ BEGIN
     RETURN QUERY
     SELECT id, stored.at, name, label, 1::bigint
       FROM unnest(ids) AS tracked (id),
-           LATERAL (SELECT bot, at AS day FROM tracked_rollups r
-                     WHERE r.tracked_id = id AND unit = 'raw' AND bot = ANY (bots)
+           LATERAL (SELECT bot, at AS day FROM account_targets t
+                     WHERE target = id AND bot = ANY (bots)
                        AND at >= date_trunc('day', since, 'UTC') AND at < until
+                       AND (SELECT true FROM tracked_rollups r
+                             WHERE r.tracked_id = id AND unit = 'day' AND r.bot = t.bot AND r.at = t.at) IS NULL
                     OFFSET 0) days,
            unnest(dimensions) AS names (name),
            LATERAL (SELECT at, visit_label(v, name) AS label FROM visits v
                      WHERE v.tracked_id = id AND v.bot = days.bot AND v.at >= since AND v.at < until
-                       AND v.at >= day AND v.at < day + interval '24 hours' AND (name <> '' OR day = ANY (split))
+                       AND v.at >= day AND v.at < day + interval '24 hours'
                     OFFSET 0) stored
      WHERE label <> 'Unknown';
 END $$;
 
 -- Return the stored sums of visits from `since` up to `until`, so none of 'Unknown': those of UTC days, but of quarters of an
 -- hour of the days in `split`, in which a day of another zone begins. OFFSET 0 keeps a subquery apart:
--- PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may read the rows of all and join
--- them afterwards. NOT MATERIALIZED, and a part of its own for sums without labels. The labels of a row, which are large,
--- are read in a select list: a join would hash them.
+-- PostgreSQL reads the rows of one link or QR code by the index. Otherwise it may read the rows of all and join
+-- them afterwards. The labels of a row, which are large, are read in a select list: a join would hash them.
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    WITH stored AS NOT MATERIALIZED (
-        SELECT r.*
-          FROM (SELECT '{day,raw}'::text[] AS units, since AS first, until AS stop, split AS without
-                 UNION ALL
-                SELECT '{quarter}', greatest(since, day), least(until, day + interval '24 hours'), '{}'
-                  FROM unnest(split) AS day) parts,
-               unnest(ids) AS id,
-               LATERAL (SELECT * FROM tracked_rollups
-                         WHERE tracked_id = id AND unit = ANY (units) AND bot = ANY (bots)
-                           AND at >= first AND at < stop AND at <> ALL (without)
-                        OFFSET 0) r)
-    SELECT tracked_id, at, '', '', visits FROM stored WHERE '' = ANY (dimensions)
+    SELECT id, at, '', '', visits
+      FROM unnest(ids) AS id,
+           LATERAL (SELECT at, visits FROM account_targets
+                     WHERE target = id AND at >= since AND at < until AND at <> ALL (split) AND bot = ANY (bots)
+                    OFFSET 0) days
+     WHERE '' = ANY (dimensions)
      UNION ALL
-    SELECT tracked_id, at, name, (number).key, (number).value::bigint
-      FROM (SELECT tracked_id, at, name, jsonb_each_text(labels -> name) AS number
-              FROM stored, unnest(array_remove(dimensions, '')) AS name
-             WHERE dimensions <> '{""}' AND unit <> 'raw'
+    SELECT id, start, '', '', quarters[number]
+      FROM unnest(ids) AS id, unnest(split) AS day,
+           LATERAL (SELECT quarters_of(quarter, quarters, visits) AS quarters FROM account_targets
+                     WHERE target = id AND at = day AND bot = ANY (bots)
+                    OFFSET 0) days,
+           generate_subscripts(quarters, 1) AS number,
+           LATERAL (SELECT day + number * interval '15 minutes' AS start) quarter
+     WHERE '' = ANY (dimensions) AND start >= since AND start < until AND quarters[number] > 0
+     UNION ALL
+    SELECT id, at, name, (number).key, (number).value::bigint
+      FROM (SELECT id, at, name, jsonb_each_text(labels -> name) AS number
+              FROM (SELECT '{day}'::text[] AS units, since AS first, until AS stop, split AS without
+                     UNION ALL
+                    SELECT '{quarter}', greatest(since, day), least(until, day + interval '24 hours'), '{}'
+                      FROM unnest(split) AS day) parts,
+                   unnest(ids) AS id,
+                   LATERAL (SELECT at, labels FROM tracked_rollups
+                             WHERE tracked_id = id AND unit = ANY (units) AND bot = ANY (bots)
+                               AND at >= first AND at < stop AND at <> ALL (without)
+                            OFFSET 0) stored,
+                   unnest(array_remove(dimensions, '')) AS name
+             WHERE dimensions <> '{""}'
             OFFSET 0) labeled
      UNION ALL
-    SELECT * FROM raw_counts(ids, dimensions, since, until, split, bots) WHERE dimensions <> '{""}' OR split <> '{}'
+    SELECT * FROM raw_counts(ids, array_remove(dimensions, ''), since, until, bots) WHERE dimensions <> '{""}'
 $$;
 
 -- Return the clicks by the number of the bucket. This is a function because it is planned once a connection.
@@ -2144,9 +2157,9 @@ $$;
 CREATE FUNCTION first_tracked_visit(ids bigint[], bots boolean[]) RETURNS timestamptz LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT min(at) FROM tracked_counts(ids, '{""}', day, day + interval '24 hours', ARRAY[day], bots)), day)
       FROM (SELECT min(at) AS day
-              FROM unnest(ids) AS id, unnest(bots) AS of_bots, (VALUES ('day'), ('raw')) AS units (unit),
-                   LATERAL (SELECT at FROM tracked_rollups r
-                             WHERE tracked_id = id AND r.unit = units.unit AND bot = of_bots
+              FROM unnest(ids) AS id, unnest(bots) AS of_bots,
+                   LATERAL (SELECT at FROM account_targets
+                             WHERE target = id AND bot = of_bots
                              ORDER BY at LIMIT 1) first) firsts
 $$;
 
@@ -2338,64 +2351,59 @@ BEGIN
               FROM (SELECT id, unit, bot, start, dimension, label, sum(visits) AS visits
                       FROM unnest(ids, bots, days) AS raw (id, bot, day),
                            raw_counts(ARRAY[id], dimensions, day, day + interval '24 hours',
-                                      ARRAY[day], ARRAY[bot]) AS stored,
+                                      ARRAY[bot]) AS stored,
                            LATERAL (VALUES ('quarter', date_bin('15 minutes', stored.at, 'epoch')),
                                            ('day', day)) AS units (unit, start)
                      WHERE is_kept(id)
                      GROUP BY 1, 2, 3, 4, 5, 6) per_label
              GROUP BY 1, 2, 3, 4, 5) per_dimension
      GROUP BY 1, 2, 3, 4;
-    FOR n IN 1..cardinality(ids) LOOP
-        DELETE FROM tracked_rollups
-         WHERE tracked_id = ids[n] AND unit = 'raw' AND bot = bots[n] AND at = days[n];
-    END LOOP;
 END $$;
 
--- Return visits by the days of links and QR codes, with the unit of the stored day and the one that
--- it gets.
+-- Return visits by the days of links and QR codes: if the stored day is raw, and if it is summed with these visits, unless
+-- it has less than `few`.
 CREATE FUNCTION days_of(sums visit_sum[], few integer)
-RETURNS TABLE (tracked_id bigint, bot boolean, day timestamptz, stored_unit text, unit text,
+RETURNS TABLE (tracked_id bigint, bot boolean, day timestamptz, is_raw boolean, is_summed boolean,
                of_day visit_sum[]) LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT tracked_id, bot, day, stored.unit,
-           CASE WHEN stored.unit = 'day' OR added + coalesce(visits, 0) >= few
-                     OR (stored.unit IS NULL AND day < (SELECT dropped_until FROM service))
-                THEN 'day' ELSE 'raw' END,
+    SELECT tracked_id, bot, day, NOT coalesce(has_sums, true),
+           has_sums OR added + coalesce(visits, 0) >= few
+           OR (visits IS NULL AND day < (SELECT dropped_until FROM service)),
            of_day
       FROM (SELECT tracked_id, bot, date_trunc('day', quarter, 'UTC') AS day,
-                   sum(visits) FILTER (WHERE dimension = '') AS added,
-                   array_agg(s) AS of_day
+                   sum(visits) FILTER (WHERE dimension = '') AS added, array_agg(s) AS of_day
               FROM unnest(sums) AS s
              GROUP BY 1, 2, 3
             OFFSET 0) sent
-      LEFT JOIN LATERAL (SELECT unit, visits FROM tracked_rollups r
-                          WHERE r.tracked_id = sent.tracked_id AND r.unit IN ('day', 'raw')
-                            AND r.bot = sent.bot AND at = day
+      LEFT JOIN LATERAL (SELECT visits, (SELECT true FROM tracked_rollups r
+                                          WHERE r.tracked_id = target AND unit = 'day' AND r.bot = t.bot
+                                            AND r.at = t.at) IS NOT NULL AS has_sums
+                           FROM account_targets t
+                          WHERE target = sent.tracked_id AND at = day AND t.bot = sent.bot
                           LIMIT 1) stored ON true
      WHERE is_kept(tracked_id);
 END $$;
 
--- Add visits to the roll-ups of links and QR codes. Raw days that get as many as `few` are summed.
+-- Add visits to the roll-ups of links and QR codes, before those of accounts.
 CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[]) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM sum_raw_days(array_agg(tracked_id), array_agg(bot), array_agg(day), dimensions)
        FROM days_of(sums, few)
-      WHERE stored_unit = 'raw' AND unit = 'day';
+      WHERE is_raw AND is_summed;
     INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
     SELECT tracked_id, unit, bot, at, max(visits),
            coalesce(jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> ''), '{}')
       FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits,
                    jsonb_object_agg(label, visits) AS labels
-              FROM (SELECT d.tracked_id, units.unit, d.bot, at, dimension, label, sum(visits) AS visits
+              FROM (SELECT d.tracked_id, unit, d.bot, at, dimension, label, sum(visits) AS visits
                       FROM days_of(sums, few) AS d,
                            unnest(of_day),
-                           LATERAL (VALUES ('quarter', quarter), (d.unit, day), ('all', '-infinity')
+                           LATERAL (VALUES ('quarter', quarter), ('day', day), ('all', '-infinity')
                                    ) AS units (unit, at)
-                     WHERE (units.unit <> 'quarter' OR d.unit = 'day')
-                       AND (units.unit <> 'raw' OR dimension = '')
+                     WHERE unit = 'all' OR is_summed
                      GROUP BY 1, 2, 3, 4, 5, 6) per_label
              GROUP BY 1, 2, 3, 4, 5) per_dimension
      GROUP BY 1, 2, 3, 4
@@ -2511,6 +2519,15 @@ BEGIN
     ON CONFLICT (user_id, minute, bot) DO UPDATE SET visits = m.visits + excluded.visits;
 END $$;
 
+-- Let the purge find visits that are stored after their retention period, also while it runs: it then finds another time
+-- than the one that it began with.
+CREATE FUNCTION note_late_visits(accepted sent_visit[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE users SET purge_from = least(purge_from, oldest) - interval '1 day'
+      FROM (SELECT user_id, min((visit).at) AS oldest FROM unnest(accepted) GROUP BY 1) sent
+     WHERE id = user_id AND oldest < detailed_since;
+END $$;
+
 -- Store visits, and return true as `stored`, unless their file is not stored up to `start`. The
 -- visits themselves come last: the steps before read those that were stored earlier.
 CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, imported boolean,
@@ -2530,9 +2547,10 @@ BEGIN
           FROM count_visits(ARRAY(SELECT ROW(v.*)::sent_visit FROM read_visits(sent) AS v),
                             imported) AS c;
         sums := limit_labels(label_sums(accepted), unbounded, max_labels);
+        PERFORM note_late_visits(accepted);
         PERFORM add_minutes(accepted);
-        PERFORM add_account_sums(day_sums(sums));
         PERFORM add_tracked_sums(sums, few, dimensions);
+        PERFORM add_account_sums(day_sums(sums));
         PERFORM add_totals(accepted, sums, tops);
         INSERT INTO visits SELECT (visit).* FROM unnest(accepted);
         INSERT INTO outbox (user_id, type, data)

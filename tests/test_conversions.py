@@ -16,6 +16,7 @@ from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.pages import signed_in, words
 from tests.support.races import at_once
+from tests.support.rollups import FOLLOW_VISITS
 from tests.support.shortlinks import ANDROID, Make, Short
 from tests.support.targets import FIREFOX
 
@@ -192,6 +193,7 @@ def test_conversions_are_deleted_with_their_visitors(
     sql("SELECT create_partition(now() - interval '91 days')")
     sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Free') RETURNING 1")
     sql("UPDATE visits SET at = at - interval '91 days' WHERE tracked_id = %(id)s RETURNING 1", id=link.id)
+    sql(FOLLOW_VISITS)
     with app.app_context():
         purge.purge()
     assert sql("SELECT tracked_id FROM conversions") == [{"tracked_id": other.id}]

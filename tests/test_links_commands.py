@@ -52,7 +52,7 @@ def test_visits_of_a_file_are_counted(run: Command, sql: Sql, tmp_path: Path) ->
     file = tmp_path / "yourls.sql"
     file.write_bytes(yourls("summer", 3, 3))
     assert run("import", file, "--user", "alice").output.endswith("3 visits stored.\n")
-    assert sql("SELECT sum(visits)::int AS visits FROM tracked_rollups WHERE unit = 'raw'") == [{"visits": 3}]
+    assert sql("SELECT sum(visits)::int AS visits FROM account_targets") == [{"visits": 3}]
 
 
 @pytest.mark.usefixtures("alice")

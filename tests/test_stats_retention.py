@@ -111,3 +111,17 @@ def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sq
     answer = report(free, "by=country,os&period=all")
     assert answer["data"]["totals"] == {"clicks": 1}
     assert answer["meta"]["from"] >= answer["meta"]["detailed_since"][:10]
+
+
+def test_visits_that_are_stored_after_their_retention_period_are_deleted_by_the_next_purge(
+    app: Flask, free: Client, sql: Sql, store: Store
+) -> None:
+    link = factories.link(sql, free.id)
+    store([Visited(link, TODAY - 92 * DAY), Visited(link, TODAY - DAY)])
+    purge(app)
+    for days in (300, 95, 91):
+        store([Visited(link, TODAY - days * DAY)])
+        assert sql("SELECT count(*) AS n FROM visits") == [{"n": 2}]
+        purge(app)
+        assert sql("SELECT count(*) AS n FROM visits") == [{"n": 1}]
+    assert report(free, f"from={date(310)}")["data"]["totals"] == {"clicks": 5}

@@ -85,7 +85,7 @@ def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
             INSERT INTO visits (tracked_id, at, visitor, country, browser, os, referrer)
             SELECT %(id)s + n, now(), int4send(n), '', '', '', '' FROM generate_series(1, 3000) n;
             INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits)
-            SELECT %(id)s, 'raw', false, date_trunc('day', now(), 'UTC') - n * interval '1 day', 1
+            SELECT %(id)s, 'day', false, date_trunc('day', now(), 'UTC') - n * interval '1 day', 1
               FROM generate_series(1, 3000) n;
             INSERT INTO account_targets (user_id, target, at, bot, visits)
             SELECT %(user)s, %(id)s + n, date_trunc('day', now(), 'UTC'), false, 1 FROM generate_series(1, 3000) n;

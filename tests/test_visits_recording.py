@@ -12,6 +12,7 @@ from linkmgr.visits.counting import DIRECT, Visit
 from linkmgr.visits.queue import VisitQueue
 from tests.conftest import Client
 from tests.support.factories import Sql
+from tests.support.rollups import FOLLOW_VISITS
 from tests.support.targets import Target
 from tests.support.visited import purge
 
@@ -114,6 +115,7 @@ def test_the_purge_deletes_visits_past_the_retention_of_the_plan(
         RETURNING 1
         """
     )
+    sql(FOLLOW_VISITS)
     before = {plan: target.statistics() for plan, target in targets.items()}
     assert purge(located).startswith("5 visits deleted, ")
     assert {plan: rows_of(sql, target.id)["visits"] for plan, target in targets.items()} == {
@@ -136,6 +138,7 @@ def test_months_that_no_plan_retains_are_dropped_as_partitions(
     for number in range(3):
         target.visit(address=f"192.0.2.{number}")
     sql("UPDATE visits SET at = now() - interval '300 days' RETURNING 1")
+    sql(FOLLOW_VISITS)
     assert purge(located) == "0 visits deleted, 12 monthly partitions dropped.\n"
     assert rows_of(sql, target.id)["visitors"] == 0
     assert parts(sql) == 1 + MONTHS_AHEAD

@@ -123,7 +123,9 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
               FROM account, account_counts(id, '{target}', %(since)s, %(until)s, %(cuts)s, '{f}')
              UNION ALL
             SELECT tracked_id, width_bucket(at, %(edges)s::timestamptz[]), visits
-              FROM compared, tracked_counts(ids, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))
+              FROM (SELECT ARRAY(SELECT id FROM unnest(ids) AS id WHERE is_kept(id)) AS kept
+                      FROM compared) compared,
+                   tracked_counts(kept, '{""}', %(since)s, %(until)s, %(split)s, '{f}'))
         SELECT 'target' AS dimension, id::text AS label, clicks, before,
                label_name(%(user_id)s, 'target', id::text) AS named
           FROM (SELECT id, coalesce(sum(visits) FILTER (WHERE part = 2), 0)::bigint AS clicks,

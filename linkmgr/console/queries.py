@@ -91,13 +91,12 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
                (SELECT coalesce((SELECT max(v.at) FROM visits v
                                   WHERE v.tracked_id = links.id AND NOT v.bot
                                     AND v.at >= r.at), r.at)
-                  FROM (SELECT max(at) AS at
-                          FROM unnest('{quarter,raw}'::text[]) AS last (unit),
-                               LATERAL (SELECT at FROM tracked_rollups r
-                                         WHERE tracked_id = links.id AND r.unit = last.unit
-                                           AND NOT bot
-                                         ORDER BY at DESC
-                                         LIMIT 1) stored) r) AS visited,
+                  FROM (SELECT at + coalesce(quarter, array_upper(quarters, 1))
+                                    * interval '15 minutes' AS at
+                          FROM account_targets
+                         WHERE target = links.id AND NOT bot
+                         ORDER BY at DESC
+                         LIMIT 1) r) AS visited,
                daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s,
                             %(split)s) AS days
           FROM links

@@ -200,9 +200,8 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                            THEN -coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
                              - coalesce((SELECT imported_clicks FROM links l
                                           WHERE l.id = compared.id), 0)
-                         WHEN 'recent' THEN (SELECT sum(visits)::bigint FROM tracked_rollups r
-                                              WHERE tracked_id = compared.id
-                                                AND unit IN ('day', 'raw') AND NOT bot
+                         WHEN 'recent' THEN (SELECT sum(visits) FROM account_targets
+                                              WHERE target = compared.id AND NOT bot
                                                 AND at > now() - interval '28 days')
                          WHEN 'oldest'
                            THEN (SELECT -(1e6 * extract(epoch FROM created))::bigint FROM links l

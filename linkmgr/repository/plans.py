@@ -125,10 +125,12 @@ def free_plan_with_prices() -> AppError:
     return invalid("prices must be 0 for a free plan")
 
 
-def note_retention(after: int, limit: int) -> int | None:
+def note_retention(after: int, limit: int) -> Row:
     """Store the start of the retention period of the next users with older visits, which the purge
     deletes: they do not come back with a longer one. The rollups by day know the days that have
-    visits. Return the id of the last user, or None if there are no more."""
+    visits. Return the id of the `last` user, or None if there are no more, and of the users with
+    expired visits the `ids`, the starts of their retention periods as `since`, and times before
+    which all visits are deleted as `purge_from`."""
     [noted] = database().execute(
         """
         WITH batch AS MATERIALIZED (
@@ -138,20 +140,27 @@ def note_retention(after: int, limit: int) -> int | None:
               FROM accounts
              WHERE id = ANY (ARRAY(SELECT id FROM batch)) AND (limits ->> 'retention')::int > 0),
         noted AS (
-            UPDATE users SET detailed_since = greatest(detailed_since, since)
+            UPDATE users
+               SET detailed_since = greatest(detailed_since, since),
+                   purge_from = coalesce(purge_from,
+                                         (SELECT min(at) FROM account_totals WHERE user_id = users.id))
               FROM retained
              WHERE users.id = retained.id
                AND (SELECT true FROM account_totals
                      WHERE user_id = retained.id AND at < since
-                       AND at >= coalesce(date_trunc('day', detailed_since, 'UTC'), '-infinity')
-                     LIMIT 1))
-        SELECT max(id) AS last FROM batch
+                       AND at >= coalesce(date_trunc('day', least(detailed_since, purge_from), 'UTC'),
+                                          '-infinity')
+                     LIMIT 1)
+            RETURNING users.id, since, purge_from)
+        SELECT (SELECT max(id) FROM batch) AS last, array_agg(id) AS ids,
+               array_agg(since) AS since, array_agg(purge_from) AS purge_from
+          FROM noted
         """,
         {"after": after, "limit": limit},
         idempotent=True,
         prelude=UNSYNCED + NO_TIMEOUT,
     )
-    return None if noted["last"] is None else int(noted["last"])
+    return noted
 
 
 def require_exports(user_id: int) -> None:

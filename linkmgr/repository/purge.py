@@ -34,22 +34,21 @@ class Purged(NamedTuple):
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits with their
     conversions. Drop the months that no owner retains. The totals of links and the rollups by day
-    remain."""
+    remain.
+
+    The rollups by day know which links and QR codes have visits on the days that expired since the
+    last purge, so that it reads nothing else."""
     _create_months()
-    after: int | None = 0
-    while after is not None:
-        after = plans.note_retention(after, MAX_TRACKED)
-    months = _expired_months()
-    _sum_expired_days(max((month["until"] for month in months if month["whole"]), default=None))
-    dropped = sum(_drop_partition(month["partition"]) for month in months if month["whole"])
-    visits = 0
-    for tracked in _tracked_batches():
-        while tracked["orphans"] and not deletions.tracked.run({"ids": tracked["orphans"]}):
+    whole = [month for month in _expired_months() if month["whole"]]
+    _note_dropped(max((month["until"] for month in whole), default=None))
+    visits, after = 0, 0
+    while (noted := plans.note_retention(after, MAX_TRACKED))["last"] is not None:
+        after = noted["last"]
+        visits += _purge_days(noted, {month["since"] for month in whole}) if noted["ids"] else 0
+    dropped = sum(_drop_partition(month["partition"]) for month in whole)
+    for orphans in _orphans():
+        while not deletions.tracked.run({"ids": orphans}):
             pass
-        deleted = sum(_delete_expired(tracked | month) for month in months if not month["whole"])
-        if deleted or dropped:
-            _delete_visitors(tracked["ids"])
-        visits += deleted
     run_unsynced(
         """
         DELETE FROM visit_months WHERE month < this_month()
@@ -123,144 +122,225 @@ def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
 # --- the visits of links and QR codes
 
 
-def _tracked_batches() -> Iterator[Row]:
-    """Yield the `ids` of all visited links and QR codes in batches, their `owners`, the `days` that
-    these retain, and the `orphans` among them: visits may be stored after a delete."""
+def _note_dropped(until: str | None) -> None:
+    """No day before this time becomes raw from now on."""
+    run("UPDATE service SET dropped_until = greatest(dropped_until, %(until)s::timestamptz)", until=until)
+
+
+def _purge_days(noted: Row, dropped: set[str]) -> int:
+    """Delete the expired visits of users and return their number, but not those in the months that
+    begin at `dropped`."""
+    visits = 0
+    for month, days in _expired_days(noted):
+        expired = _expired_targets(days)
+        for start in range(0, len(expired), MAX_SUMMED):
+            _sum_raw_days([row for row in expired[start : start + MAX_SUMMED] if row["is_raw"]])
+        for start in range(0, len(expired), MAX_TRACKED):
+            batch = _columns(expired[start : start + MAX_TRACKED]) | {"month": month}
+            if month in dropped:
+                _delete_visitors(batch, _visitors(batch))
+                continue
+            while True:
+                deleted = _delete_visits(batch)
+                _delete_visitors(batch, deleted)
+                visits += len(deleted)
+                if len(deleted) < MAX_ROWS:
+                    break
+    run_unsynced(
+        """
+        UPDATE users SET purge_from = since
+          FROM unnest(%(ids)s::bigint[], %(since)s::timestamptz[], %(purge_from)s::timestamptz[])
+               AS purged (user_id, since, stored)
+         WHERE id = user_id AND purge_from = stored  -- none was stored too late meanwhile
+        """,
+        **noted,
+    )
+    return visits
+
+
+def _columns(batch: list[Row]) -> Row:
+    """Return rows as arrays, times in the notation of PostgreSQL."""
+    columns: Row = {name: [row[name] for row in batch] for name in batch[0]}
+    for name, values in columns.items():
+        if isinstance(values[0], str):
+            columns[name] = f"{{{','.join(values)}}}"
+    return columns
+
+
+def _expired_days(noted: Row) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the days of users with expired visits, in batches of one month with some MAX_ROWS
+    visits."""
+    days = _rows(
+        """
+        SELECT user_id, since::text, at::text AS day, sum(visits)::bigint AS visits,
+               date_trunc('month', at, 'UTC')::text AS month
+          FROM unnest(%(ids)s::bigint[], %(since)s::timestamptz[], %(purge_from)s::timestamptz[])
+               AS noted (id, since, purge_from),
+               LATERAL (SELECT * FROM account_totals
+                         WHERE user_id = id AND at < since
+                           AND at >= date_trunc('day', purge_from, 'UTC')
+                        OFFSET 0) stored
+         GROUP BY at, user_id, since
+         ORDER BY at, user_id
+        """,
+        **noted,
+    )
+    batch: list[Row] = []
+    for day in days:
+        if batch and (
+            day["month"] != batch[0]["month"] or sum(earlier["visits"] for earlier in batch) >= MAX_ROWS
+        ):
+            yield batch[0]["month"], batch
+            batch = []
+        batch.append(day)
+    if batch:
+        yield batch[0]["month"], batch
+
+
+def _expired_targets(days: list[Row]) -> list[Row]:
+    """Return the `targets` with visits on these days of users: the ends of their expired parts as
+    `until`, and if the days are raw."""
+    return _rows(
+        """
+        SELECT noted.user_id AS users, target AS targets, bot AS bots, at::text AS days,
+               least(at + interval '24 hours', since)::text AS until,
+               (SELECT true FROM tracked_rollups r
+                 WHERE tracked_id = target AND unit = 'day' AND r.bot = t.bot
+                   AND r.at = t.at) IS NULL AS is_raw
+          FROM unnest(%(user_id)s::bigint[], %(day)s::timestamptz[], %(since)s::timestamptz[])
+               AS noted (user_id, day, since),
+               LATERAL (SELECT * FROM account_targets a
+                         WHERE a.user_id = noted.user_id AND at = day
+                        OFFSET 0) t
+        """,
+        **_columns(days),
+    )
+
+
+def _sum_raw_days(expired: list[Row]) -> None:
+    if expired:
+        database().execute(
+            """
+            SELECT sum_raw_days(%(targets)s::bigint[], %(bots)s::boolean[],
+                                %(days)s::timestamptz[], %(dimensions)s::text[])
+            """,
+            _columns(expired) | {"dimensions": ALL_DIMENSIONS},
+            idempotent=True,
+            prelude=_PATIENT + PRELUDE,
+        )
+
+
+def _delete_visits(batch: Row) -> list[Row]:
+    """Delete expired visits, and return them. The conditions on `at` limit each part of the
+    statement to one partition. Those of days that became raw meanwhile wait for the next purge."""
+    return database().execute(
+        """
+        WITH deleted AS (
+            DELETE FROM visits
+             WHERE ctid = ANY (ARRAY(
+                 SELECT expired.ctid
+                   FROM unnest(%(targets)s::bigint[], %(bots)s::boolean[], %(days)s::timestamptz[],
+                               %(until)s::timestamptz[]) AS t (target, bot, day, until),
+                        LATERAL (SELECT ctid FROM visits v
+                                  WHERE tracked_id = target AND v.bot = t.bot
+                                    AND at >= day AND at < t.until
+                                    AND at >= %(month)s::timestamptz
+                                    AND at < %(month)s::timestamptz + interval '1 month'
+                                    AND (SELECT true FROM tracked_rollups r
+                                          WHERE r.tracked_id = target AND unit = 'day'
+                                            AND r.bot = t.bot AND r.at = day)
+                                  LIMIT %(limit)s) expired
+                  LIMIT %(limit)s))
+               AND at >= %(month)s::timestamptz AND at < %(month)s::timestamptz + interval '1 month'
+            RETURNING tracked_id, bot, visitor)
+        SELECT tracked_id, CASE WHEN NOT bot THEN visitor END AS visitor FROM deleted
+        """,
+        batch | {"limit": MAX_ROWS},
+        idempotent=False,
+        prelude=_BY_INDEX,
+    )
+
+
+def _visitors(batch: Row) -> list[Row]:
+    """Return those of expired visits in a month that will be dropped."""
+    return _rows(
+        """
+        SELECT DISTINCT tracked_id, visitor
+          FROM unnest(%(targets)s::bigint[], %(bots)s::boolean[], %(days)s::timestamptz[])
+               AS t (target, is_bot, day),
+               LATERAL (SELECT tracked_id, visitor FROM visits
+                         WHERE tracked_id = target AND NOT bot
+                           AND at >= day AND at < day + interval '24 hours'
+                           AND at >= %(month)s::timestamptz
+                           AND at < %(month)s::timestamptz + interval '1 month'
+                        OFFSET 0) stored
+         WHERE NOT is_bot
+        """,
+        **batch,
+    )
+
+
+def _delete_visitors(batch: Row, expired: list[Row]) -> None:
+    """Delete the visitors of expired visits of a batch who have no other ones, with their
+    conversions. They have not been `seen` since, and have no visit in the rest of the day that is
+    kept."""
+    visitors = list({(row["tracked_id"], bytes(row["visitor"])) for row in expired if row["visitor"]})
+    for start in range(0, len(visitors), MAX_ROWS):
+        ids, digests = zip(*visitors[start : start + MAX_ROWS], strict=True)
+        run_unsynced(
+            """
+            WITH ends AS MATERIALIZED (
+                SELECT target, max(until) AS until
+                  FROM unnest(%(targets)s::bigint[], %(until)s::timestamptz[]) AS t (target, until)
+                 GROUP BY target),
+            remaining AS MATERIALIZED (
+                SELECT tracked_id, visitor
+                  FROM ends,
+                       LATERAL (SELECT tracked_id, visitor FROM visits
+                                 WHERE tracked_id = target AND NOT bot AND at >= until
+                                   AND at < date_trunc('day', until, 'UTC') + interval '24 hours'
+                                   AND until > date_trunc('day', until, 'UTC')
+                                OFFSET 0) stored),
+            deleted AS (
+                DELETE FROM visitors v
+                 USING ends,
+                       unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (id, digest)
+                 WHERE target = id AND v.tracked_id = id AND v.visitor = digest
+                   AND seen <= timezone('UTC', until - interval '1 microsecond')::date
+                   AND (id, digest) NOT IN (SELECT tracked_id, visitor FROM remaining)
+                RETURNING v.tracked_id, v.visitor)
+            DELETE FROM conversions c
+             USING deleted
+             WHERE c.tracked_id = deleted.tracked_id AND c.visitor = deleted.visitor
+            """,
+            **batch,
+            ids=list(ids),
+            visitors=list(digests),
+        )
+
+
+def _orphans() -> Iterator[list[int]]:
+    """Yield the ids of deleted links and QR codes whose visits were stored after the delete."""
     after = 0
     while after is not None:
         [tracked] = _rows(
             """
-            SELECT max(tracked_id) AS last, array_agg(tracked_id) AS ids, array_agg(days) AS days,
-                   array_agg(user_id) AS owners,
-                   array_agg(tracked_id) FILTER (WHERE days IS NULL) AS orphans
-              FROM (SELECT tracked_id, user_id, (limits ->> 'retention')::int AS days
-                      FROM (SELECT tracked_id,
-                                   coalesce((SELECT user_id FROM tracked_rows
-                                              WHERE id = tracked_id),
-                                                  owner_of_link(tracked_id)) AS user_id
-                              FROM totals
-                             WHERE tracked_id > %(after)s
-                             ORDER BY tracked_id
-                             LIMIT %(limit)s) visited
-                      LEFT JOIN accounts ON accounts.id = user_id) retained
+            SELECT max(tracked_id) AS last,
+                   array_agg(tracked_id) FILTER (WHERE num_nonnulls(l.id, q.id, b.id) = 0) AS ids
+              FROM (SELECT tracked_id FROM totals
+                     WHERE tracked_id > %(after)s
+                     ORDER BY tracked_id
+                     LIMIT %(limit)s) visited
+              LEFT JOIN links l ON l.id = tracked_id AND l.id > %(after)s
+              LEFT JOIN qrs q ON q.id = tracked_id AND q.id > %(after)s
+              LEFT JOIN binned_links b ON b.id = tracked_id AND b.id > %(after)s
             """,
             after=after,
-            limit=MAX_TRACKED,
+            limit=MAX_ROWS,
         )
-        if after := tracked["last"]:
-            yield tracked
-
-
-def _sum_expired_days(until: str | None) -> None:
-    """Sum the raw days that have expired visits, and those before a time, before which no new day
-    becomes raw."""
-    run("UPDATE service SET dropped_until = greatest(dropped_until, %(until)s::timestamptz)", until=until)
-    for tracked in _tracked_batches():
-        while batch := _rows(
-            """
-            SELECT array_agg(owner) AS users, array_agg(id) AS ids, array_agg(bot) AS bots,
-                   array_agg(at) AS days
-              FROM (SELECT owner, id, bot, at
-                      FROM unnest(%(ids)s::bigint[], %(owners)s::bigint[], %(days)s::int[])
-                           AS t (id, owner, days),
-                           LATERAL (SELECT bot, at FROM tracked_rollups
-                                     WHERE tracked_id = id AND unit = 'raw' AND bot IN (false, true)
-                                       AND at < greatest(
-                                           (SELECT dropped_until FROM service),
-                                           now() - make_interval(days => nullif(days, 0)))
-                                    OFFSET 0) raw
-                     LIMIT %(limit)s) expired
-            HAVING count(*) > 0
-            """,
-            **tracked,
-            limit=MAX_SUMMED,
-        ):
-            database().execute(
-                """
-                SELECT sum_raw_days(%(ids)s::bigint[], %(bots)s::boolean[], %(days)s::timestamptz[],
-                                    %(dimensions)s::text[])
-                """,
-                batch[0] | {"dimensions": ALL_DIMENSIONS},
-                idempotent=True,
-                prelude=_PATIENT + PRELUDE,
-            )
-
-
-def _delete_expired(tracked: Row) -> int:
-    """Delete expired visits in a month, and return their number. The conditions on `at` limit each
-    part of the statement to one partition. Those of days that became raw meanwhile wait for the
-    next purge."""
-    deleted = 0
-    while True:
-        [batch] = database().execute(
-            """
-            WITH deleted AS (
-                DELETE FROM visits
-                 WHERE ctid = ANY (ARRAY(
-                     SELECT expired.ctid
-                       FROM unnest(%(ids)s::bigint[], %(days)s::int[]) AS retained (id, days),
-                            LATERAL (SELECT ctid FROM visits v
-                                      WHERE tracked_id = retained.id
-                                        AND at < now() - make_interval(days => retained.days)
-                                        AND at >= %(since)s::timestamptz
-                                        AND at < %(until)s::timestamptz
-                                        AND (SELECT true FROM tracked_rollups r
-                                              WHERE r.tracked_id = v.tracked_id
-                                                AND unit = 'raw' AND r.bot = v.bot
-                                                AND r.at = date_trunc('day', v.at, 'UTC')) IS NULL
-                                      LIMIT %(limit)s) expired
-                      WHERE retained.days > 0
-                      LIMIT %(limit)s))
-                   AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-                RETURNING 1)
-            SELECT count(*) AS number FROM deleted
-            """,
-            tracked | {"limit": MAX_ROWS},
-            idempotent=False,
-            prelude=_BY_INDEX,
-        )
-        deleted += int(batch["number"])
-        if batch["number"] < MAX_ROWS:
-            return deleted
-
-
-def _delete_visitors(ids: list[int]) -> None:
-    """Select visitors without visits before the delete locks them: a new visit by such a visitor
-    waits for one batch at most. EXCEPT reads each row once, regardless of the number of its
-    visits."""
-    while visitors := database().execute(
-        """
-        SELECT tracked_id, visitor FROM visitors WHERE tracked_id = ANY (%(ids)s::bigint[])
-        EXCEPT
-        SELECT tracked_id, visitor FROM visits WHERE tracked_id = ANY (%(ids)s::bigint[])
-         LIMIT 100000
-        """,
-        {"ids": ids},
-        idempotent=True,
-        prelude=NO_TIMEOUT,
-    ):
-        for start in range(0, len(visitors), MAX_ROWS):
-            batch = visitors[start : start + MAX_ROWS]
-            run_unsynced(
-                """
-                WITH deleted AS (
-                    DELETE FROM visitors
-                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[])
-                           AS stale (tracked_id, visitor)
-                     WHERE visitors.tracked_id = stale.tracked_id
-                       AND visitors.visitor = stale.visitor
-                       AND NOT EXISTS (SELECT FROM visits v  -- since they were read
-                                        WHERE v.tracked_id = stale.tracked_id
-                                          AND v.visitor = stale.visitor
-                                          AND v.at > now() - interval '1 hour')
-                    RETURNING stale.*)
-                DELETE FROM conversions c
-                 USING deleted
-                 WHERE c.tracked_id = deleted.tracked_id AND c.visitor = deleted.visitor
-                """,
-                ids=[visitor["tracked_id"] for visitor in batch],
-                visitors=[visitor["visitor"] for visitor in batch],
-            )
+        after = tracked["last"]
+        if tracked["ids"]:
+            yield tracked["ids"]
 
 
 # --- other expired rows

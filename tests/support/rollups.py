@@ -6,7 +6,7 @@ _LABELS = ", ".join(f"('{name}', coalesce({name}, 'Unknown'))" for name in BY_NA
 _DIMENSIONS = f"LATERAL (VALUES ('', ''), {_LABELS}) AS dimensions (dimension, label)"
 _UNITS = """
     LATERAL (VALUES ('all', '-infinity'::timestamptz), ('day', date_trunc('day', at, 'UTC')),
-                    ('raw', date_trunc('day', at, 'UTC')), ('quarter', date_bin('15 minutes', at, 'epoch'))
+                    ('quarter', date_bin('15 minutes', at, 'epoch'))
             ) AS units (unit, start)
 """
 # The label 'Unknown' is not stored: it is the rest.
@@ -20,15 +20,35 @@ TRACKED = """
      SELECT tracked_id, unit, at, bot, dimension, key, value::bigint
        FROM tracked_rollups, jsonb_each(labels) AS dimensions (dimension, numbers), jsonb_each_text(numbers)) tracked
 """
+# Rollups by day and visitors for visits that were moved to other days by an UPDATE.
+FOLLOW_VISITS = f"""
+    WITH days AS (
+        SELECT user_id, tracked_id, bot, date_trunc('day', at, 'UTC') AS at, count(*) AS visits
+          FROM visits JOIN ({_OWNED}) owned USING (tracked_id)
+         GROUP BY 1, 2, 3, 4),
+    targets AS (
+        INSERT INTO account_targets (user_id, target, at, bot, visits)
+        SELECT user_id, tracked_id, at, bot, visits FROM days
+        ON CONFLICT DO NOTHING),
+    totals AS (
+        INSERT INTO account_totals (user_id, at, bot, visits)
+        SELECT user_id, at, bot, sum(visits) FROM days GROUP BY 1, 2, 3
+        ON CONFLICT DO NOTHING),
+    seen AS (
+        UPDATE visitors v
+           SET seen = (SELECT max(timezone('UTC', at)::date) FROM visits
+                        WHERE tracked_id = v.tracked_id AND visitor = v.visitor AND NOT bot))
+    SELECT count(*) FROM days
+"""
 _PAIRS = {
     "tracked": (
         f"""SELECT tracked_id, dimension, label, bot, unit, start, sum(visits)
               FROM ({_RAW}) raw, {_UNITS}
              WHERE (start >= now() - interval '390 days' OR unit <> 'quarter')
-               AND CASE WHEN EXISTS (SELECT FROM tracked_rollups r
-                                      WHERE r.tracked_id = raw.tracked_id AND r.unit = 'raw' AND r.bot = raw.bot
-                                        AND r.at = date_trunc('day', raw.at, 'UTC'))
-                        THEN unit = 'all' OR (unit = 'raw' AND dimension = '') ELSE unit <> 'raw' END
+               AND (unit = 'all'
+                    OR EXISTS (SELECT FROM tracked_rollups r
+                                WHERE r.tracked_id = raw.tracked_id AND r.unit = 'day' AND r.bot = raw.bot
+                                  AND r.at = date_trunc('day', raw.at, 'UTC')))
              GROUP BY 1, 2, 3, 4, 5, 6""",
         f"""SELECT tracked_id, dimension, label, bot, unit, at, sum(visits) FROM {TRACKED}
              WHERE (at >= now() - interval '390 days' OR unit <> 'quarter') AND dimension <> 'social'
@@ -38,7 +58,7 @@ _PAIRS = {
         f"""SELECT user_id, dimension, label, bot, unit, start, sum(visits)
               FROM ({_RAW} UNION ALL SELECT tracked_id, 'target', tracked_id::text, bot, at, 1 FROM visits) raw
               JOIN ({_OWNED}) owned USING (tracked_id), {_UNITS}
-             WHERE unit NOT IN ('all', 'raw') AND (start >= now() - interval '390 days' OR unit = 'day')
+             WHERE unit <> 'all' AND (start >= now() - interval '390 days' OR unit = 'day')
              GROUP BY 1, 2, 3, 4, 5, 6""",
         """SELECT user_id, dimension, label, bot, unit, start, number
              FROM account_sums,
