@@ -1926,14 +1926,15 @@ $$;
 
 -- Sums of visits by label. One row for all labels takes less time and space than a row for each. The label 'Unknown' is
 -- not stored: it is what the other labels leave of the visits. Days of `account_targets` that have no rows here are raw:
--- while a day has few visits, their labels are read from `visits`, where they stay until the day is summed.
+-- while a day has few visits, their labels are read from `visits`, where they stay until the day is summed. 'all' has
+-- what reads of `totals` need, and the other labels from the visit on that may be one too many (complete_labels).
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
     unit       text        NOT NULL,  -- 'quarter' of an hour, 'day' (UTC) or 'all'
     bot        boolean     NOT NULL,
     at         timestamptz NOT NULL,  -- -infinity: 'all'
     visits     bigint      NOT NULL,
-    labels     jsonb       NOT NULL DEFAULT '{}',  -- by dimension; those beyond a number in 'all' are 'Other'
+    labels     jsonb       NOT NULL DEFAULT '{}',  -- by dimension; those beyond a number are 'Other'
     PRIMARY KEY (tracked_id, unit, bot, at)
 ) WITH (fillfactor = 80);
 CREATE INDEX ON tracked_rollups (timezone('UTC', at)) WHERE unit = 'quarter';  -- for the purge, and not for statistics
@@ -2235,9 +2236,41 @@ END $$;
 CREATE FUNCTION label_key(s visit_sum) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN s.tracked_id || ' ' || s.bot || ' ' || s.dimension || ' ' || s.label;
 
+CREATE FUNCTION row_key(tracked bigint, bot boolean) RETURNS text LANGUAGE sql IMMUTABLE
+RETURN tracked || ' ' || bot;
+
+-- Return the keys of links and QR codes with more visits than they may have labels, of people or of bots, and give
+-- their rows all labels when they become so.
+CREATE FUNCTION complete_labels(sums visit_sum[], unbounded text[], max_labels integer) RETURNS text[]
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    crowded CONSTANT text[] := ARRAY(
+        SELECT row_key(tracked_id, bot)
+          FROM (SELECT tracked_id, bot, sum(visits) AS added
+                  FROM unnest(sums) WHERE dimension = '' GROUP BY 1, 2) sent
+         WHERE added + coalesce((SELECT visits FROM tracked_rollups r
+                                  WHERE r.tracked_id = sent.tracked_id AND unit = 'all' AND r.bot = sent.bot), 0)
+               > max_labels);
+BEGIN
+    UPDATE tracked_rollups r
+       SET labels = labels || (
+           SELECT coalesce(jsonb_object_agg(dimension, numbers), '{}')
+             FROM (SELECT dimension, jsonb_object_agg(label, visits) AS numbers
+                     FROM (SELECT dimension, label, sum(visits) AS visits
+                             FROM tracked_counts(ARRAY[tracked_id], unbounded, '-infinity', 'infinity', '{}',
+                                                 ARRAY[bot])
+                            GROUP BY 1, 2) per_label
+                    GROUP BY 1) per_dimension)
+      FROM unnest(crowded) AS key
+     WHERE tracked_id = split_part(key, ' ', 1)::bigint AND bot = split_part(key, ' ', 2)::boolean
+       AND unit = 'all' AND visits <= max_labels;
+    RETURN crowded;
+END $$;
+
 -- Replace new labels beyond the number that a link or QR code may have by 'Other'. It has at most as
 -- many labels as visits.
-CREATE FUNCTION limit_labels(sums visit_sum[], unbounded text[], max_labels integer)
+CREATE FUNCTION limit_labels(sums visit_sum[], crowded text[], unbounded text[], max_labels integer)
 RETURNS visit_sum[] LANGUAGE plpgsql STABLE AS $$
 DECLARE
     excess CONSTANT jsonb := (
@@ -2247,19 +2280,19 @@ DECLARE
                                                      ORDER BY sum(s.visits) DESC, s.label) AS place
                   FROM (SELECT dimension, of_row, coalesce(labels -> dimension, '{}') AS stored,
                                (SELECT count(*) FROM jsonb_object_keys(labels -> dimension)) AS used
-                          FROM (SELECT tracked_id, bot,
-                                       array_agg(s) FILTER (WHERE dimension = ANY (unbounded)) AS of_row,
-                                       sum(visits) FILTER (WHERE dimension = '') AS added
-                                  FROM unnest(sums) AS s GROUP BY tracked_id, bot) g
+                          FROM (SELECT tracked_id, bot, array_agg(s) AS of_row
+                                  FROM unnest(sums) AS s
+                                 WHERE dimension = ANY (unbounded)
+                                   AND row_key(tracked_id, bot) = ANY (crowded)
+                                 GROUP BY tracked_id, bot) g
                           LEFT JOIN LATERAL (
-                                SELECT visits, labels || '{}' AS labels FROM tracked_rollups r
+                                SELECT labels || '{}' AS labels FROM tracked_rollups r
                                  WHERE r.tracked_id = g.tracked_id AND unit = 'all' AND r.bot = g.bot
                                  LIMIT 1) r ON true,
                                unnest(unbounded) AS dimension
-                         WHERE added + coalesce(r.visits, 0) > max_labels
-                        OFFSET 0) crowded,
+                        OFFSET 0) g,
                        unnest(of_row) AS s
-                 WHERE s.dimension = crowded.dimension AND NOT stored ? s.label
+                 WHERE s.dimension = g.dimension AND NOT stored ? s.label
                  GROUP BY s.tracked_id, s.bot, s.dimension, s.label, used) new
          WHERE place > max_labels);
 BEGIN
@@ -2386,9 +2419,10 @@ BEGIN
      WHERE is_kept(tracked_id);
 END $$;
 
--- Add visits to the roll-ups of links and QR codes, before those of accounts.
-CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[]) RETURNS void
-LANGUAGE plpgsql AS $$
+-- Add visits to the roll-ups of links and QR codes, before those of accounts. 'all' gets the `kept` dimensions of people,
+-- and the `unbounded` ones of `crowded` rows.
+CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[], kept text[], crowded text[],
+                                 unbounded text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM sum_raw_days(array_agg(tracked_id), array_agg(bot), array_agg(day), dimensions)
        FROM days_of(sums, few)
@@ -2403,7 +2437,10 @@ BEGIN
                            unnest(of_day),
                            LATERAL (VALUES ('quarter', quarter), ('day', day), ('all', '-infinity')
                                    ) AS units (unit, at)
-                     WHERE unit = 'all' OR is_summed
+                     WHERE CASE WHEN unit <> 'all' THEN is_summed
+                                ELSE dimension = '' OR (NOT d.bot AND dimension = ANY (kept))
+                                     OR (dimension = ANY (unbounded)
+                                         AND row_key(d.tracked_id, d.bot) = ANY (crowded)) END
                      GROUP BY 1, 2, 3, 4, 5, 6) per_label
              GROUP BY 1, 2, 3, 4, 5) per_dimension
      GROUP BY 1, 2, 3, 4
@@ -2537,6 +2574,7 @@ CREATE FUNCTION store_visits(spool text, start bigint, stop bigint, sent json, i
 DECLARE
     accepted sent_visit[];
     sums     visit_sum[];
+    crowded  text[];
 BEGIN
     INSERT INTO visit_spools AS s (name, stored)
     SELECT spool, stop WHERE start = 0 OR EXISTS (SELECT FROM visit_spools WHERE name = spool)
@@ -2546,10 +2584,12 @@ BEGIN
         SELECT c.accepted, c.refused INTO accepted, refused
           FROM count_visits(ARRAY(SELECT ROW(v.*)::sent_visit FROM read_visits(sent) AS v),
                             imported) AS c;
-        sums := limit_labels(label_sums(accepted), unbounded, max_labels);
+        sums := label_sums(accepted);
+        crowded := complete_labels(sums, unbounded, max_labels);
+        sums := limit_labels(sums, crowded, unbounded, max_labels);
         PERFORM note_late_visits(accepted);
         PERFORM add_minutes(accepted);
-        PERFORM add_tracked_sums(sums, few, dimensions);
+        PERFORM add_tracked_sums(sums, few, dimensions, tops || '{variant}', crowded, unbounded);
         PERFORM add_account_sums(day_sums(sums));
         PERFORM add_totals(accepted, sums, tops);
         INSERT INTO visits SELECT (visit).* FROM unnest(accepted);

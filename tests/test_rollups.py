@@ -23,7 +23,7 @@ from tests.support import factories, geoip
 from tests.support.factories import Sql
 from tests.support.races import at_once
 from tests.support.reports import DAY, NOTHING, NOW, TODAY, date, report, rows
-from tests.support.rollups import DIFFERENCES, TRACKED
+from tests.support.rollups import DIFFERENCES
 from tests.support.schemas import execute
 from tests.support.targets import IPHONE, Target
 from tests.support.visit_queues import visit_of
@@ -36,11 +36,14 @@ GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.
 
 def rollup(sql: Sql, tracked_id: int) -> dict[tuple[str, str, bool], int]:
     rows = sql(
-        f"""
-        SELECT dimension, label, bot, visits::int FROM {TRACKED}
-         WHERE tracked_id = %(id)s AND unit = 'all' AND dimension <> 'social'
+        """
+        SELECT dimension, label, is_bot AS bot, sum(visits)::int AS visits
+          FROM (VALUES (false), (true)) AS halves (is_bot),
+               tracked_counts(ARRAY[%(id)s]::bigint[], %(dimensions)s, '-infinity', 'infinity', '{}', ARRAY[is_bot])
+         GROUP BY 1, 2, 3
         """,
         id=tracked_id,
+        dimensions=visits.ALL_DIMENSIONS,
     )
     return {(row["dimension"], row["label"], row["bot"]): row["visits"] for row in rows}
 
@@ -102,8 +105,30 @@ def test_invented_labels_are_bounded_in_rollups_too(target: Target, sql: Sql, mo
     monkeypatch.setattr(visits, "MAX_LABELS", 2)
     for number in range(5):
         target.visit(Referer=f"https://site{number}.example.com/")
-    referrers = {label: n for (dimension, label, _), n in rollup(sql, target.id).items() if dimension == "referrer"}
-    assert referrers == {"site0.example.com": 1, "site1.example.com": 1, "Other": 3}
+    [stored] = sql("SELECT labels -> 'referrer' AS referrers FROM tracked_rollups WHERE unit = 'all'")
+    assert stored["referrers"] == {"site0.example.com": 1, "site1.example.com": 1, "Other": 3}
+
+
+@pytest.mark.usefixtures("drop_past_months")
+def test_labels_of_days_and_of_single_visits_are_completed_when_a_link_has_as_many_visits_as_labels(
+    located: Flask, sql: Sql, store: Store, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visits, "MAX_LABELS", 30)
+    link = factories.link(sql, register("carol", plan="Free").id)
+    first = [
+        Visited(link, NOW - day * DAY, b"", city=f"City {day}-{n}", bot=is_bot)
+        for day, number in ((100, 9), (95, 2), (40, 10), (3, 2))
+        for n in range(number)
+        for is_bot in (False, True)
+    ]
+    store(first)
+    purge(located)
+    labels = "SELECT coalesce(labels -> 'city', '{}') AS cities FROM tracked_rollups WHERE unit = 'all' ORDER BY bot"
+    assert [row["cities"] for row in sql(labels)] == [{}, {}]
+    store([Visited(link, NOW, b"", city=f"City {n}") for n in range(9)])
+    cities = {visit.city: 1 for visit in first if not visit.bot}
+    assert sql(labels)[0]["cities"] == cities | {f"City {n}": 1 for n in range(7)} | {"Other": 2}
+    assert sql(labels)[1]["cities"] == {}
 
 
 def test_visits_of_a_deleted_target_count_for_its_account_only_and_those_of_a_deleted_user_nowhere(

@@ -13,6 +13,8 @@ _UNITS = """
 _RAW = f"SELECT tracked_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS} WHERE label <> 'Unknown'"
 _UNKNOWN = f"SELECT tracked_id, dimension, label, 1 FROM visits, {_DIMENSIONS} WHERE label = 'Unknown' AND NOT bot"
 _OWNED = "SELECT id AS tracked_id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs"
+# The dimensions that the sums of all days always have.
+_KEPT = "(dimension = '' OR NOT bot AND dimension IN ('country', 'referrer', 'browser', 'os', 'kind', 'variant'))"
 # The rollups of links and QR codes as rows.
 TRACKED = """
     (SELECT tracked_id, unit, at, bot, '' AS dimension, '' AS label, visits FROM tracked_rollups
@@ -45,13 +47,14 @@ _PAIRS = {
         f"""SELECT tracked_id, dimension, label, bot, unit, start, sum(visits)
               FROM ({_RAW}) raw, {_UNITS}
              WHERE (start >= now() - interval '390 days' OR unit <> 'quarter')
-               AND (unit = 'all'
-                    OR EXISTS (SELECT FROM tracked_rollups r
+               AND (unit = 'all' AND {_KEPT}
+                    OR unit <> 'all' AND EXISTS (SELECT FROM tracked_rollups r
                                 WHERE r.tracked_id = raw.tracked_id AND r.unit = 'day' AND r.bot = raw.bot
                                   AND r.at = date_trunc('day', raw.at, 'UTC')))
              GROUP BY 1, 2, 3, 4, 5, 6""",
         f"""SELECT tracked_id, dimension, label, bot, unit, at, sum(visits) FROM {TRACKED}
              WHERE (at >= now() - interval '390 days' OR unit <> 'quarter') AND dimension <> 'social'
+               AND (unit <> 'all' OR {_KEPT})
              GROUP BY 1, 2, 3, 4, 5, 6""",
     ),
     "account": (
