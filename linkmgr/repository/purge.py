@@ -2,6 +2,7 @@
 deleted in batches of one transaction each. Partitions are dropped one at a time, with a short lock
 timeout. Each process also deletes other expired rows in the background."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any, NamedTuple
@@ -130,7 +131,7 @@ def _note_dropped(until: str | None) -> None:
 def _purge_days(noted: Row, dropped: set[str]) -> int:
     """Delete the expired visits of users and return their number, but not those in the months that
     begin at `dropped`."""
-    visits = 0
+    visits, forgotten = 0, defaultdict[str, set[int]](set)
     for month, days in _expired_days(noted):
         expired = _expired_targets(days)
         for start in range(0, len(expired), MAX_SUMMED):
@@ -138,14 +139,12 @@ def _purge_days(noted: Row, dropped: set[str]) -> int:
         for start in range(0, len(expired), MAX_TRACKED):
             batch = _columns(expired[start : start + MAX_TRACKED]) | {"month": month}
             if month in dropped:
-                _delete_visitors(batch, _visitors(batch))
+                for target in {*batch["targets"]} - forgotten[month]:
+                    _forget_visitors(target, month)
+                forgotten[month].update(batch["targets"])
                 continue
-            while True:
-                deleted = _delete_visits(batch)
-                _delete_visitors(batch, deleted)
-                visits += len(deleted)
-                if len(deleted) < MAX_ROWS:
-                    break
+            while deleted := _delete_visits(batch):
+                visits += deleted
     run_unsynced(
         """
         UPDATE users SET purge_from = since
@@ -230,15 +229,19 @@ def _sum_raw_days(expired: list[Row]) -> None:
         )
 
 
-def _delete_visits(batch: Row) -> list[Row]:
-    """Delete expired visits, and return them. The conditions on `at` limit each part of the
-    statement to one partition. Those of days that became raw meanwhile wait for the next purge."""
-    return database().execute(
+def _delete_visits(batch: Row) -> int:
+    """Delete some expired visits, and their visitors who have no other ones, with their
+    conversions. Return the number of the visits.
+
+    Such a visitor has not been `seen` since, and has no visit in the rest of a day that is kept.
+    The conditions on `at` limit each part of the statement to one partition. Visits of days that
+    became raw meanwhile wait for the next purge."""
+    [result] = database().execute(
         """
-        WITH deleted AS (
+        WITH expired AS (
             DELETE FROM visits
              WHERE ctid = ANY (ARRAY(
-                 SELECT expired.ctid
+                 SELECT stored.ctid
                    FROM unnest(%(targets)s::bigint[], %(bots)s::boolean[], %(days)s::timestamptz[],
                                %(until)s::timestamptz[]) AS t (target, bot, day, until),
                         LATERAL (SELECT ctid FROM visits v
@@ -249,74 +252,76 @@ def _delete_visits(batch: Row) -> list[Row]:
                                     AND (SELECT true FROM tracked_rollups r
                                           WHERE r.tracked_id = target AND unit = 'day'
                                             AND r.bot = t.bot AND r.at = day)
-                                  LIMIT %(limit)s) expired
+                                  LIMIT %(limit)s) stored
                   LIMIT %(limit)s))
                AND at >= %(month)s::timestamptz AND at < %(month)s::timestamptz + interval '1 month'
-            RETURNING tracked_id, bot, visitor)
-        SELECT tracked_id, CASE WHEN NOT bot THEN visitor END AS visitor FROM deleted
+            RETURNING tracked_id, bot, visitor),
+        ends AS MATERIALIZED (
+            SELECT target, max(until) AS until
+              FROM unnest(%(targets)s::bigint[], %(until)s::timestamptz[]) AS t (target, until)
+             GROUP BY target),
+        remaining AS MATERIALIZED (
+            SELECT tracked_id, visitor
+              FROM ends,
+                   LATERAL (SELECT tracked_id, visitor FROM visits
+                             WHERE tracked_id = target AND NOT bot AND at >= until
+                               AND at < date_trunc('day', until, 'UTC') + interval '24 hours'
+                               AND until > date_trunc('day', until, 'UTC')
+                            OFFSET 0) stored),
+        forgotten AS (
+            DELETE FROM visitors v
+             USING ends, (SELECT DISTINCT tracked_id, visitor FROM expired WHERE NOT bot) stale
+             WHERE target = stale.tracked_id AND v.tracked_id = target AND v.visitor = stale.visitor
+               AND seen <= timezone('UTC', until - interval '1 microsecond')::date
+               AND (target, v.visitor) NOT IN (SELECT tracked_id, visitor FROM remaining)
+            RETURNING v.tracked_id, v.visitor),
+        unconverted AS (
+            DELETE FROM conversions c
+             USING forgotten f
+             WHERE c.tracked_id = f.tracked_id AND c.visitor = f.visitor)
+        SELECT count(*) AS number FROM expired
         """,
         batch | {"limit": MAX_ROWS},
         idempotent=False,
         prelude=_BY_INDEX,
     )
+    return int(result["number"])
 
 
-def _visitors(batch: Row) -> list[Row]:
-    """Return those of expired visits in a month that will be dropped."""
-    return _rows(
-        """
-        SELECT DISTINCT tracked_id, visitor
-          FROM unnest(%(targets)s::bigint[], %(bots)s::boolean[], %(days)s::timestamptz[])
-               AS t (target, is_bot, day),
-               LATERAL (SELECT tracked_id, visitor FROM visits
-                         WHERE tracked_id = target AND NOT bot
-                           AND at >= day AND at < day + interval '24 hours'
-                           AND at >= %(month)s::timestamptz
-                           AND at < %(month)s::timestamptz + interval '1 month'
-                        OFFSET 0) stored
-         WHERE NOT is_bot
-        """,
-        **batch,
-    )
-
-
-def _delete_visitors(batch: Row, expired: list[Row]) -> None:
-    """Delete the visitors of expired visits of a batch who have no other ones, with their
-    conversions. They have not been `seen` since, and have no visit in the rest of the day that is
-    kept."""
-    visitors = list({(row["tracked_id"], bytes(row["visitor"])) for row in expired if row["visitor"]})
-    for start in range(0, len(visitors), MAX_ROWS):
-        ids, digests = zip(*visitors[start : start + MAX_ROWS], strict=True)
-        run_unsynced(
+def _forget_visitors(target: int, month: str) -> None:
+    """Delete the visitors of a link or QR code who were last seen in a month that will be dropped,
+    or earlier, with their conversions."""
+    after: bytes | None = b""
+    while after is not None:
+        [page] = database().execute(
             """
-            WITH ends AS MATERIALIZED (
-                SELECT target, max(until) AS until
-                  FROM unnest(%(targets)s::bigint[], %(until)s::timestamptz[]) AS t (target, until)
-                 GROUP BY target),
-            remaining AS MATERIALIZED (
-                SELECT tracked_id, visitor
-                  FROM ends,
-                       LATERAL (SELECT tracked_id, visitor FROM visits
-                                 WHERE tracked_id = target AND NOT bot AND at >= until
-                                   AND at < date_trunc('day', until, 'UTC') + interval '24 hours'
-                                   AND until > date_trunc('day', until, 'UTC')
-                                OFFSET 0) stored),
-            deleted AS (
+            WITH page AS MATERIALIZED (
+                SELECT visitor
+                  FROM visitors
+                 WHERE tracked_id = %(target)s AND visitor > %(after)s
+                 ORDER BY visitor
+                 LIMIT %(limit)s),
+            forgotten AS (
                 DELETE FROM visitors v
-                 USING ends,
-                       unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (id, digest)
-                 WHERE target = id AND v.tracked_id = id AND v.visitor = digest
-                   AND seen <= timezone('UTC', until - interval '1 microsecond')::date
-                   AND (id, digest) NOT IN (SELECT tracked_id, visitor FROM remaining)
-                RETURNING v.tracked_id, v.visitor)
-            DELETE FROM conversions c
-             USING deleted
-             WHERE c.tracked_id = deleted.tracked_id AND c.visitor = deleted.visitor
+                 USING page
+                 WHERE v.tracked_id = %(target)s AND v.visitor = page.visitor
+                   AND seen < (%(month)s::timestamptz + interval '1 month')::date
+                RETURNING v.visitor),
+            unconverted AS (
+                DELETE FROM conversions c
+                 USING forgotten f
+                 WHERE c.tracked_id = %(target)s AND c.visitor = f.visitor)
+            SELECT visitor AS last FROM page
+             UNION ALL
+            SELECT NULL
+             ORDER BY 1 DESC NULLS LAST
+             LIMIT 1
             """,
-            **batch,
-            ids=list(ids),
-            visitors=list(digests),
+            {"target": target, "after": after, "month": month, "limit": MAX_ROWS},
+            idempotent=False,
+            prelude=_BY_INDEX,
         )
+        after = page["last"]
 
 
 def _orphans() -> Iterator[list[int]]:
