@@ -99,7 +99,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "visit_months": ("four rows a month", "linkmgr/repository/purge.py", "WHERE month < this_month()"),
     "visit_spools": ("a file of a process", "linkmgr/visits/store.py", "DELETE FROM visit_spools"),
     "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _delete_visitors"),
-    "visits": ("the plan's clicks a month and retention", "linkmgr/repository/purge.py", "def _delete_expired"),
+    "visits": ("the plan's clicks a month and retention", "linkmgr/repository/purge.py", "def _delete_visits"),
     "webhooks": ("20", "linkmgr/features/webhooks/repository.py", "'webhooks', 20, 'webhooks_full'"),
 }
 BODY = ("64 KiB each, as the body of a request", "linkmgr/core/web/request.py", "MAX_BODY = 64 * 1024")
