@@ -98,7 +98,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "visit_minutes": ("2 hours", "linkmgr/repository/purge.py", 'older_than("visit_minutes", "minute", "2 hours")'),
     "visit_months": ("four rows a month", "linkmgr/repository/purge.py", "WHERE month < this_month()"),
     "visit_spools": ("a file of a process", "linkmgr/visits/store.py", "DELETE FROM visit_spools"),
-    "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _delete_visitors"),
+    "visitors": ("a row for each visitor with visits", "linkmgr/repository/purge.py", "def _forget_visitors"),
     "visits": ("the plan's clicks a month and retention", "linkmgr/repository/purge.py", "def _delete_visits"),
     "webhooks": ("20", "linkmgr/features/webhooks/repository.py", "'webhooks', 20, 'webhooks_full'"),
 }
