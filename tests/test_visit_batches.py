@@ -66,9 +66,7 @@ def test_a_plan_that_was_made_for_small_tables_reads_grown_ones_by_their_keys(
     """A connection keeps its plans until the tables are analyzed."""
     link = factories.link(sql, alice.id)
     batch = batch_of([alice.id], [link] * 4, 4)  # as many visits of a day as make it detailed
-    tables = (
-        "visitors, visits, tracked_rollups, account_totals, account_targets, account_labels, totals, visit_months"
-    )
+    tables = "visitors, visits, tracked_rollups, account_totals, account_targets, account_labels, totals, visit_months"
     scanned = "SELECT relname, seq_tup_read FROM pg_stat_user_tables WHERE relname = ANY (string_to_array(%s, ', '))"
     with raw.cursor() as cursor:
         cursor.execute(f"TRUNCATE {tables}")

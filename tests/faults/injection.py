@@ -141,9 +141,7 @@ WORKER = Fault("a worker is killed (-9)", _kill_worker, drops=True)
 WORKERS = Fault("workers are killed (-9), 6 times", _kill_workers, drops=True)
 RELOAD = Fault("the service is reloaded (HUP)", _reload, unaffected=ALL, is_idle=True)
 RESPONSE = Fault("responses to commits are lost, 4 s", _drop_responses(b"COMMIT"))
-VISITS_RESPONSE = Fault(
-    "responses to stored visits are lost, 4 s", _drop_responses(b"store_visits("), unaffected=ALL
-)
+VISITS_RESPONSE = Fault("responses to stored visits are lost, 4 s", _drop_responses(b"store_visits("), unaffected=ALL)
 FREEZE = Fault("Redis is frozen, 4 s", _freeze_redis, unaffected=ALL)
 NO_REDIS = Fault("Redis is killed (-9)", _kill_redis, unaffected=ALL)
 DISK = Fault("the disk is full, 4 s", _fill_disk)
