@@ -1816,7 +1816,7 @@ CREATE TABLE totals (
     top_labels json,  -- the ten most frequent of each dimension
     variant_visitors jsonb,  -- in `variant`: visitors by the name of a variant that they got
     conversions jsonb  -- by the name of a variant, their `value` in hundredths, and by their own `name`
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 80);
 
 -- The clicks of links with `maxclicks`, counted by the redirect, since visits are stored later.
 CREATE TABLE taken_clicks (
@@ -1985,7 +1985,7 @@ CREATE INDEX ON account_targets (at) WHERE detailed;
 -- The same of each label but 'Unknown': an account has any number of labels.
 CREATE TABLE account_labels (
     LIKE account_totals INCLUDING GENERATED,
-    dimension text NOT NULL,
+    dimension text NOT NULL CHECK (dimension <> ''),  -- so that no plan for '' reads this table
     label     text NOT NULL,
     PRIMARY KEY (user_id, dimension, at, label, bot)
 ) WITH (fillfactor = 90);
@@ -1993,12 +1993,12 @@ CREATE INDEX ON account_labels (at) WHERE detailed;
 
 -- The three together: all visits have the dimension '', and those of links and QR codes 'target'.
 CREATE VIEW account_sums AS
-SELECT user_id, at, bot, '' AS dimension, '' AS label, visits, quarters_of(quarter, quarters, visits) AS quarters
+SELECT user_id, at, bot, '' AS dimension, '' AS label, visits::bigint, quarters_of(quarter, quarters, visits) AS quarters
   FROM account_totals
  UNION ALL
-SELECT user_id, at, bot, 'target', target::text, visits, quarters_of(quarter, quarters, visits) FROM account_targets
+SELECT user_id, at, bot, 'target', target::text, visits::bigint, quarters_of(quarter, quarters, visits) FROM account_targets
  UNION ALL
-SELECT user_id, at, bot, dimension, label, visits, quarters_of(quarter, quarters, visits) FROM account_labels;
+SELECT user_id, at, bot, dimension, label, visits::bigint, quarters_of(quarter, quarters, visits) FROM account_labels;
 
 -- The visits of the last minutes, of bots too.
 CREATE TABLE visit_minutes (
@@ -2057,21 +2057,18 @@ END $$;
 CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
                                bots boolean[])
 RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
-    SELECT id, at, '', '', visits
-      FROM unnest(ids) AS id,
-           LATERAL (SELECT at, visits FROM account_targets
-                     WHERE target = id AND at >= since AND at < until AND at <> ALL (split) AND bot = ANY (bots)
-                    OFFSET 0) days
-     WHERE '' = ANY (dimensions)
-     UNION ALL
-    SELECT id, start, '', '', quarters[number]
-      FROM unnest(ids) AS id, unnest(split) AS day,
-           LATERAL (SELECT quarters_of(quarter, quarters, visits) AS quarters FROM account_targets
-                     WHERE target = id AND at = day AND bot = ANY (bots)
-                    OFFSET 0) days,
-           generate_subscripts(quarters, 1) AS number,
-           LATERAL (SELECT day + number * interval '15 minutes' AS start) quarter
-     WHERE '' = ANY (dimensions) AND start >= since AND start < until AND quarters[number] > 0
+    SELECT id, day + number * interval '15 minutes', '', '', visits
+      FROM (SELECT id, day, generate_subscripts(parts, 1) AS number, unnest(parts) AS visits
+              FROM unnest(ids) AS id,
+                   LATERAL (SELECT at AS day, CASE WHEN at = ANY (split) THEN quarters_of(quarter, quarters, visits)
+                                                   ELSE array_fill(visits, '{1}', '{0}') END AS parts
+                              FROM account_targets
+                             WHERE target = id AND at >= date_trunc('day', since, 'UTC') AND at < until
+                               AND bot = ANY (bots)
+                            OFFSET 0) days
+             WHERE '' = ANY (dimensions)) counted
+     WHERE visits > 0 AND day + number * interval '15 minutes' >= since
+       AND day + number * interval '15 minutes' < until
      UNION ALL
     SELECT id, at, name, (number).key, (number).value::bigint
       FROM (SELECT id, at, name, jsonb_each_text(labels -> name) AS number
@@ -2282,7 +2279,7 @@ DECLARE
                                (SELECT count(*) FROM jsonb_object_keys(labels -> dimension)) AS used
                           FROM (SELECT tracked_id, bot, array_agg(s) AS of_row
                                   FROM unnest(sums) AS s
-                                 WHERE dimension = ANY (unbounded)
+                                 WHERE crowded <> '{}' AND dimension = ANY (unbounded)
                                    AND row_key(tracked_id, bot) = ANY (crowded)
                                  GROUP BY tracked_id, bot) g
                           LEFT JOIN LATERAL (
@@ -2393,11 +2390,13 @@ BEGIN
      GROUP BY 1, 2, 3, 4;
 END $$;
 
+CREATE TYPE tracked_day AS (
+    tracked_id bigint, bot boolean, day timestamptz, is_raw boolean, is_summed boolean, of_day visit_sum[]
+);
+
 -- Return visits by the days of links and QR codes: if the stored day is raw, and if it is summed with these visits, unless
 -- it has less than `few`.
-CREATE FUNCTION days_of(sums visit_sum[], few integer)
-RETURNS TABLE (tracked_id bigint, bot boolean, day timestamptz, is_raw boolean, is_summed boolean,
-               of_day visit_sum[]) LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION days_of(sums visit_sum[], few integer) RETURNS SETOF tracked_day LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
@@ -2423,9 +2422,11 @@ END $$;
 -- and the `unbounded` ones of `crowded` rows.
 CREATE FUNCTION add_tracked_sums(sums visit_sum[], few integer, dimensions text[], kept text[], crowded text[],
                                  unbounded text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    days CONSTANT tracked_day[] := ARRAY(SELECT d FROM days_of(sums, few) AS d);
 BEGIN
     PERFORM sum_raw_days(array_agg(tracked_id), array_agg(bot), array_agg(day), dimensions)
-       FROM days_of(sums, few)
+       FROM unnest(days)
       WHERE is_raw AND is_summed;
     INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
     SELECT tracked_id, unit, bot, at, max(visits),
@@ -2433,13 +2434,13 @@ BEGIN
       FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits,
                    jsonb_object_agg(label, visits) AS labels
               FROM (SELECT d.tracked_id, unit, d.bot, at, dimension, label, sum(visits) AS visits
-                      FROM days_of(sums, few) AS d,
+                      FROM unnest(days) AS d,
                            unnest(of_day),
                            LATERAL (VALUES ('quarter', quarter), ('day', day), ('all', '-infinity')
                                    ) AS units (unit, at)
                      WHERE CASE WHEN unit <> 'all' THEN is_summed
                                 ELSE dimension = '' OR (NOT d.bot AND dimension = ANY (kept))
-                                     OR (dimension = ANY (unbounded)
+                                     OR (crowded <> '{}' AND dimension = ANY (unbounded)
                                          AND row_key(d.tracked_id, d.bot) = ANY (crowded)) END
                      GROUP BY 1, 2, 3, 4, 5, 6) per_label
              GROUP BY 1, 2, 3, 4, 5) per_dimension

@@ -78,7 +78,7 @@ def _visit(random: Random, user_id: int, link: int, at: float) -> Visit:
         tracked_id=link,
         user_id=user_id,
         at=at,
-        visitor=f"{random.randrange(_PERSONS) * 2**32 + link:016x}",
+        visitor=f"{random.randrange(_PERSONS) * 2**32 + link:014x}",
         country=f"Country {country}",
         referrer="Direct, email and other"
         if random.random() < _DIRECT
