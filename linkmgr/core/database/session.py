@@ -54,7 +54,7 @@ def schema_version(connection: psycopg2.extensions.connection) -> int:
         cursor.execute(
             """
             SELECT to_regclass('service') IS NOT NULL,
-                   num_nonnulls(to_regclass('schema_version'), to_regproc('recent_minute')) > 0
+                   num_nonnulls(to_regclass('schema_version'), to_regclass('account_rollups')) > 0
             """
         )
         has_schema, is_unreleased = cursor.fetchone() or (False, False)
