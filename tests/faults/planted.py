@@ -16,7 +16,7 @@ def unsynced() -> Flask:
 
 def forgetting() -> Flask:
     """Carry out a repeated request again."""
-    idempotency.IdempotencyKey.replay = lambda self: None  # type: ignore[method-assign]
+    idempotency.IdempotencyKey._replay = lambda self, sealed: None  # type: ignore[method-assign]
     return create_app()
 
 
