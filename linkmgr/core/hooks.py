@@ -27,7 +27,7 @@ def _find_no_page() -> Any: ...
 
 
 class Hooks(NamedTuple):
-    # Return the caller of a scoped key, and count requests.
+    # Return the caller of a scoped key and count requests, or return None if there is no such key.
     find_key: Callable[[str, int], Row | None] = _find_no_key
     # Refuse an operation that such a key does not allow, and restrict the statements of the request
     # to its rows.
