@@ -1959,7 +1959,7 @@ CREATE FUNCTION quarters_of(quarter integer, quarters integer[], visits integer)
 RETURN CASE WHEN quarter IS NULL THEN quarters ELSE array_fill(visits, '{1}', ARRAY[quarter]) END;
 
 -- Sums of all visits of a user by UTC day. Most days of links and labels have visits in one `quarter` of an hour, 0 to 95;
--- those of the others are in `quarters`, from the first with visits to the last. The purge clears both of old days.
+-- those of the others are in `quarters`, from the first with visits to the last, which the purge clears of old days.
 -- `detailed` is for its index: one of `quarters` itself would change with each visit.
 CREATE TABLE account_totals (
     user_id  bigint      NOT NULL,
@@ -1967,7 +1967,7 @@ CREATE TABLE account_totals (
     visits   integer     NOT NULL,
     quarter  smallint,
     bot      boolean     NOT NULL,
-    detailed boolean     GENERATED ALWAYS AS (quarter IS NOT NULL OR quarters IS NOT NULL) STORED,
+    detailed boolean     GENERATED ALWAYS AS (quarters IS NOT NULL) STORED,
     quarters integer[],
     PRIMARY KEY (user_id, at, bot)
 ) WITH (fillfactor = 80);
@@ -1978,7 +1978,7 @@ CREATE TABLE account_targets (
     LIKE account_totals INCLUDING GENERATED,
     target bigint NOT NULL,
     PRIMARY KEY (target, at, bot)
-) WITH (fillfactor = 90);
+);
 CREATE INDEX ON account_targets (user_id, at);
 CREATE INDEX ON account_targets (at) WHERE detailed;
 
@@ -1988,7 +1988,7 @@ CREATE TABLE account_labels (
     dimension text NOT NULL CHECK (dimension <> ''),  -- so that no plan for '' reads this table
     label     text NOT NULL,
     PRIMARY KEY (user_id, dimension, at, label, bot)
-) WITH (fillfactor = 90);
+);
 CREATE INDEX ON account_labels (at) WHERE detailed;
 
 -- The three together: all visits have the dimension '', and those of links and QR codes 'target'.

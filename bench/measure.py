@@ -17,7 +17,7 @@ def cpu(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except FileNotFoundError:  # PostgreSQL starts and stops background processes
+    except (FileNotFoundError, ProcessLookupError):  # PostgreSQL starts and stops background processes
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS + sum(cpu(int(child)) for child in children)
 

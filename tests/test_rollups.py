@@ -168,12 +168,15 @@ def test_the_purge_deletes_old_quarters_of_an_hour_and_leaves_the_days(
         Visited(target.id, NOW - timedelta(hours=7 * n), b"", f"Country {n % 5}", bot=n % 9 == 0)
         for n in range(1, 1500)
     )
+    store(Visited(target.id, NOW - timedelta(days=405, minutes=n), b"", "Country 0") for n in range(200))
     assert sql(DIFFERENCES) == []
     purge(located)
     assert sql(DIFFERENCES) == []
     for table, has_quarters in {
         "tracked_rollups": "unit = 'quarter'",
-        "account_sums": "quarters IS NOT NULL",
+        "account_totals": "detailed",
+        "account_targets": "detailed",
+        "account_labels": "detailed",
     }.items():
         [old] = sql(
             f"""

@@ -359,7 +359,7 @@ EXPIRING = (
     older_than("outbox", "created", "30 days"),  # without the feature that moves events, they wait here
     older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),
     *(
-        cleared_after(table, "at", f"{DETAILED_DAYS + 1} days", "quarter = NULL, quarters = NULL", "detailed")
+        cleared_after(table, "at", f"{DETAILED_DAYS + 1} days", "quarters = NULL", "detailed")
         for table in ("account_totals", "account_targets", "account_labels")
     ),
     older_than("visit_minutes", "minute", "2 hours"),
