@@ -2022,9 +2022,8 @@ BEGIN
 END $$;
 CREATE AGGREGATE sum_quarters(integer[]) (sfunc = add_quarters, stype = integer[]);
 
-CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
-    SELECT (date_part('epoch', at)::bigint / 900 % 96)::int
-$$;
+CREATE FUNCTION quarter_of(at timestamptz) RETURNS integer LANGUAGE sql IMMUTABLE
+RETURN (date_part('epoch', at AT TIME ZONE 'UTC')::bigint / 900 % 96)::int;
 
 -- Return the visits of raw days by label, '' for all, at their times. This is in plpgsql to be planned once, with the
 -- partitions between `since` and `until`.
@@ -2365,9 +2364,12 @@ BEGIN
                                       excluded.quarter, excluded.quarters, excluded.visits);
 END $$;
 
-CREATE FUNCTION is_kept(tracked bigint) RETURNS boolean LANGUAGE sql STABLE
-RETURN (SELECT true FROM links WHERE id = tracked) OR (SELECT true FROM qrs WHERE id = tracked)
-       OR (SELECT true FROM binned_links WHERE id = tracked);
+-- This is in plpgsql to be planned once.
+CREATE FUNCTION is_kept(tracked bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT true FROM links WHERE id = tracked) OR (SELECT true FROM qrs WHERE id = tracked)
+           OR (SELECT true FROM binned_links WHERE id = tracked);
+END $$;
 
 -- Give raw days quarters and labels, from their visits. New visits of these days are stored afterwards.
 CREATE FUNCTION sum_raw_days(ids bigint[], bots boolean[], days timestamptz[], dimensions text[])
