@@ -904,16 +904,21 @@ CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON channels
     FOR EACH ROW EXECUTE FUNCTION note_events('channel');
 
 -- There are no foreign keys, because their indexes would slow down every new link. Codes of deleted QR codes have the
--- domain -1: only `owner_id`, who may have been deleted, may store them again, from an export.
+-- domain -1: only `owner_id`, who may have been deleted, may store them again, from an export. A link that has moved can
+-- keep its old short URLs, which have `until`: visitors of them get the link, and nothing else can have them. They last as
+-- long as the link, also those of a domain that was deleted, which nobody reaches.
 CREATE TABLE aliases (
     alias     text   NOT NULL,
     domain_id bigint NOT NULL,  -- 0: our own host
     link_id   bigint,
     bio_id    bigint,
     owner_id  bigint,
+    until     timestamptz,  -- infinity: as long as the link
     CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
     CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
+CREATE INDEX ON aliases (link_id) WHERE until IS NOT NULL;
+CREATE INDEX ON aliases (until) WHERE until < 'infinity';  -- the purge
 
 -- Store the aliases of new rows. It fires after require_plan, by its name, so that the limit of a plan is
 -- reported before a taken alias.
@@ -927,9 +932,13 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
+-- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases. A link can return to
+-- an old short URL of its own.
 CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    DELETE FROM aliases
+     WHERE alias = NEW.alias AND domain_id = coalesce(NEW.domain_id, 0) AND link_id = NEW.id AND until IS NOT NULL
+       AND TG_TABLE_NAME = 'links';
     UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
      WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
     RETURN NULL;
@@ -938,6 +947,9 @@ END $$;
 CREATE FUNCTION delete_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    IF TG_TABLE_NAME <> 'bios' THEN  -- the bin keeps old short URLs
+        DELETE FROM aliases WHERE link_id = OLD.id AND until IS NOT NULL AND owner_of_link(link_id) IS NULL;
+    END IF;
     RETURN NULL;
 END $$;
 
@@ -1157,7 +1169,8 @@ BEGIN
               FROM aliases a
               JOIN users ON users.id = coalesce(owner_of_link(link_id),
                                                 (SELECT user_id FROM bios b WHERE b.id = bio_id))
-             WHERE a.alias = link.alias AND a.domain_id = coalesce(link.domain_id, 0));
+             WHERE a.alias = link.alias AND a.domain_id = coalesce(link.domain_id, 0)
+               AND a.link_id IS DISTINCT FROM link.id);  -- otherwise an old short URL of its own
 END $$;
 
 -- Return a link with the members that were sent, on a domain of the user, or on -1 if the user does not have it. A title
@@ -1311,12 +1324,12 @@ BEGIN
     END IF;
 END $$;
 
--- Update links, of which some are `moved` to other targets, and their channels.
+-- Update links, of which some are `moved` to other targets, and their channels. Old short URLs are `kept_until` a time.
 CREATE FUNCTION update_links(owner bigint, accepted links[], moved bigint[], sent jsonb) RETURNS void
     LANGUAGE plpgsql AS $$
 DECLARE
     ids     bigint[];  -- whose channels are sent
-    olds    links[];   -- whose expiry is sent, as they were
+    olds    links[];   -- whose expiry or place is sent, as they were
     changed bigint[];  -- whose own events tell of their new channels too
 BEGIN
     -- Check new targets. A new URL begins without results, others keep them until they have been checked.
@@ -1333,7 +1346,7 @@ BEGIN
         changed := ARRAY(SELECT l.id FROM unnest(accepted) AS new
                            JOIN links l ON l.user_id = owner AND l.id = new.id AND l <> new);
     END IF;
-    IF sent ? 'expiry' THEN
+    IF sent ?| '{expiry,kept_until}' THEN
         olds := ARRAY(SELECT l FROM unnest(accepted) AS new JOIN links l ON l.user_id = owner AND l.id = new.id);
     END IF;
     UPDATE links l
@@ -1351,6 +1364,14 @@ BEGIN
     IF sent ? 'expiry' THEN
         PERFORM note_past_expiry(owner, new.id, new.expiry, old.expiry)
            FROM unnest(accepted) AS new JOIN unnest(olds) AS old ON old.id = new.id;
+    END IF;
+    IF sent ? 'kept_until' THEN
+        INSERT INTO aliases (alias, domain_id, link_id, until)
+        SELECT old.alias, coalesce(old.domain_id, 0), id, (sent ->> 'kept_until')::timestamptz
+          FROM unnest(accepted) AS new JOIN unnest(olds) AS old USING (id)
+         WHERE place_of(old) <> place_of(new);
+        PERFORM refuse('short_urls_full') FROM unnest(accepted) AS new
+          WHERE (SELECT count(*) FROM aliases WHERE link_id = new.id AND until IS NOT NULL) > 20;
     END IF;
     IF sent ?| '{channel,unassign_channel}' THEN
         WITH added AS (
@@ -1370,18 +1391,20 @@ BEGIN
     END IF;
 END $$;
 
--- Write the members that were sent to links. Return the code, detail, id, alias and domain of each, and the record of a
--- single one. Of `many`, also look up what the constraint of aliases would refuse. The links are locked in the order of
--- their ids, so that two requests do not wait for each other. An alias that several would have belongs to the oldest.
+-- Write the members that were sent to links, and those that `by_id` has for one of them, if it still has the `version` among
+-- these. Return the code, detail, id, alias and domain of each, and the record of a single one. Of `many`,
+-- also look up what the constraint of aliases would refuse. The links are locked in the order of their ids, so that two
+-- requests do not wait for each other. An alias that several would have belongs to the oldest. A `trial` writes nothing.
 CREATE FUNCTION change_links(owner bigint, ids bigint[], sent jsonb, reserved text[], many boolean, atomic boolean,
-                             OUT results json, OUT record json) LANGUAGE plpgsql AS $$
+                             by_id jsonb, trial boolean, OUT results json, OUT record json) LANGUAGE plpgsql AS $$
 DECLARE
-    suspect  CONSTANT boolean  := targets_refusal(owner, urls_in(sent)) IS NOT NULL;
+    suspect  CONSTANT boolean  := targets_refusal(owner, urls_in(sent) || urls_in(by_id)) IS NOT NULL;
     own      CONSTANT domains  := own_domain(owner, sent ->> 'domain');
     channels CONSTANT bigint[] := ids_in(sent -> 'channel');
     lacks    CONSTANT text[]   := CASE WHEN many THEN lacking_features(owner) END;
     stored   public.links;
     link     public.links;
+    members  jsonb;
     accepted public.links[] := '{}';
     moved    bigint[] := '{}';  -- that have other targets
     answers  json[] := '{}';
@@ -1392,14 +1415,18 @@ BEGIN
     FOR stored IN
         SELECT * FROM links WHERE user_id = owner AND id = ANY (ids) ORDER BY id FOR NO KEY UPDATE
     LOOP
-        link := link_with(stored, sent, own);
+        members := sent || coalesce(by_id -> stored.id::text, '{}');
+        link := link_with(stored, members, own);
         link.custom := stored.custom OR link.alias <> stored.alias;
         IF stored.url_only THEN  -- a new link of the same URL must not return a changed one
             link.url_only := link = stored AND NOT EXISTS (
                 SELECT unnest(channels) EXCEPT
                 SELECT channel_id FROM channel_items WHERE user_id = owner AND link_id = link.id);
         END IF;
-        refusal := link_refusal(link, stored, sent, suspect, own.host, reserved, lacks);
+        refusal := link_refusal(link, stored, members, suspect, own.host, reserved, lacks);
+        IF link.version <> stored.version THEN
+            refusal.code := 'changed_meanwhile';
+        END IF;
         IF many AND refusal.code IS NULL AND place_of(link) <> place_of(stored) THEN
             refusal.detail := use_of_alias(link);
             refusal.code := CASE WHEN refusal.detail IS NOT NULL OR place_of(link) = ANY (taken)
@@ -1417,7 +1444,7 @@ BEGIN
         END IF;
     END LOOP;
     results := array_to_json(answers);
-    IF NOT atomic OR cardinality(accepted) = cardinality(ids) THEN
+    IF NOT trial AND (NOT atomic OR cardinality(accepted) = cardinality(ids)) THEN
         PERFORM update_links(owner, accepted, moved, sent);
     END IF;
     IF cardinality(ids) = 1 AND accepted <> '{}' THEN

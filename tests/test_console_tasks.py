@@ -188,6 +188,25 @@ def test_20_links_are_deleted_and_brought_back(person: Person, alice: Client, sq
     person.browser.wait_for_text("20 links restored.")
 
 
+def test_40_links_move_to_a_new_domain(person: Person, alice: Client, sql: Sql) -> None:
+    ids = [factories.link(sql, alice.id) for _ in range(40)]
+    alice.add("/api/domain/add", {"domain": "https://go.example.com"})
+    person.click("Links", "/console/links")
+    person.mark("[data-select-all]")
+    person.mark("[name=all]")
+    person.mark("[name=action][value=domain]")
+    person.browser.wait_for_text("Move 40 links")
+    assert faults(person.browser, "best-practice") == []
+    person.mark("[name=action][value=domain]")
+    person.browser.wait_for_text("40 links moved.")
+    assert person.steps <= 5
+    listed = alice.get("/api/urls?limit=50").get_json()["data"]["urls"]
+    assert {link["domain"] for link in listed} == {"https://go.example.com"}
+    person.browser.open(f"{person.browser.driver.current_url}/{ids[0]}")
+    person.browser.wait_for_text("Old short URLs")
+    assert faults(person.browser, "best-practice") == []
+
+
 def test_an_import_with_wrong_rows_is_mended(
     person: Person, alice: Client, sql: Sql, tmp_path: Path, downloads: Path
 ) -> None:

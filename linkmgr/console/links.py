@@ -20,6 +20,7 @@ from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import query_text
 from linkmgr.core.settings import settings
+from linkmgr.features.bulk import moves
 from linkmgr.features.conversions import results as conversions
 from linkmgr.features.health import handlers as health
 from linkmgr.features.statistics import visit_list
@@ -86,6 +87,15 @@ def link_check(row_id: int) -> ResponseReturnValue:
         if error.code == "missing":
             raise
         flash(error.message, "error")
+    return redirect(url_for("console.link", row_id=row_id), code=303)
+
+
+@bp.post("/links/<id:row_id>/forget")
+def link_forget(row_id: int) -> ResponseReturnValue:
+    alias, domain_id = request.form.get("alias", ""), to_number(request.form.get("domain_id", ""))
+    number = domain_id if isinstance(domain_id, int) else 0
+    moves.forget_short_url(g.user_id, row_id, alias=lines(alias), domain_id=number)
+    flash("The old short URL no longer works.", "success")
     return redirect(url_for("console.link", row_id=row_id), code=303)
 
 

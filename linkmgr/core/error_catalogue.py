@@ -124,6 +124,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
     "alias_reserved": (400, "custom alias",
         "The service has a page at this alias on its own host. Choose another one."),
     "alias_taken": (400, "custom alias", "This alias is already in use. Choose another one."),
+    "short_urls_full": "400 A link keeps at most 20 old short URLs. Remove some on its page first.",
     "domain_in_use": "400 This domain has links, perhaps in the bin. Delete them or move them to "
     "another domain first.",
     "domain_unknown": (400, "domain", "domain must be one of your branded domains."),

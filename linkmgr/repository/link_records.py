@@ -7,7 +7,7 @@ from typing import Any
 from linkmgr.core.database.statements import Row, replica_row, row, rows, timestamp
 from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import existing
-from linkmgr.core.fields.short_urls import ShortUrl
+from linkmgr.core.fields.short_urls import ShortUrl, short_url
 from linkmgr.core.settings import settings
 from linkmgr.repository.link_lists import UNCHECKED, to_health
 from linkmgr.visits import store
@@ -48,9 +48,9 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int, *, stati
 
 
 def read_named(user_id: int, link_id: int) -> Row:
-    """Return a link whose campaign and channels have their names, of its clicks those that are
-    `scans`, and `counts`: visits, visitors, conversions and their value in hundredths, each by the
-    name of a variant."""
+    """Return a link whose campaign and channels have their names, its `old_short_urls`, of its
+    clicks those that are `scans`, and `counts`: visits, visitors, conversions and their value in
+    hundredths, each by the name of a variant."""
     stored = row(
         """
         SELECT l.*, clicks, visitors, top_labels, variant_visitors, conversions,
@@ -65,7 +65,14 @@ def read_named(user_id: int, link_id: int) -> Row:
                                 ORDER BY id) FROM channels
                  WHERE user_id = %(user_id)s
                    AND id IN (SELECT value::bigint
-                                FROM json_array_elements_text(related -> 'channel'))) AS channel
+                                FROM json_array_elements_text(related -> 'channel'))) AS channel,
+               (SELECT json_agg(json_build_object(
+                           'alias', a.alias, 'domain_id', a.domain_id, 'domain', d.domain,
+                           'until', nullif(until, 'infinity')) ORDER BY d.domain, a.alias)
+                  FROM aliases a
+                  LEFT JOIN domains d ON d.id = a.domain_id
+                 WHERE link_id = l.id AND until > now()
+                   AND (a.domain_id = 0 OR d.id IS NOT NULL)) AS old_short_urls
           FROM link_details l
           LEFT JOIN totals ON tracked_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
@@ -82,6 +89,10 @@ def read_named(user_id: int, link_id: int) -> Row:
         "visitors": (link["variant_visitors"] or {}).get("variant", {}),
     }
     named = {name: link[name] for name in ("campaign", "channel", "state", "blocked_host")}
+    named["old_short_urls"] = [
+        old | {"shorturl": short_url(old["domain"], old["alias"]), "until": timestamp(old["until"])}
+        for old in link["old_short_urls"] or ()
+    ]
     return to_record(link) | named | {"scans": scans, "counts": {**counts, **(link["conversions"] or {})}}
 
 

@@ -217,18 +217,23 @@ def update(user_id: int, link_id: int, members: Row) -> Row:
     return to_record(existing(updated["record"], "link"))
 
 
-def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool) -> list[Row]:
+def update_links(user_id: int, ids: list[int], members: Row, *, atomic: bool, **further: Any) -> list[Row]:
     """Write the same members to all links, as `update` does, and return the result of each id in
     the same order: `id` and `shorturl`, or `code` and `message`. They leave the channel
-    `unassign_channel`. With `atomic`, either all links are changed or none."""
+    `unassign_channel`. With `atomic`, either all links are changed or none. `further`:
+
+    - `by_id`: columns that only one link gets. They change nothing if their `version` is not that
+      of the link.
+    - `trial`: True to store nothing.
+    """
     distinct = list(dict.fromkeys(ids))
-    stored = in_halves(distinct, lambda some: _updated(user_id, some, members, atomic), atomic)
+    stored = in_halves(distinct, lambda some: _updated(user_id, some, members, atomic, **further), atomic)
     results = dict(zip(distinct, stored, strict=True))
     return [results[link_id] for link_id in ids]
 
 
-def _updated(user_id: int, ids: list[int], members: Row, atomic: bool) -> list[Row]:
-    answers = _update(user_id, ids, members, many=True, atomic=atomic)["results"]
+def _updated(user_id: int, ids: list[int], members: Row, atomic: bool, **further: Any) -> list[Row]:
+    answers = _update(user_id, ids, members, many=True, atomic=atomic, **further)["results"]
     is_undone = atomic and (len(answers) < len(ids) or any(code for code, *_ in answers))
     results = dict(
         zip((answer[2] for answer in answers), _to_results(answers, is_undone=is_undone), strict=True)
@@ -237,18 +242,20 @@ def _updated(user_id: int, ids: list[int], members: Row, atomic: bool) -> list[R
     return [results.get(link_id, missing) for link_id in ids]
 
 
-def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: bool) -> Row:
+def _update(user_id: int, ids: list[int], members: Row, *, many: bool, atomic: bool, **further: Any) -> Row:
     if members.get("maxclicks"):
         _count_waiting(user_id, ids)
     return run_one(
         """
         SELECT *
           FROM change_links(%(user_id)s, %(ids)s::bigint[], %(sent)s::jsonb, %(reserved)s::text[],
-                            %(many)s::boolean,
-                            %(atomic)s::boolean)
+                            %(many)s::boolean, %(atomic)s::boolean,
+                            %(by_id)s::jsonb, %(trial)s::boolean)
         """,
         user_id=user_id,
         ids=ids,
+        by_id=orjson.dumps(further.get("by_id", {}), option=orjson.OPT_NON_STR_KEYS).decode(),
+        trial=further.get("trial", False),
         sent=orjson.dumps(members).decode(),
         reserved=[*own_words()] if members.keys() & {"alias", "domain"} else [],
         many=many,

@@ -57,7 +57,7 @@ def qr_code(host: str | None, code: str) -> Row:
 
 def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | None:
     """Return the link, or None. An unknown host has no links. A visitor who cannot wait has another
-    answer.
+    answer. `alias` may be that of an old short URL, and `shorturl` is today's.
 
     `url_branded` is True if the URL is on a branded domain, and `fast_redirect` if the link only
     redirects, as most do: the members of `_details` would double the time.
@@ -65,7 +65,7 @@ def short_link(host: str | None, alias: str, *, can_wait: bool = True) -> Row | 
     link = _enabled(_link(host, alias, can_wait=can_wait))
     if link is None:
         return None
-    link["alias"], link["shorturl"] = alias, short_url(link["domain"], alias)
+    link["alias"], link["shorturl"] = alias, short_url(link["domain"], link["alias"])
     if blocked().has_host(link["url"]):
         link["state"] = "blocked"
     link["metaimage"] = link["metaimage"] and blocked().without_urls(link["metaimage"])
@@ -82,7 +82,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
     deleted users."""
     return public_row(
         """
-        SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
+        SELECT l.id, l.user_id, u.suspended = 'all' AS disabled, l.alias,
                (SELECT domain FROM domains WHERE id = l.domain_id),
                url, metatitle, metadescription, metaimage, expiredurl,
                link_state(l.id, starts, l.expiry, maxclicks, blocked) AS state,
@@ -100,6 +100,7 @@ def _link(host: str | None, alias: str, *, can_wait: bool) -> Row | None:
          WHERE a.alias = %(alias)s
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
+           AND (a.until IS NULL OR a.until > now())
         """,
         can_wait=can_wait,
         host=host,

@@ -48,17 +48,17 @@ def _results(ids: list[int], deleted: Row) -> list[Row]:
 # --- links that are selected in the console
 
 
-def set_members(user_id: int, ids: list[int], **members: Any) -> int:
-    """Write the members to links, and return their number."""
+def set_members(user_id: int, ids: list[int], **members: Any) -> list[Row]:
+    """Write the members to links, and return their results."""
     results = links.update_links(user_id, ids, members, atomic=False)
     for result in results:
         if result.get("code", "missing") != "missing":
             raise AppError(result["code"])
-    return sum("id" in result for result in results)
+    return results
 
 
-def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> int:
-    """Set some parameters of links, which keep their others, and return the number of links. Raise
+def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -> list[Row]:
+    """Set some parameters of links, which keep their others, and return their results. Raise
     an error if a link would have more than a body may have: each text counts as in a query string,
     with the character behind it."""
     changed = run_one(
@@ -91,8 +91,8 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
                       FROM jsonb_array_elements((link).parameters) AS pair,
                            jsonb_array_elements_text(pair) AS part
                    ) <= %(most)s
-            RETURNING 1)
-        SELECT (SELECT count(*) FROM changed) AS number, (SELECT count(*) FROM locked) AS sent
+            RETURNING l.id)
+        SELECT ARRAY(SELECT id FROM changed) AS ids, (SELECT count(*) FROM locked) AS sent
         """,
         user_id=user_id,
         ids=ids,
@@ -100,6 +100,6 @@ def set_parameters(user_id: int, ids: list[int], pairs: list[tuple[str, str]]) -
         names=[name for name, _ in pairs],
         most=MAX_URL,
     )
-    if changed["number"] < changed["sent"]:
+    if len(changed["ids"]) < changed["sent"]:
         raise invalid(f"The parameters of a link must make a query string of at most {MAX_URL} characters")
-    return int(changed["number"])
+    return [{"id": link_id} for link_id in changed["ids"]]

@@ -15,6 +15,7 @@ from linkmgr.core.errors import AppError, problems_of_code
 from linkmgr.core.fields import shapes
 from linkmgr.core.fields.base import MAX_ID, Boolean, Integer, Target
 from linkmgr.core.fields.bodies import New
+from linkmgr.core.fields.links import Start
 from linkmgr.core.fields.member import JsonSchema, member
 from linkmgr.core.fields.problems import invalid, problems_of
 from linkmgr.core.fields.query import values_of
@@ -69,6 +70,12 @@ class LinksUpdate(LinkIds):
         Integer(1, MAX_ID, load_default=0),
         "The id of a channel that the links leave. They stay in their other channels.",
         17,
+    )
+    kept_until = member(
+        Start(load_default=None),
+        "Until this time, the short URLs redirect that links had before a change of `domain` or "
+        "`custom`, and no other link can have them. Otherwise they stop working.",
+        "2030-12-31 23:59:59",
     )
 
 
@@ -143,7 +150,7 @@ def add_links(sent: Row) -> Answer:
     "bulk.updateLinks",
     _results("updated", shorturl=shapes.own_url("autumn")),
     body=LinksUpdate,
-    errors=(*_ERRORS, "etag_invalid"),
+    errors=(*_ERRORS, "etag_invalid", "short_urls_full"),
     limit=LIMIT,
     restricted=("own_only", "domains"),
 )
@@ -161,6 +168,8 @@ def update_links(sent: Row) -> Answer:
         raise invalid("unassign_channel must be a channel that is not in data.channel")
     _check_assigned(_assigned(changes) for _ in set(ids))
     members = link_columns(changes) | {"unassign_channel": sent["unassign_channel"] or None}
+    if sent["kept_until"]:
+        members["kept_until"] = sent["kept_until"]
     results = links.update_links(user_id(), ids, members, atomic=atomic)
     return _respond("updated", results, atomic, Link.updates())
 
