@@ -207,6 +207,23 @@ def test_40_links_move_to_a_new_domain(person: Person, alice: Client, sql: Sql) 
     assert faults(person.browser, "best-practice") == []
 
 
+def test_an_administrator_finds_a_link_and_blocks_it(
+    *, browser: Browser, base: str, app: Flask, admin: Client, alice: Client, sql: Sql
+) -> None:
+    link_id = factories.link(sql, alice.id, url="https://bad.example.org/phish")
+    factories.report(sql, link_id)
+    sign_in(browser, base, app, admin.id)
+    person = Person(browser)
+    person.click("1 link with open reports", "/console/administration/reports")
+    person.fill("[aria-label='Search the links of all users']", f"bad.example.org{Keys.ENTER}")
+    browser.wait_for("/console/administration/users/links")
+    assert faults(browser, "best-practice") == []
+    person.mark("[name=decision][value=link]")
+    browser.wait_for_text("The reports have been decided.")
+    assert person.steps <= 3
+    assert alice.get(f"/api/url/{link_id}").get_json()["details"]["blocked"]
+
+
 def test_an_import_with_wrong_rows_is_mended(
     person: Person, alice: Client, sql: Sql, tmp_path: Path, downloads: Path
 ) -> None:

@@ -16,7 +16,7 @@ from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import page_number, query_text
 from linkmgr.core.web import session_store
 from linkmgr.repository import account as accounts
-from linkmgr.repository import plans, users
+from linkmgr.repository import link_lists, plans, users
 from linkmgr.schemas.plans import Subscription
 from linkmgr.schemas.users import ManagedUser, register
 
@@ -48,6 +48,7 @@ class UserForm(FormWithDelete):
             account=account,
             usage=plan_use.usage(account),
             plans=plans.all_plans(),
+            links=link_lists.index(row_id, limit=PER_PAGE, number=1, after=None),
             **values,
         )
 

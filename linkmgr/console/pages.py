@@ -4,6 +4,7 @@ from flask import Flask
 
 from linkmgr.console import (  # noqa: F401 - they add their routes to the blueprints
     admin_activity,
+    admin_links,
     admin_plans,
     admin_reports,
     admin_service,

@@ -5,7 +5,7 @@ from typing import Any, Unpack
 from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, replica_row, rows, run_unsynced, timestamp
 from linkmgr.core.errors import required
-from linkmgr.core.fields.short_urls import short_url
+from linkmgr.core.fields.short_urls import parse_short_url, short_url
 from linkmgr.core.fields.urls import is_own_host
 from linkmgr.core.settings import settings
 
@@ -19,6 +19,7 @@ UNCHECKED: Row = {
     "title": "",
     "checked": None,
 }  # by no check yet
+LEAST_SEARCHED = 3  # characters that the index of the search finds
 MAX_COMPARED = 20_000  # links by an order besides the newest first
 
 
@@ -149,6 +150,36 @@ def empty_pending_list() -> None:
 
 
 # --- lists of the console
+
+
+def find(q: str, limit: int) -> list[Row]:
+    """Return the newest links of all users, at most `limit`, in which a text is part of the URL,
+    the alias or the title, and first the one that has this short URL."""
+    short = parse_short_url(q)
+    links = rows(
+        """
+        SELECT r.*, username, blocked
+          FROM (SELECT link_id AS id, 1 AS place
+                  FROM aliases
+                 WHERE alias = %(alias)s
+                   AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                        ELSE (SELECT id FROM domains WHERE host = %(host)s) END
+                 UNION ALL
+                SELECT id, 2 FROM find_links(%(q)s, %(limit)s) AS id WHERE length(%(q)s) >= %(least)s
+               ) matching,
+               LATERAL (SELECT * FROM link_records l WHERE l.id = matching.id OFFSET 0) r
+          JOIN users ON users.id = r.user_id
+          JOIN links ON links.id = r.id
+         ORDER BY place, r.id DESC
+        """,
+        q=q,
+        alias=short and short.alias,
+        host=short and short.host,
+        limit=limit,
+        least=LEAST_SEARCHED,
+    )
+    unique = [*{link["id"]: link for link in links}.values()]
+    return listed_rows(Page(unique, len(unique), limit, 1, None)).rows
 
 
 def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:

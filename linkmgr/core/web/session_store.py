@@ -78,8 +78,8 @@ def find_session(session: bytes) -> Row | None:
     True within an hour of the sign-in link that created the session, and `lacks_password` until the
     user sets a first password. `count` is the number of pages of the user in the current window,
     with this one, and `seconds` the time until the window ends. `used` has the number of rows by
-    table. Visits are not counted since `uncounted_since`, if the plan counts no more in this
-    month."""
+    table. Visits are not counted since `uncounted_since`, if the plan counts no more in this month.
+    Administrators have the numbers of links that are `reported` and `blocked`."""
     return run_repeatable(
         """
         WITH session AS (
@@ -93,6 +93,13 @@ def find_session(session: bytes) -> Row | None:
                      WHERE m.user_id = accounts.id AND month = this_month()
                        AND NOT (bot OR imported)
                        AND total >= max_clicks) AS uncounted_since,
+                   CASE WHEN admin
+                        THEN (SELECT count(DISTINCT link_id) FROM reports WHERE kind = 'report'
+                                 AND EXISTS (SELECT FROM links
+                                              WHERE id = link_id)) END AS reported,
+                   CASE WHEN admin
+                        THEN (SELECT count(*) FROM reports
+                               WHERE kind = 'link' AND ended IS NULL) END AS blocked,
                    (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
                      WHERE usage.user_id = accounts.id AND counted = ANY (%(tables)s)) AS used
               FROM sessions
