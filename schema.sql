@@ -891,6 +891,7 @@ CREATE TABLE channels (
     starred     boolean     NOT NULL DEFAULT false,
     CONSTRAINT channel_name_taken UNIQUE (user_id, name)
 );
+CREATE INDEX ON channels (user_id, lower(name));  -- tags of imports
 
 CREATE TRIGGER change_version BEFORE UPDATE ON channels FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
@@ -995,6 +996,7 @@ CREATE TABLE links (
     source_host     text,  -- that an imported link had, if it is not ours
     source_clicks   bigint,  -- that another service counted, at the last import
     blocked         timestamptz,  -- by an administrator
+    import_id       bigint,  -- that made the link
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
@@ -1007,6 +1009,8 @@ CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;  -- de
 CREATE INDEX ON links USING gin (pixels) WHERE pixels IS NOT NULL;  -- the number of links in the console
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;  -- lists of keys with `own_only`
 CREATE INDEX ON links (user_id, id) INCLUDE (imported_clicks) WHERE imported_clicks IS NOT NULL;  -- order by clicks
+CREATE INDEX ON links (import_id, id) WHERE import_id IS NOT NULL;  -- undoing it
+CREATE INDEX ON links (user_id, source_host) WHERE source_host IS NOT NULL AND domain_id IS NULL;  -- the page of a domain
 CREATE INDEX ON links (expiry, id) WHERE expiry IS NOT NULL;  -- the order in which expired links are announced
 
 CREATE TRIGGER change_version BEFORE UPDATE ON links FOR EACH ROW
@@ -1930,11 +1934,12 @@ SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
             THEN link_references(l.user_id, l.id) END AS related
   FROM links l;
 
--- The ids of the links that match all filters that are not null. The domain 0 is our own host. Links by `health` are found
+-- The ids of the links that match all filters that are not null. The domain 0 is our own host, and `source` the host of
+-- imported links that came to it. Links by `health` are found
 -- by the index of its states, and those that have none yet by their ids.
 CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
                                expired text, password text, clicked text, health text, since timestamptz,
-                               until timestamptz)
+                               until timestamptz, import bigint, source text)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
@@ -1958,6 +1963,8 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
             coalesce(imported_clicks, 0) + coalesce((SELECT clicks FROM totals WHERE tracked_id = l.id), 0) > 0))
        AND (since IS NULL OR created >= since)
        AND (until IS NULL OR created < until)
+       AND (import IS NULL OR import_id = import)
+       AND (source IS NULL OR (source_host = source AND domain_id IS NULL))
 $$;
 
 -- Sums of visits by label. One row for all labels takes less time and space than a row for each. The label 'Unknown' is

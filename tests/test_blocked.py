@@ -228,7 +228,7 @@ def test_rows_of_no_format_or_service_are_stored_with_blocked_targets(
     for name, rows in (formats | {"service": read_service("shlink")}).items():
         sent = [links.check(row, ()) for row in rows if not (row.problem or row.is_visits)]
         with located.app_context():
-            links.store(alice.id, sent, {"source": "", "on_conflict": "rename", "first_id": 0})
+            links.store(alice.id, sent, {"id": 1, "source": "", "on_conflict": "rename", "first_id": 0})
         assert {row.outcome and row.outcome.code for row in sent} == {"target_blocked"}, name
 
 

@@ -13,9 +13,10 @@ from flask.testing import FlaskClient
 from linkmgr.features.imports.files import sql_file
 from linkmgr.repository import purge
 from tests.conftest import Client
+from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.imported import aliases, sale, send, shlink
-from tests.support.pages import seen
+from tests.support.pages import get, ids_of, seen, signed_in
 
 FILES = Path(__file__).parent / "import_files"
 
@@ -194,3 +195,85 @@ def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Clien
     assert "theirs" not in table.text
     again = upload(console, console.get(account).data)
     assert "The columns are those of an account of this service." in console.get(again).text
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_an_import_leads_to_its_links_and_is_undone_for_a_day(
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    kept = [factories.link(sql, owner.id) for owner in (alice, bob)]
+    path = upload(console, shlink(*(sale(f"a{number}", f"https://example.com/{number}") for number in range(45))))
+    console.post(path)
+    run_jobs()
+    own = {row["alias"]: row["id"] for row in sql("SELECT alias, id FROM links WHERE alias LIKE 'a%' AND alias < 'b'")}
+    [shown] = re.findall(r'href="(/console/links\?import=\d+)"', console.get(path).text)
+    page = get(console, shown)
+    assert (ids_of(page), "Import " in seen(page)) == (sorted(own.values(), reverse=True)[:15], True)
+    assert "Select all 45" in seen(page)
+    kept.append(own["a7"])
+    alice.put(f"/api/url/{own['a7']}/update", {"title": "Changed since"})
+    assert "Undo this import" in console.get(path).text
+    assert console.post(f"{path}/undo").status_code == 303
+    assert "are being deleted" in console.get(path).text
+    run_jobs()
+    assert {row["id"] for row in sql("SELECT id FROM links")} == set(kept)
+    assert {row["id"] for row in sql("SELECT id FROM binned_links")} == set(own.values()) - set(kept)
+    sql("UPDATE imports SET finished = finished - interval '25 hours' RETURNING 1")
+    assert "Undo this import" not in console.get(path).text
+    console.post(f"{path}/undo")
+    assert "Only an import that ended in the last 24 hours can be undone." in console.get(path).text
+    assert sql("SELECT 1 FROM jobs WHERE task = 'import_undo'") == []
+
+
+def test_nobody_undoes_the_import_of_another_user(
+    app: Flask, console: FlaskClient, bob: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    path = upload(console, shlink(sale("summer")))
+    console.post(path)
+    run_jobs()
+    bobs = signed_in(app, "bob@example.com")
+    bobs.post(f"{path}/undo")
+    run_jobs()
+    assert [row["alias"] for row in sql("SELECT alias FROM links")] == ["summer"]
+    assert bob.get("/api/urls").get_json()["data"]["result"] == 0
+
+
+def test_tags_that_differ_in_case_become_one_channel(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    sql("INSERT INTO channels (user_id, name, color) VALUES (%(id)s, 'Web', '#fff') RETURNING 1", id=alice.id)
+    tags = ("print", "Print", "PRINT|print|web")
+    rows = [sale(f"a{n}", f"https://example.com/{n}").replace(",,", f",{text},") for n, text in enumerate(tags)]
+    path = upload(console, shlink(*rows))
+    console.post(path)
+    run_jobs()
+    items = sql("""
+        SELECT name, count(*)::int AS number FROM channels c JOIN channel_items i ON i.channel_id = c.id
+         GROUP BY c.id ORDER BY lower(name)
+        """)
+    assert [(row["name"].lower(), row["number"]) for row in items] == [("print", 3), ("web", 1)]
+    assert len(sql("SELECT 1 FROM channels")) == 2
+
+
+def test_links_of_a_domain_that_were_imported_before_it_are_moved_to_it(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    path = upload(console, shlink(*(sale(f"a{number}", f"https://example.com/{number}") for number in range(3))))
+    console.post(path)
+    run_jobs()
+    domain = alice.add("/api/domain/add", {"domain": "https://s.example.com"})
+    alice.add("/api/url/add", {"url": "https://example.com", "custom": "a2", "domain": "s.example.com"})
+    factories.link(sql, alice.id)
+    page = get(console, f"/console/domains/{domain}/edit")
+    assert "3 links of it were imported to" in seen(page)
+    answer = console.post(
+        "/console/links/selected?source=s.example.com", data={"all": "1", "domain": domain, "action": "domain"}
+    )
+    assert "Move 2 links to s.example.com ?" in seen(answer.text)
+    assert "All links that match: Imported from s.example.com" in seen(answer.text)
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', answer.text))
+    answer = console.post("/console/links/selected?source=s.example.com", data=fields | {"action": "domain"})
+    assert "1 link stays as it is" in seen(answer.text)
+    rows = sql("SELECT alias, domain_id FROM links WHERE alias LIKE 'a_' AND source_host <> '' ORDER BY alias")
+    assert [row["domain_id"] for row in rows] == [domain, domain, None]
+    assert "1 link of it was imported to" in seen(get(console, f"/console/domains/{domain}/edit"))

@@ -11,7 +11,7 @@ from linkmgr.console.forms import PER_PAGE, Form
 from linkmgr.console.frame import Chip
 from linkmgr.core.database.statements import Row
 from linkmgr.core.feature import has_feature
-from linkmgr.core.fields.query import SEARCH, page_number, query_choice, query_id, values_of
+from linkmgr.core.fields.query import SEARCH, page_number, query_choice, query_id, query_text, values_of
 from linkmgr.core.fields.zones import start_of_day
 from linkmgr.core.settings import settings
 from linkmgr.core.web import pool
@@ -40,7 +40,8 @@ _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private")
           "is:broken": ("health", "broken"), "has:password": ("password", "yes"), "has:clicks": ("clicked", "yes"),
           "no:clicks": ("clicked", "no")}  # fmt: skip
 _WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has|no):(?:"([^"]*)"|(\S+))')
-_FILTERS = ("q", *ROWS, *_FIXED, *_DAYS)
+_IMPORTED = {"import": "Import", "source": "Imported from"}  # filters without a control
+_FILTERS = ("q", *ROWS, *_FIXED, *_DAYS, *_IMPORTED)
 NAMES = (*_FILTERS, "order", "per")
 
 
@@ -76,9 +77,10 @@ def take_slot() -> None:
 def requested(filters: Filters) -> dict[str, Any]:
     query: dict[str, Any] = (
         values_of({"q": SEARCH})
-        | {name: query_id(name) for name in ROWS}
+        | {name: query_id(name) for name in (*ROWS, "import")}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in _FIXED.items()}
         | {name: _day(name) for name in _DAYS}
+        | {"source": query_text("source")}
         | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
     )
     if query["order"] == "date":
@@ -100,7 +102,8 @@ def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
     labels = {
         name: values.get(query[name], f"{label} {query[name]}") for name, (label, values) in filters.items()
     }
-    labels |= {name: f"{label} {query[name]}" for name, (label, _) in _DAYS.items()} | {"q": query["q"]}
+    labels |= {name: f"{label} {query[name]}" for name, (label, _) in _DAYS.items()}
+    labels |= {name: f"{label} {query[name]}" for name, label in _IMPORTED.items()} | {"q": query["q"]}
     return [
         Chip(label, url_for("console.links", **(query | {name: None})))
         for name, label in labels.items()

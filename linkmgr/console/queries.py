@@ -224,7 +224,7 @@ def choices(user_id: int) -> dict[str, dict[str, str]]:
 def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
     """Count what uses the rows of a resource, at most one more than MANY for each: the items of
     channels, else links. Overlays also have the number of `answers`, and domains the result of the
-    last check."""
+    last check, and the number of links of theirs that were `imported` to our own host."""
     return replica_rows(
         """
         SELECT requested.id, d.checked, d.problem,
@@ -256,7 +256,11 @@ def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
                CASE WHEN %(path)s = 'overlay' THEN (SELECT count(*) FROM (
                     SELECT FROM overlay_answers
                      WHERE overlay_id = requested.id AND user_id = %(user_id)s
-                     LIMIT %(limit)s) used) END AS answers
+                     LIMIT %(limit)s) used) END AS answers,
+               CASE WHEN %(path)s = 'domain' THEN (SELECT count(*) FROM (
+                    SELECT FROM links
+                     WHERE user_id = %(user_id)s AND source_host = d.host AND domain_id IS NULL
+                     LIMIT %(limit)s) came) END AS imported
           FROM unnest(%(ids)s::bigint[]) AS requested (id)
           LEFT JOIN domains d ON %(path)s = 'domain' AND d.user_id = %(user_id)s
            AND d.id = requested.id

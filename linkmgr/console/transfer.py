@@ -1,6 +1,6 @@
 """Import and export."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flask import flash, g, redirect, render_template, request, url_for
@@ -23,6 +23,7 @@ from linkmgr.features.imports import handlers as api
 from linkmgr.features.imports.account import reading
 from linkmgr.features.imports.rows import MEMBERS
 from linkmgr.repository import plans
+from linkmgr.repository.link_bin import DAYS
 from linkmgr.schemas.links import LINKS
 from linkmgr.schemas.qr import QR_CODES
 
@@ -69,7 +70,11 @@ def import_page(row_id: int) -> str:
     details = repository.details(g.user_id, row_id) if row["source"] == reading.SOURCE else None
     numbers = details["made_of"] if details else {}
     made = [charts.count(numbers[file], noun) for file, noun in _NOUNS.items() if file in numbers]
-    return render_template("console/import.html", row=row, failed=failed, made=", ".join(made))
+    since = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d %H:%M:%S}"
+    can_undo = row["made"] and row["finished"] and row["finished"] > since
+    return render_template(
+        "console/import.html", row=row, failed=failed, made=", ".join(made), can_undo=can_undo, days=DAYS
+    )
 
 
 def _mapping(sent: MultiDict[str, str]) -> requests.Mapping:
@@ -100,6 +105,16 @@ def import_continue(row_id: int) -> Response:
     repository.read(g.user_id, row_id)
     if error := errors.refusal(lambda: requests.resume(g.user_id, row_id)):
         flash(error.message, "error")
+    return redirect(url_for("transfer.import_page", row_id=row_id), code=303)
+
+
+@bp.post("/imports/<id:row_id>/undo")
+def import_undo(row_id: int) -> Response:
+    repository.read(g.user_id, row_id)
+    if repository.undo(g.user_id, row_id):
+        flash("The links that have not changed since are being deleted. The bin has them.", "success")
+    else:
+        flash("Only an import that ended in the last 24 hours can be undone.", "error")
     return redirect(url_for("transfer.import_page", row_id=row_id), code=303)
 
 

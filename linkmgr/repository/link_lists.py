@@ -11,7 +11,7 @@ from linkmgr.core.settings import settings
 
 # The arguments of matching_links in schema.sql, besides the user
 FILTERS = ("q", "domain", "campaign", "channel", "status", "expired", "password", "clicked", "health",
-           "since", "until")  # fmt: skip
+           "since", "until", "import", "source")  # fmt: skip
 UNCHECKED: Row = {
     "state": "unchecked",
     "reason": "",
@@ -123,7 +123,7 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
         SELECT id
           FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
                                       %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s,
-                                      %(until)s)
+                                      %(until)s, %(import)s, %(source)s)
         """,
         user_id=user_id,
         **filters,
@@ -255,7 +255,7 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
         SELECT id
           FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
                                       %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s,
-                                      %(until)s)
+                                      %(until)s, %(import)s, %(source)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
@@ -270,7 +270,8 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
         SELECT id
           FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
                               %(expired)s,
-                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s)
+                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s, %(import)s,
+                              %(source)s)
          WHERE id < %(below)s
          ORDER BY id DESC
          LIMIT %(limit)s

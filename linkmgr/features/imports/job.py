@@ -30,6 +30,7 @@ from linkmgr.features.imports.account.rows import Lines
 from linkmgr.features.imports.batches import Batch, pack, staged_bytes
 from linkmgr.features.imports.order import InOrder, Rows
 from linkmgr.features.imports.rows import ImportRow, ReadError
+from linkmgr.repository import link_bin
 
 IMPORT, FETCHING = "import", "import_fetch"  # the second waits for other hosts, in threads of its own
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
@@ -304,7 +305,16 @@ def _notes(details: Row) -> str:
     return " ".join(notes)
 
 
+def _undo(argument: Row) -> bool:
+    """Put some unchanged links of an import into the bin. Return True if there are no more."""
+    ids = imports.unchanged_links(**argument, limit=MAX_ROWS)
+    if ids:
+        link_bin.put_all(argument["user_id"], ids)
+    return len(ids) < MAX_ROWS
+
+
 HANDLERS = {
+    "import_undo": jobs.Handler(_undo),
     IMPORT: jobs.Handler(partial(_run_job, IMPORT), _abandon, stays=_reads),
     FETCHING: jobs.Handler(partial(_run_job, FETCHING), _abandon, is_apart=True),
 }

@@ -134,8 +134,10 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
     names = {name for row in sent for name in row.channels}
     channels = imported.channel_ids(user_id, [*names]) if names else {}
     for row in sent:
+        row.link["import_id"] = details["id"]
         if row.channels:
-            row.body["channel"] = row.link["channel"] = [channels[name] for name in row.channels]
+            ids = dict.fromkeys(channels[name] for name in row.channels)
+            row.body["channel"] = row.link["channel"] = [*ids]
         if row.name["alias"]:
             row.link["source_host"] = row.moved_from or row.link.get("source_host")
             if details["source"] not in _OWN_SOURCES:

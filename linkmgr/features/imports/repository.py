@@ -4,7 +4,7 @@ import orjson
 
 from linkmgr.core.database.expiry import older_than
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import Row, row, run, run_one
+from linkmgr.core.database.statements import Row, row, rows, run, run_one
 from linkmgr.core.errors import AppError, existing, not_found
 
 MAX_UNFINISHED = 3  # of a user
@@ -183,7 +183,41 @@ def resume(user_id: int, import_id: int) -> None:
         raise AppError("import_not_paused")
 
 
+def undo(user_id: int, import_id: int) -> bool:
+    """Enqueue the job that deletes the links of an import that has ended in the last day. Return
+    False for any other."""
+    enqueued = run(
+        """
+        INSERT INTO jobs (task, argument)
+        SELECT 'import_undo', jsonb_build_object('user_id', user_id, 'import_id', id)
+          FROM imports
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND finished > now() - interval '1 day'
+        RETURNING 1
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    return enqueued is not None
+
+
 # --- the job
+
+
+def unchanged_links(user_id: int, import_id: int, limit: int) -> list[int]:
+    """Return the ids of some links that an import made and that have not changed since its end."""
+    links = rows(
+        """
+        SELECT l.id
+          FROM imports i
+          JOIN links l ON l.import_id = i.id AND l.updated <= i.finished
+         WHERE i.user_id = %(user_id)s AND i.id = %(import_id)s
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        limit=limit,
+    )
+    return [link["id"] for link in links]
 
 
 def details(user_id: int, import_id: int) -> Row | None:

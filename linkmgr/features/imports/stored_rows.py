@@ -20,24 +20,32 @@ def last_id() -> int:
 
 
 def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
-    """Return the ids of the user's channels with these names, which are made if they are
-    missing."""
+    """Return the ids of the user's channels with these names, which are made if they are missing.
+    Letter case matters only between existing channels."""
     named = run_repeatable(
         """
-        WITH added AS (
-            INSERT INTO channels (user_id, name, color)
-            SELECT %(user_id)s, name, %(color)s
+        WITH missing AS (
+            SELECT DISTINCT ON (lower(name)) name
               FROM unnest(%(names)s::text[]) AS sent (name)
-             WHERE NOT EXISTS (SELECT FROM channels c WHERE c.user_id = %(user_id)s
-                                  AND c.name = sent.name)
-             ORDER BY name
+             WHERE NOT EXISTS (SELECT FROM channels c
+                                WHERE c.user_id = %(user_id)s AND lower(c.name) = lower(sent.name))
+             ORDER BY lower(name), name),
+        added AS (
+            INSERT INTO channels (user_id, name, color)
+            SELECT %(user_id)s, name, %(color)s FROM missing ORDER BY name
             ON CONFLICT (user_id, name) DO UPDATE SET name = excluded.name
             RETURNING name, id)
-        SELECT coalesce(json_object_agg(name, id), '{}') AS ids
-          FROM (SELECT name, id FROM added
-                 UNION ALL
-                SELECT name, id FROM channels
-                 WHERE user_id = %(user_id)s AND name = ANY (%(names)s::text[])) channels
+        SELECT coalesce(json_object_agg(sent.name, id), '{}') AS ids
+          FROM unnest(%(names)s::text[]) AS sent (name),
+               LATERAL (SELECT id
+                          FROM (SELECT name, id FROM added
+                                 UNION ALL
+                                SELECT name, id FROM channels c
+                                 WHERE user_id = %(user_id)s
+                                   AND lower(c.name) = lower(sent.name)) own
+                         WHERE lower(own.name) = lower(sent.name)
+                         ORDER BY own.name <> sent.name, id
+                         LIMIT 1) chosen
         """,
         user_id=user_id,
         names=names,
