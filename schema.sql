@@ -1539,6 +1539,12 @@ CREATE TABLE link_checks (
 CREATE INDEX ON link_checks (due);
 CREATE INDEX ON link_checks (user_id, state, link_id);
 
+-- Return the title of a link, or else that of its page, or ''. `link_name` in Python makes a name of it and the target.
+CREATE FUNCTION link_title(link bigint, title text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = link), '');
+END $$;
+
 -- An array takes less time than an object, which lists would make for each of their rows.
 CREATE VIEW link_health AS
 SELECT link_id, ARRAY[state, reason, target, title, checked::text] AS health FROM link_checks;
@@ -1663,7 +1669,7 @@ CREATE VIEW tracked_rows AS
 SELECT user_id, id, 'link' AS noun,
        coalesce((SELECT host FROM domains WHERE id = domain_id) || '/', '') || alias AS name,
        (SELECT domain FROM domains WHERE id = domain_id) AS domain, alias,
-       coalesce(nullif(title, ''), (SELECT c.title FROM link_checks c WHERE link_id = id), '') AS title, url
+       link_title(id, title) AS title, url
   FROM links
  UNION ALL
 SELECT user_id, id, 'QR code', name, NULL, NULL, NULL, NULL FROM qrs;

@@ -152,8 +152,7 @@ def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **pagin
         SELECT *,
                daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
           FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks,
-                       imported_clicks, coalesce(nullif(title, ''),
-                                (SELECT c.title FROM link_checks c WHERE link_id = l.id)) AS title,
+                       imported_clicks, link_title(l.id, title) AS title,
                        status, link_state(l.id, starts, expiry, maxclicks, blocked) AS state
                   FROM (SELECT *
                           FROM links

@@ -89,6 +89,12 @@ def readable(url: str) -> str:
     return f"{idna_to_unicode(host.removeprefix('www.'))}{slash}{path}".removesuffix("/")
 
 
+def link_name(title: str | None, target: str) -> str:
+    """Return the name of a link: its `link_title` (schema.sql), or else the host and path of its
+    target."""
+    return title or readable(re.split("[?#]", target)[0])
+
+
 def _is_label(label: str) -> bool:
     if not label.startswith("xn--"):
         return bool(_LABEL.fullmatch(label))
