@@ -18,16 +18,16 @@ WEDNESDAY = "2026-11-18T11:26"
         ("24h", "hour", WEDNESDAY, "2026-11-17T12:00", 24, "2026-11-16T12:00", "2026-11-17T11:15"),
         ("7d", "day", WEDNESDAY, "2026-11-12T00:00", 7, "2026-11-05T00:00", "2026-11-11T11:15"),
         ("28d", "day", WEDNESDAY, "2026-10-22T00:00", 28, "2026-09-24T00:00", "2026-10-21T11:15"),
-        ("week", "day", WEDNESDAY, "2026-11-16T00:00", 7, "2026-11-09T00:00", "2026-11-11T11:15"),
-        ("last-week", "day", WEDNESDAY, "2026-11-09T00:00", 7, "2026-11-02T00:00", "2026-11-09T00:00"),
-        ("month", "day", WEDNESDAY, "2026-11-01T00:00", 30, "2026-10-01T00:00", "2026-10-18T11:15"),
-        ("last-month", "day", WEDNESDAY, "2026-10-01T00:00", 31, "2026-09-01T00:00", "2026-10-01T00:00"),
+        ("this_week", "day", WEDNESDAY, "2026-11-16T00:00", 7, "2026-11-09T00:00", "2026-11-11T11:15"),
+        ("last_week", "day", WEDNESDAY, "2026-11-09T00:00", 7, "2026-11-02T00:00", "2026-11-09T00:00"),
+        ("this_month", "day", WEDNESDAY, "2026-11-01T00:00", 30, "2026-10-01T00:00", "2026-10-18T11:15"),
+        ("last_month", "day", WEDNESDAY, "2026-10-01T00:00", 31, "2026-09-01T00:00", "2026-10-01T00:00"),
         ("12mo", "month", WEDNESDAY, "2025-12-01T00:00", 12, "2024-12-01T00:00", "2025-11-18T11:15"),
         # The month before is shorter, and longer.
-        ("month", "day", "2026-03-31T12:00", "2026-03-01T00:00", 31, "2026-02-01T00:00", "2026-03-01T00:00"),
-        ("last-month", "day", "2026-03-05T12:00", "2026-02-01T00:00", 28, "2026-01-01T00:00", "2026-01-29T00:00"),
+        ("this_month", "day", "2026-03-31T12:00", "2026-03-01T00:00", 31, "2026-02-01T00:00", "2026-03-01T00:00"),
+        ("last_month", "day", "2026-03-05T12:00", "2026-02-01T00:00", 28, "2026-01-01T00:00", "2026-01-29T00:00"),
         # Nothing has elapsed.
-        ("week", "day", "2026-11-16T00:05", "2026-11-16T00:00", 7, "2026-11-09T00:00", "2026-11-09T00:00"),
+        ("this_week", "day", "2026-11-16T00:05", "2026-11-16T00:00", 7, "2026-11-09T00:00", "2026-11-09T00:00"),
     ],
 )
 def test_a_period_is_compared_with_the_same_elapsed_part_of_the_time_before(
@@ -43,5 +43,5 @@ def test_a_period_is_compared_with_the_same_elapsed_part_of_the_time_before(
 
 def test_a_period_that_has_just_begun_is_compared_with_nothing() -> None:
     at = datetime.fromisoformat("2026-11-16T00:05").replace(tzinfo=ZONE)
-    period = Period(parse_range(ZONE, at, since=None, until=None, period="week"), "week", {}, [], "day", at)
+    period = Period(parse_range(ZONE, at, since=None, until=None, period="this_week"), "week", {}, [], "day", at)
     assert period.with_before()["edges"] == "{2026-11-08T23:00:00+00:00,2026-11-15T23:00:00+00:00}"

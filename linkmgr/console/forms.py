@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from flask import Blueprint, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -29,6 +30,7 @@ from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.links import Start
 from linkmgr.core.fields.query import query_id
 from linkmgr.core.fields.resource import Resource
+from linkmgr.core.fields.urls import MAX_URL
 
 PER_PAGE = 15  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -131,13 +133,24 @@ class Form(ABC):
     def render_list(self, page: Page, **values: Any) -> str:
         return render_template(self.list_template, page=page, form=self, **(values | self.choices()))
 
-    def url(self, action: str, row: Row | None = None) -> str:
-        """Return the URL of an action, of what shows a row for "page", or of the list for ""."""
+    def url(self, action: str, row: Row | None = None, **query: Any) -> str:
+        """Return the URL of an action, of what shows a row for "page", or of the list for "". The
+        URLs of rows carry the query of the list as `back`, so that they lead back to the same
+        page of it."""
         action = self.after if action == PAGE else action
-        of_row = f"/{row['id']}" if row and action else ""
-        return f"{self.bp.url_prefix}{self.path}{of_row}" + (
-            f"/{action}" if action and action != PAGE else ""
+        path = of_list = f"{self.bp.url_prefix}{self.path}"
+        is_list = request.path == of_list
+        back = (
+            request.query_string.decode(errors="replace")
+            if is_list
+            else request.args.get("back", "")[:MAX_URL]
         )
+        if row and action:
+            path, query = f"{path}/{row['id']}", query | ({"back": back} if back else {})
+        elif not (action or is_list):
+            query = dict(parse_qsl(back))
+        path += f"/{action}" if action and action != PAGE else ""
+        return f"{path}?{urlencode(query)}" if query else path
 
     def title(self, row: Row) -> str:
         page_title = row.get("health", {}).get("title")  # of the target of a link

@@ -4,11 +4,11 @@ import re
 from datetime import date, timedelta
 from typing import Any
 
-from flask import g, render_template, request, url_for
+from flask import Response, after_this_request, g, render_template, request, url_for
 
 from linkmgr.console import charts, periods, queries
 from linkmgr.console.forms import PER_PAGE, Form
-from linkmgr.console.frame import Chip
+from linkmgr.console.frame import Chip, bp
 from linkmgr.core.database.statements import Row
 from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.query import SEARCH, page_number, query_choice, query_id, query_text, values_of
@@ -20,6 +20,7 @@ from linkmgr.schemas.links import HEALTH
 
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
+_ROWS, _YEAR = "linkmgr_rows", 365 * 24 * 60 * 60  # a cookie and its seconds
 ORDERS = {"date": "Last added first", "created": "Last created first", "oldest": "First created first",
           "click": "Most clicks "
           "first", "fewest": "Fewest clicks first", "recent": "Most clicks in 28 days",
@@ -111,13 +112,36 @@ def chips_of(query: dict[str, Any], filters: Filters) -> list[Chip]:
     ]
 
 
+def _limit(chosen: str | None) -> int:
+    """Return the number of rows of a page: the chosen one, which later lists keep, or else the one
+    that was chosen last."""
+    kept = request.cookies.get(_ROWS)
+    if chosen is None:
+        return int(kept) if kept in SIZES else PER_PAGE
+
+    @after_this_request
+    def keep(response: Response) -> Response:
+        response.set_cookie(
+            _ROWS,
+            chosen,
+            _YEAR,
+            path=bp.url_prefix,
+            secure=settings().is_https,
+            httponly=True,
+            samesite="Lax",
+        )
+        return response
+
+    return int(chosen)
+
+
 def show(form: Form) -> str:
     if any(request.args.get(name) for name in _FILTERS) or request.args.get("order") == "recent":
         take_slot()  # before any other statement
     choices = queries.choices(g.user_id)
     filters = all_filters(choices)
     query = requested(filters)
-    order, limit = query["order"], int(query["per"] or PER_PAGE)
+    order, limit = query["order"], _limit(query["per"])
     page = link_lists.matching(
         g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None
     )

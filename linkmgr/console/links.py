@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from flask import Response, flash, g, redirect, render_template, request, url_for
+from flask import Response, flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from itsdangerous import BadData
 
@@ -87,7 +87,7 @@ def link_check(row_id: int) -> ResponseReturnValue:
         if error.code == "missing":
             raise
         flash(error.message, "error")
-    return redirect(url_for("console.link", row_id=row_id), code=303)
+    return redirect(FORM.url("page", {"id": row_id}), code=303)
 
 
 @bp.post("/links/<id:row_id>/forget")
@@ -293,7 +293,7 @@ def link_winner(row_id: int) -> ResponseReturnValue:
     before = {name: record[name] for name in ("url", "variants")}
     token = keys.serializer(_SALT).dumps({"id": row_id, "chosen": chosen, "before": before})
     if len(token) <= _MAX_TOKEN:
-        return redirect(url_for("console.link", row_id=row_id, ended=token), code=303)
+        return redirect(FORM.url("page", record, ended=token), code=303)
     flash(f"All visitors now go to the target of {chosen['name']}.", "success")
     return redirect(FORM.url("page", record), code=303)
 

@@ -36,11 +36,16 @@ PERIODS = {
     "90d": ("90d", "the last 90 days"),
     "12mo": ("12mo", "the last 12 months"),
     "week": ("This week", "the current week"),
-    "last-week": ("Last week", "the previous week"),
-    "month": ("This month", "the current month"),
-    "last-month": ("Last month", "the previous month"),
+    "last_week": ("Last week", "the previous week"),
+    "mtd": ("This month", "the current month"),
+    "last_month": ("Last month", "the previous month"),
 }
 DEFAULT = "28d"
+# Periods that the API has too, without a switch, and names that were in URLs before
+_OTHERS = {"30d": "the last 30 days", "ytd": "the current year"}
+_FORMER = {"month": "mtd", "last-week": "last_week", "last-month": "last_month"}
+# Those with the days to come, so that their charts have one unit from the first day on
+_WHOLE = {"week": "this_week", "mtd": "this_month"}
 TIMES_CSV = {"table": "time", "format": "csv"}  # of statistics: the figures of the chart
 _FIRST = date(2000, 1, 1)  # of a custom period
 # By unit: the least and the greatest number of days of a period that is shown by it, first by the
@@ -62,6 +67,11 @@ class Period(NamedTuple):
     @property
     def all(self) -> dict[str, tuple[str, str]]:
         return PERIODS
+
+    @property
+    def kept(self) -> Row:
+        """The query for the pages of rows: nothing by default."""
+        return {} if self.query == {"period": DEFAULT} else self.query
 
     def before(self, unit: str | None = None) -> tuple[datetime, ...]:
         """Return the starts of the buckets of the time before, and its end."""
@@ -119,8 +129,10 @@ def _custom(now: datetime) -> Period | None:
 
 
 def named(period: str, now: datetime) -> Period:
-    span = parse_range(g.zone, now, since=None, until=None, period=period)
-    return _period(span, PERIODS[period][1], {"period": period}, now)
+    period = _FORMER.get(period, period)
+    span = parse_range(g.zone, now, since=None, until=None, period=_WHOLE.get(period, period))
+    name = _OTHERS.get(period) or PERIODS[period][1]
+    return _period(span, name, {"period": period}, now)
 
 
 def _period(span: Range, name: str, query: dict[str, str], now: datetime) -> Period:
@@ -132,7 +144,7 @@ def _period(span: Range, name: str, query: dict[str, str], now: datetime) -> Per
 
 def requested() -> Period:
     now, unit = datetime.now(UTC), query_choice("by", UNITS)
-    period = _custom(now) or named(query_choice("period", tuple(PERIODS)) or DEFAULT, now)
+    period = _custom(now) or named(query_choice("period", (*PERIODS, *_OTHERS, *_FORMER)) or DEFAULT, now)
     return period._replace(unit=unit) if unit in period.units else period
 
 

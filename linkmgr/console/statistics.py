@@ -185,7 +185,9 @@ def statistics() -> ResponseReturnValue:
     return render_template(
         "console/statistics.html",
         name=names.get("ids" if subject in ("link", "qr") else subject, ""),
-        back=url_for(_PAGES[subject], row_id=selection.selected[subject]) if subject else "",
+        back=url_for(_PAGES[subject], row_id=selection.selected[subject], **selection.period.kept)
+        if subject
+        else "",
         chips=_chips(selection, names),
         chart=_chart(selection, over_time),
         total=by_label.totals["clicks"],

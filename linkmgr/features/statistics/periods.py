@@ -9,7 +9,9 @@ from linkmgr.core.fields.problems import invalid
 from linkmgr.core.fields.zones import parse_time, start_of_day
 
 UNITS = ("hour", "day", "week", "month")
-PERIODS = ("24h", "7d", "30d", "90d", "12mo", "mtd", "ytd", "all")
+PERIODS = (
+    "24h", "7d", "28d", "30d", "90d", "12mo", "week", "last_week", "mtd", "last_month", "ytd", "all",
+)  # fmt: skip
 DEFAULT_PERIOD = "30d"
 MAX_HOURLY_DAYS = 100
 MAX_DAYS = 10_000
@@ -79,9 +81,11 @@ def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
             return Range(zone, None, tomorrow, period)
         case "12mo":
             first = date(today.year - (today.month < _DECEMBER), today.month % 12 + 1, 1)
+        case "week":
+            first = _first_day(today, "week")
         case "mtd":
             first = today.replace(day=1)
-        case "week" | "last-week" | "month" | "last-month":
+        case "this_week" | "last_week" | "this_month" | "last_month":
             return _calendar(zone, today, period)
         case "ytd":
             first = today.replace(month=1, day=1)
@@ -91,10 +95,10 @@ def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
 
 
 def _calendar(zone: ZoneInfo, today: date, period: str) -> Range:
-    unit = period.removeprefix("last-")
+    which, _, unit = period.partition("_")
     first = _first_day(today, unit)
     after = _first_day(first + timedelta(days=7 if unit == "week" else 31), unit)
-    if period != unit:
+    if which == "last":
         first, after = _first_day(first - _DAY, unit), first
     return Range(zone, start_of_day(first, zone), start_of_day(after, zone), period)
 
@@ -181,7 +185,7 @@ def compared(span: Range, unit: str | None, now: datetime) -> tuple[list[datetim
     match span.period:
         case "12mo":
             first = since.replace(year=since.year - 1)
-        case "month" | "last-month":
+        case "this_month" | "last_month":
             first = (since - _DAY).replace(day=1)
         case _:
             first = since - (until - since)

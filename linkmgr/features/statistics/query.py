@@ -203,7 +203,10 @@ QUERY = {
         examples=["2026-11-01"],
     ),
     "period": Parameter(
-        "A range that ends today.", type="string", enum=list(PERIODS), default=DEFAULT_PERIOD
+        "A range that ends today, or with the last week or month.",
+        type="string",
+        enum=list(PERIODS),
+        default=DEFAULT_PERIOD,
     ),
     "timezone": Parameter(
         "The IANA time zone of days, weeks and months, and of times without a zone.",
