@@ -6,14 +6,14 @@ from flask import Flask
 from linkmgr.console import account, avatar, login, plan_use, signed_in
 from linkmgr.console.navigation import navigation
 from linkmgr.core.feature import has_console
-from linkmgr.core.fields.urls import readable
+from linkmgr.core.fields.urls import link_name, readable
 from linkmgr.public.home import first_page
 
 _TIMES = (signed_in.when, signed_in.day, signed_in.minute, signed_in.exact, signed_in.to_control)
 
 
 def init_app(app: Flask) -> None:
-    for shown in (*_TIMES, signed_in.counted, readable):
+    for shown in (*_TIMES, signed_in.counted, link_name, readable):
         app.add_template_filter(shown)
     app.jinja_env.globals.update(navigation=navigation, included=plan_use.included, first_page=first_page)
     for blueprint in (login.bp, account.bp, avatar.bp):

@@ -153,14 +153,8 @@ class Form(ABC):
         return f"{path}?{urlencode(query)}" if query else path
 
     def title(self, row: Row) -> str:
-        page_title = row.get("health", {}).get("title")  # of the target of a link
         return str(
-            row.get("title")
-            or page_title
-            or row.get("name")
-            or row.get("host")
-            or row.get("alias")
-            or row["username"]
+            row.get("title") or row.get("name") or row.get("host") or row.get("alias") or row["username"]
         )
 
     @property

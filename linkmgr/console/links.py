@@ -19,6 +19,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import query_text
+from linkmgr.core.fields.urls import link_name
 from linkmgr.core.settings import settings
 from linkmgr.features.bulk import moves
 from linkmgr.features.conversions import results as conversions
@@ -137,6 +138,9 @@ class LinkForm(StoredForm):
 
     def show_list(self) -> str:
         return link_list.show(self)
+
+    def title(self, row: Row) -> str:
+        return link_name(row["title"] or row["health"]["title"], row["longurl"])
 
     def delete(self, user_id: int, row_id: int) -> None:
         link_bin.put(user_id, row_id)

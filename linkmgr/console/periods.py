@@ -14,6 +14,7 @@ from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import query_choice, query_text
 from linkmgr.core.fields.short_urls import short_url
+from linkmgr.core.fields.urls import link_name
 from linkmgr.core.fields.zones import start_of_day
 from linkmgr.features.statistics.periods import (
     MAX_DAYS,
@@ -278,7 +279,7 @@ def named_row(row_id: str, named: Row | None) -> Row:
         return {"label": f"QR code {named['name']}", "url": url_for("console.qr", row_id=row_id)}
     shorturl = short_url(named["domain"], named["alias"])
     return {
-        "label": named["name"],
+        "label": link_name(named["title"], named["url"]),
         "url": url_for("console.link", row_id=row_id),
         "link": named | {"shorturl": shorturl},
     }

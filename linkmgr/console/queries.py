@@ -7,6 +7,7 @@ from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, replica_rows, row, rows
 from linkmgr.core.errors import existing
 from linkmgr.core.fields.short_urls import short_url
+from linkmgr.core.fields.urls import link_name
 from linkmgr.repository import campaigns
 
 MANY = 1000  # rows of a group that are counted
@@ -18,7 +19,8 @@ def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
     read = {"campaign": _campaign, "channel": _channel}[path]
     record = read(user_id, row_id, limit)
     for item in record["proposed"] or ():
-        item["url"] = short_url(item["domain"], item["alias"])
+        item["name"] = link_name(item["name"], item["url"])
+        item["shorturl"] = short_url(item["domain"], item["alias"])
     return record
 
 
@@ -27,7 +29,7 @@ def _campaign(user_id: int, campaign_id: int, limit: int) -> Row:
         """
         SELECT *, (SELECT username FROM users WHERE users.id = user_id) AS username, version::text,
                (SELECT json_agg(newest)
-                  FROM (SELECT d.domain, alias, coalesce(nullif(title, ''), l.url) AS name
+                  FROM (SELECT d.domain, alias, link_title(l.id, title) AS name, url
                           FROM links l
                           LEFT JOIN domains d ON d.id = l.domain_id
                          WHERE l.user_id = %(user_id)s
@@ -48,17 +50,17 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
         """
         SELECT *, version::text,
                (SELECT json_agg(newest)
-                  FROM ((SELECT d.domain, alias, coalesce(nullif(title, ''), l.url) AS name
+                  FROM ((SELECT d.domain, alias, link_title(l.id, title) AS name, url
                            FROM links l
                            LEFT JOIN domains d ON d.id = l.domain_id
                           WHERE l.user_id = %(user_id)s
                           ORDER BY l.id DESC
                           LIMIT %(limit)s)
                          UNION ALL
-                        (SELECT NULL, alias, name FROM bios
+                        (SELECT NULL, alias, name, '' FROM bios
                           WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
                          UNION ALL
-                        (SELECT NULL, 'qr/' || code, name FROM qrs
+                        (SELECT NULL, 'qr/' || code, name, '' FROM qrs
                           WHERE user_id = %(user_id)s ORDER BY id DESC
                           LIMIT %(limit)s)) newest) AS proposed
           FROM channels
@@ -112,7 +114,8 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
 def selected(user_id: int, ids: list[int]) -> list[Row]:
     links = rows(
         """
-        SELECT host, r.alias, longurl, r.title, r.description,
+        SELECT host, r.alias, longurl, r.title, link_title(id, r.title) AS shown_title,
+               r.description,
                coalesce((SELECT name FROM campaigns c WHERE c.id = r.campaign), '') AS campaign,
                array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel)
                                       ORDER BY id), ', ') AS channels,

@@ -91,19 +91,21 @@ class PageQuery(NamedTuple):
     def labeled(self, row: Row, names: dict[str, Row]) -> Row:
         """Return the row with its labels as text, and in `cells` as pages show them, with the URLs
         that choose them."""
-        texts, cells = {}, []
+        texts, cells, addresses = {}, [], []
         for key in self.dimensions:
             value, name, link = row[key], names.get(str(row[key])), None
             texts[key], url = str(value), self.narrowed(key, **{key: value})
             if key in OF_ROWS and value is None:
                 texts[key], url = f"No {key}", ""
             elif key in OF_ROWS and key != _DOMAIN:
-                texts[key] = name["name"] if name else f"deleted, id {value}"
+                named = periods.named_row(str(value), name if key == TARGET else None)
+                texts[key] = named.get("label") or (name["name"] if name else f"deleted, id {value}")
+                addresses.append(name["name"] if name else "")  # the short URL of a link
                 subject = key if key != TARGET or not name else "link" if name["noun"] == "link" else "qr"
                 url = self.narrowed(key, **{subject: value}) if name else ""
-                link = periods.named_row(str(value), name).get("link") if key == TARGET else None
+                link = named.get("link")
             cells.append((periods.label(key, texts[key]), url if texts[key] else "", link))
-        return row | texts | {"cells": cells}
+        return row | texts | {"cells": cells, "searched": " ".join([*texts.values(), *addresses]).lower()}
 
 
 def _read_query() -> PageQuery:
@@ -177,7 +179,7 @@ def statistics() -> ResponseReturnValue:
     rows = [
         selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")
     ]
-    rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
+    rows = [row for row in rows if searched.lower() in row["searched"]]
     rows = periods.by_clicks(rows, selection.order)
     if is_csv:
         return _csv("-".join(selection.dimensions), by_label.columns, rows)

@@ -81,10 +81,8 @@ def items(user_id: int, channel_id: int, *, pages: bool = False, **paging: Unpac
                CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio'
                     ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
-               coalesce(nullif(l.title, ''),
-                        CASE WHEN %(pages)s
-                             THEN (SELECT nullif(title, '') FROM link_checks c
-                                    WHERE c.link_id = l.id) END,
+               coalesce(nullif(CASE WHEN %(pages)s THEN link_title(l.id, l.title) ELSE l.title END,
+                               ''),
                         l.url, b.name, q.name) AS title,
                l.url, d.domain, coalesce(l.alias, b.alias, 'qr/' || q.code) AS alias,
                coalesce(l.created, b.created, q.created)::date AS date

@@ -90,6 +90,14 @@ def link(sql: Sql, user_id: int, *, url: str = "https://example.com/page", title
     return row(sql, "links", user_id=user_id, alias=f"link{next(_numbers)}", url=url, title=title, metatitle=title)
 
 
+def page_title(sql: Sql, link_id: int, title: str) -> None:
+    """Store the title of the page of a link, as a check does."""
+    added = (
+        "INSERT INTO link_checks (link_id, user_id, title) SELECT id, user_id, %(title)s FROM links WHERE id = %(id)s"
+    )
+    sql(f"{added} RETURNING 1", id=link_id, title=title)
+
+
 def bio(sql: Sql, user_id: int, *, title: str = "About me") -> int:
     return row(sql, "bios", user_id=user_id, alias=f"bio{next(_numbers)}", name=title)
 

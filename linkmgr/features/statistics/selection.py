@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from linkmgr.core.database.statements import Row, row
 from linkmgr.core.errors import AppError, not_found
 from linkmgr.core.fields.problems import invalid
-from linkmgr.core.fields.urls import is_own_host
+from linkmgr.core.fields.urls import is_own_host, link_name
 from linkmgr.features.statistics.query import Selection
 from linkmgr.visits.store import DETAILED_DAYS
 
@@ -64,18 +64,18 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
         SELECT chosen.ids::text AS tracked_ids,
                (SELECT count(*) FROM selected WHERE part = 'ids') AS ids,
                CASE WHEN %(named)s THEN (
-                    SELECT json_object_agg(part, name)
-                      FROM (SELECT 'ids' AS part, coalesce(nullif(title, ''), alias) AS name
+                    SELECT json_object_agg(part, ARRAY[name, url])
+                      FROM (SELECT 'ids' AS part, link_title(id, title) AS name, url
                               FROM links
                              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
                              UNION ALL
-                            SELECT 'ids', name FROM qrs WHERE user_id = %(user_id)s
+                            SELECT 'ids', name, '' FROM qrs WHERE user_id = %(user_id)s
                                AND id = ANY (%(ids)s::bigint[])
                              UNION ALL
-                            SELECT 'campaign', name FROM campaigns WHERE user_id = %(user_id)s
+                            SELECT 'campaign', name, '' FROM campaigns WHERE user_id = %(user_id)s
                                AND id = %(campaign)s
                              UNION ALL
-                            SELECT 'channel', name FROM channels
+                            SELECT 'channel', name, '' FROM channels
                              WHERE user_id = %(user_id)s AND id = %(channel)s) named) END AS names,
                CASE WHEN %(named)s THEN first_visit(
                     %(user_id)s, CASE WHEN %(parts)s > 0 THEN chosen.ids END) END AS first,
@@ -178,7 +178,7 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
         _parsed(text) if (text := facts.get(name)) else None for name in ("detailed_since", "first")
     )
     tracked_ids, days_before = facts["tracked_ids"] if selection.count else None, facts["days_before"]
-    names = (facts["names"] or {}) if named else None
+    names = {part: link_name(*name) for part, name in (facts["names"] or {}).items()} if named else None
     return Scope(tracked_ids, since, date.fromisoformat(days_before), names, first)
 
 
