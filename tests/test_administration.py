@@ -157,7 +157,7 @@ def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql:
     for form, shown in (
         (
             {"plan": plans["Pro"], "type": "monthly", "expiration": "2030-05-06T07:08"},
-            "Expires on 2030-05-06 07:08:00 UTC",
+            "Expires on May 6, 2030, 07:08 UTC",
         ),
         ({"plan": plans["Free"], "type": "lifetime", "expiration": ""}, "Plan: Free"),
     ):

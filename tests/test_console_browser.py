@@ -232,14 +232,18 @@ def test_a_chart_says_its_figures_to_the_keyboard(
     browser.wait_for_text(": 0, 0 visitors")
 
 
-def test_the_time_zone_of_the_browser_is_offered_until_there_is_a_link(
-    signed_in: Browser, base: str, alice: Client
+def test_the_time_zone_of_the_browser_is_offered_if_it_is_another_one(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
 ) -> None:
+    factories.link(sql, alice.id)
     browser = signed_in
     browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Europe/Berlin"})
     browser.open(f"{base}/console")
     browser.click("Use Europe/Berlin")
     browser.wait_for_text("Times are now shown in the time zone Europe/Berlin.")
-    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
     browser.open(f"{base}/console")
     assert "Times are shown in" not in browser.text
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    browser.open(f"{base}/console")
+    assert "Times are shown in the time zone Europe/Berlin. Use Asia/Tokyo" in browser.text
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})

@@ -64,7 +64,7 @@ def test_selected_links_get_a_status_and_an_expiry(console: FlaskClient, alice: 
     other = factories.link(sql, bob.id)
     console.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
     select(console, "status", [*ids, other], status="private")
-    assert "Expire 2 links at 2031-01-01 09:00:00 JST ?" in seen(
+    assert "Expire 2 links at Jan 1, 2031, 09:00 JST ?" in seen(
         select(console, "expiry", [], all="1", expiry="2031-01-01T09:00").text
     )
     select(console, "expiry", ids, expiry="2031-01-01T09:00")

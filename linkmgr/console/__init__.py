@@ -9,7 +9,7 @@ from linkmgr.core.feature import has_console
 from linkmgr.core.fields.urls import link_name, readable
 from linkmgr.public.home import first_page
 
-_TIMES = (signed_in.when, signed_in.day, signed_in.minute, signed_in.exact, signed_in.to_control)
+_TIMES = (signed_in.when, signed_in.minute, signed_in.exact, signed_in.to_control)
 
 
 def init_app(app: Flask) -> None:

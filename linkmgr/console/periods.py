@@ -102,7 +102,7 @@ class Period(NamedTuple):
         )
         since = g.account["uncounted_since"]
         if since and signed_in.parse_utc(since) < self.span.until:
-            chart["title"] += f", counted until {signed_in.day(since)}"
+            chart["title"] += f", counted until {signed_in.exact(since)}"
         return chart
 
 

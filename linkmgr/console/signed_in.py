@@ -54,11 +54,12 @@ def _local(text: str) -> datetime:
         return at
 
 
-def when(text: str) -> str:
+def when(text: str, *, in_row: bool = False) -> str:
+    """Return a time of the last day relative to now, and any other one exactly, or its day alone in
+    a row of a list, whose `title` has the rest."""
     seconds = int((datetime.now(UTC) - parse_utc(text)).total_seconds())
     if not 0 <= seconds < _DAY:
-        at = _local(text)
-        return f"{at:%b} {at.day}, {at.year}"
+        return day(text) if in_row else exact(text)
     if seconds < _MINUTE:
         return "just now"
     number, unit = (seconds // _MINUTE, "minute") if seconds < _HOUR else (seconds // _HOUR, "hour")
@@ -66,16 +67,17 @@ def when(text: str) -> str:
 
 
 def day(text: str) -> str:
-    return f"{_local(text):%b %-d, %Y}"
+    at = _local(text)
+    return f"{at:%b} {at.day}, {at.year}"
 
 
 def minute(text: str) -> str:
-    return f"{_local(text):%b %-d, %Y, %H:%M}"
+    """Return a time for a table that names the time zone in its heading."""
+    return f"{day(text)}, {_local(text):%H:%M}"
 
 
 def exact(text: str) -> str:
-    at = _local(text)
-    return f"{at.replace(tzinfo=None).isoformat(' ', 'seconds')} {at:%Z}"
+    return f"{minute(text)} {_local(text):%Z}"
 
 
 def to_control(text: str) -> str:
