@@ -19,6 +19,7 @@ from linkmgr.core.web import (
     responses,
     security_headers,
     sessions,
+    templates,
 )
 from linkmgr.core.web.request import IdConverter, Service
 from linkmgr.features import load
@@ -74,6 +75,7 @@ def create_app(features: Iterable[str] | None = None, **overrides: str) -> Flask
         security_headers.init_app(app)
         auth.init_app(app)
         sessions.init_app(app)
+        templates.init_app(app)
         public.init_app(app)
         for blueprint in [blueprint for part in parts for blueprint in part.blueprints]:
             app.register_blueprint(blueprint)

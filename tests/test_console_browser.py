@@ -172,6 +172,21 @@ def test_the_time_zone_of_the_browser_is_offered(signed_in: Browser, base: str, 
     assert sql("SELECT timezone FROM users WHERE username = 'alice'") == [{"timezone": "Asia/Tokyo"}]
 
 
+def test_the_button_of_a_short_url_copies_its_host_name_in_ascii(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    host = "xn--bcher-kva.example"
+    domain = factories.row(sql, "domains", user_id=alice.id, scheme="https", host=host)
+    factories.row(sql, "links", user_id=alice.id, alias="abc", url="https://example.com/", domain_id=domain)
+    browser = signed_in
+    browser.open(f"{base}/console/links")
+    browser.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    assert "bücher.example/abc" in browser.text
+    browser.find("[data-copy]").click()
+    browser.wait_for_text("Copied")
+    assert browser.run("return window.copied") == f"https://{host}/abc"
+
+
 def test_a_second_click_on_a_slow_connection_sends_nothing(signed_in: Browser, base: str, sql: Sql) -> None:
     browser = signed_in
     slow = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
@@ -245,5 +260,6 @@ def test_the_time_zone_of_the_browser_is_offered_if_it_is_another_one(
     assert "Times are shown in" not in browser.text
     browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
     browser.open(f"{base}/console")
-    assert "Times are shown in the time zone Europe/Berlin. Use Asia/Tokyo" in browser.text
+    browser.wait_for_text("Times are shown in the time zone Europe/Berlin.")
+    browser.wait_for_text("Use Asia/Tokyo")
     browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})

@@ -1,4 +1,4 @@
-// Buttons that copy the text of the element in data-copy. They stay hidden without JavaScript.
+// Buttons that copy the text of the element in data-copy, with host names in ASCII. They stay hidden without JavaScript.
 {
   const show = () => {
     for (const button of document.querySelectorAll("[data-copy][hidden]")) {
@@ -7,7 +7,8 @@
         const source = document.getElementById(button.dataset.copy);
         if (!source.hidden) getSelection().selectAllChildren(source);
         try {
-          await navigator.clipboard.writeText(source.textContent);
+          const ascii = (start) => new URL(start).origin;
+          await navigator.clipboard.writeText(source.textContent.replace(/https?:\/\/[^\s/]*[\u0080-\uffff][^\s/]*/g, ascii));
         } catch {
           document.execCommand("copy"); // navigator.clipboard is missing outside of secure contexts, or not allowed
         }

@@ -3,6 +3,8 @@
 import ipaddress
 import re
 import socket
+import unicodedata
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
@@ -24,6 +26,9 @@ _KEPT = r"[A-Za-z0-9_.~%!$&'()*+,/:;=@-]"
 _CANONICAL = re.compile(
     rf"https?://([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)(?:/{_KEPT}*(?:\?{_KEPT}+)?)?", re.ASCII
 )
+ENCODED = re.compile(r"\bxn--[a-z0-9-]+")  # a label of a host name
+_JAPANESE = frozenset(("CJK", "HIRAGANA", "KATAKANA"))  # scripts of one language, by the names of letters
+_LIKE_LATIN = frozenset("асԁеһіјӏорԛѕԝхуъҽпгѵѡαικνρυωηοτχ")  # Cyrillic and Greek
 _HOST_HEADER = re.compile(
     r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII
 )
@@ -82,11 +87,36 @@ def ascii_host(host: str) -> str:
     return name
 
 
+@lru_cache(maxsize=1024)
+def readable_label(label: str) -> str:
+    """Return a label of a host name, `xn--...`, in Unicode, or as it is if it may look like another
+    one: it is not valid in IDNA 2008, has letters of several scripts, or only letters like Latin
+    ones."""
+    try:
+        name = idna.decode(label)
+    except UnicodeError:
+        return label
+    letters = {char for char in name if char.isalpha()}
+    scripts = {re.split("[ -]", unicodedata.name(char))[0] for char in letters}
+    is_one = len(scripts) == 1 or scripts <= _JAPANESE
+    return name if is_one and not letters <= _LIKE_LATIN and idna.encode(name).decode() == label else label
+
+
 def readable(url: str) -> str:
     """Return a URL as people write it: without its scheme and `www.`, and with its host name in
     Unicode."""
     host, slash, path = url.rpartition("://")[2].partition("/")
-    return f"{idna_to_unicode(host.removeprefix('www.'))}{slash}{path}".removesuffix("/")
+    host = ENCODED.sub(lambda label: readable_label(label[0]), host.removeprefix("www."))
+    return f"{host}{slash}{path}".removesuffix("/")
+
+
+def ascii_text(text: str) -> str:
+    """Return a readable URL, or the beginning of one, as targets are stored."""
+    scheme, mark, rest = text.rpartition("://")
+    host, slash, path = rest.partition("/")
+    with suppress(UnicodeError):
+        host = idna_to_ascii(host).decode() or host
+    return f"{scheme}{mark}{host}{slash}{iri_to_uri(path)}"
 
 
 def link_name(title: str | None, target: str) -> str:
