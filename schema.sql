@@ -1467,20 +1467,45 @@ BEGIN
         CREATE EXTENSION IF NOT EXISTS pg_trgm;
         CREATE EXTENSION IF NOT EXISTS btree_gin;
         CREATE INDEX links_search ON links USING gin (user_id, search_text(url, alias, title) gin_trgm_ops);
+        CREATE INDEX titles_search ON link_checks USING gin (user_id, lower(title) gin_trgm_ops) WITH (fastupdate = off)
+            WHERE title <> '';
     END IF;
 EXCEPTION
     -- PostgreSQL reports a missing extension by the second, and from version 15 on by the third.
     WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN NULL;
 END $$;
-SELECT create_search_index();
 
--- EXECUTE plans for each text: short and frequent ones are found faster without the index.
-CREATE FUNCTION search_links(owner bigint, q text) RETURNS TABLE (total bigint, ids bigint[])
-LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION search_pattern(q text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
+
+-- Return the links that contain a text, or `ascii`, which is the text with its host name as targets have it; those without
+-- a title whose page has the text in its own; and the link of a short URL. EXECUTE plans for each text: short and frequent
+-- ones are found faster without the index.
+CREATE FUNCTION search_links(owner bigint, q text, ascii text DEFAULT NULL, short_host text DEFAULT NULL,
+                             short_alias text DEFAULT NULL)
+RETURNS TABLE (total bigint, ids bigint[]) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    short bigint := (SELECT link_id FROM aliases
+                      WHERE alias = short_alias
+                        AND domain_id = CASE WHEN short_host IS NULL THEN 0
+                                             ELSE (SELECT id FROM domains WHERE host = short_host) END);
+    titled bigint[];  -- a second statement, which then knows their number
 BEGIN
+    EXECUTE 'SELECT array_agg(link_id) FROM link_checks WHERE user_id = $1 AND title <> '''' AND lower(title) LIKE $2'
+       INTO titled USING owner, search_pattern(q);
     RETURN QUERY EXECUTE
-        'SELECT count(*), array_agg(id) FROM links WHERE user_id = $1 AND search_text(url, alias, title) LIKE $2'
-        USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
+        'WITH matched AS NOT MATERIALIZED (
+             SELECT id, title,
+                    search_text(url, alias, title) LIKE $2
+                    OR ($3 IS NOT NULL AND search_text(url, alias, title) LIKE $3) AS has_text
+               FROM links
+              WHERE user_id = $1)
+         SELECT count(*), array_agg(id)
+           FROM (SELECT id FROM matched WHERE has_text
+                  UNION ALL
+                 SELECT id FROM unnest($4) AS other JOIN matched ON id = other
+                  WHERE NOT has_text AND (title = '''' OR id = $5)) found'
+        USING owner, search_pattern(q), search_pattern(ascii), array_remove(titled, short) || short, short;
 END $$;
 
 -- The ids of the newest links of all users that have a text. Planned like those of search_links(): the last links are read
@@ -1489,7 +1514,7 @@ CREATE FUNCTION find_links(q text, most integer) RETURNS SETOF bigint LANGUAGE p
 BEGIN
     RETURN QUERY EXECUTE
         'SELECT id FROM links WHERE search_text(url, alias, title) LIKE $1 ORDER BY id DESC LIMIT $2'
-        USING '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%', most;
+        USING search_pattern(q), most;
 END $$;
 
 -- Deleted links that can be restored: another table, so that no statement that reads links sees them. Their aliases,
@@ -1538,6 +1563,7 @@ CREATE TABLE link_checks (
 );
 CREATE INDEX ON link_checks (due);
 CREATE INDEX ON link_checks (user_id, state, link_id);
+SELECT create_search_index();
 
 -- Return the title of a link, or else that of its page, or ''. `link_name` in Python makes a name of it and the target.
 CREATE FUNCTION link_title(link bigint, title text) RETURNS text LANGUAGE plpgsql STABLE AS $$
@@ -1943,9 +1969,10 @@ SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
 -- The ids of the links that match all filters that are not null. The domain 0 is our own host, and `source` the host of
 -- imported links that came to it. Links by `health` are found
 -- by the index of its states, and those that have none yet by their ids.
-CREATE FUNCTION matching_links(owner bigint, q text, domain bigint, campaign bigint, channel bigint, status text,
-                               expired text, password text, clicked text, health text, since timestamptz,
-                               until timestamptz, import bigint, source text)
+CREATE FUNCTION matching_links(owner bigint, q text, ascii text, short_host text, short_alias text, domain bigint,
+                               campaign bigint, channel bigint, status text, expired text, password text, clicked text,
+                               health text, since timestamptz, until timestamptz,
+                               import bigint, source text)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
@@ -1955,7 +1982,7 @@ RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
             SELECT l.* FROM links l, service
              WHERE user_id = owner AND id > checks_until AND health = 'unchecked'
                AND NOT EXISTS (SELECT FROM link_checks WHERE link_id = l.id)) l
-     WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q)))
+     WHERE (q IS NULL OR l.id IN (SELECT unnest(ids) FROM search_links(owner, q, ascii, short_host, short_alias)))
        AND (domain IS NULL OR coalesce(domain_id, 0) = domain)
        AND (matching_links.campaign IS NULL OR l.campaign = matching_links.campaign)
        AND (channel IS NULL OR l.id IN (

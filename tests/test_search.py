@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import psycopg2
 import pytest
@@ -10,8 +11,10 @@ from flask import Flask
 
 from linkmgr.core.database import jobs
 from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
 from tests.support.imported import Import, sale, shlink
-from tests.support.pages import signed_in
+from tests.support.pages import details, ids_of, signed_in
 from tests.support.schemas import execute
 from tests.support.searched import Stock, found, retitle
 from tests.support.transactions import Costs
@@ -104,6 +107,66 @@ def test_the_console_searches_too(app: Flask, alice: Client, stock: Stock) -> No
         assert "Page 7" not in page
 
 
+def test_titles_of_pages_are_searched_if_they_are_shown(
+    app: Flask, alice: Client, bob: Client, stock: Stock, sql: Sql
+) -> None:
+    ids = stock.add(alice, "", "Own title", "")
+    [other] = stock.add(bob, "")
+    for number, link in enumerate([*ids, other]):
+        factories.page_title(sql, link, f"Fetched {number} 100%_ example.com")
+    for q, expected in (("FETCHED", [ids[2], ids[0]]), ("fetched 2", [ids[2]]), ("0%_", [ids[2], ids[0]])):
+        assert found(alice, q) == expected
+    assert found(alice, "example.com") == ids[::-1]  # each once
+    assert found(bob, "fetched") == [other]
+    for query in ("q=fetched", "q=fetched&order=click", "q=fetched&status=public"):
+        page = signed_in(app).get(f"/console/links?{query}").text
+        assert (page.count("Fetched"), "Own title" in page) == (2, False), query
+    retitle(alice, ids[0], "Now titled")
+    assert found(alice, "fetched") == [ids[2]]
+    alice.delete(f"/api/url/{ids[2]}/delete?bin=1")
+    assert found(alice, "fetched") == []
+
+
+def test_a_pasted_short_url_finds_its_link(app: Flask, alice: Client, bob: Client, stock: Stock, sql: Sql) -> None:
+    hosts = "go.example.com", "xn--bcher-kva.example"
+    domains = [factories.row(sql, "domains", user_id=alice.id, scheme="https", host=host) for host in hosts]
+    main, *branded = (
+        factories.row(sql, "links", user_id=alice.id, alias="abc", url="https://example.org/x", domain_id=domain)
+        for domain in (None, *domains)
+    )
+    stock.add(alice, *[f"Page {n}" for n in range(20)])
+    own = details(alice, main)["shorturl"].removesuffix("/abc")
+    pasted = {
+        main: [f"{own}/abc", f"{own.split('://')[1]}/abc", f"{own}/abc/"],
+        branded[0]: [
+            "https://go.example.com/abc",
+            "http://GO.example.com/abc",
+            "go.example.com/abc",
+            " go.example.com/abc ",
+        ],
+        branded[1]: ["https://xn--bcher-kva.example/abc", "bücher.example/abc", "https://Bücher.example/abc"],
+    }
+    for link, texts in pasted.items():
+        for text in texts:
+            assert found(alice, text) == [link], text
+            assert ids_of(signed_in(app).get("/console/links", query_string={"q": text}).text) == [link], text
+            assert found(bob, text) == []
+    for text in (
+        "go.example.com/ABC",
+        "go.example.com/absent",
+        "other.example.com/abc",
+        "https://go.example.com:81/abc",
+    ):
+        assert found(alice, text) == []
+
+
+def test_a_target_is_found_as_it_is_shown(alice: Client) -> None:
+    made = alice.add("/api/url/add", {"url": "https://www.bücher.example/größe"})
+    for text in ("bücher.example", "BÜCHER.example/größe", "https://www.bücher.example", "bücher.example/gr%C3%B6"):
+        assert found(alice, text) == [made], text
+    assert found(alice, "bücher.example/ab") == []
+
+
 def test_a_line_break_is_in_no_link(app: Flask, alice: Client, stock: Stock) -> None:
     stock.add(alice, "Needle")
     assert found(alice, "\n") == []
@@ -122,9 +185,20 @@ def test_a_search_of_many_links_reads_few_and_jobs_empty_the_pending_list(
         cursor.execute("SELECT gin_clean_pending_list('links_search')")
         assert cursor.fetchone() == (0,)
         cursor.execute("ANALYZE links")  # as autovacuum does soon
-    read = costs(lambda: found(alice, "Example.com/P12345"))
-    assert sum(cost.rows for cost in read) < 100
-    assert len(found(alice, "Example.com/P12345")) == 1
+        cursor.execute(
+            """
+            INSERT INTO link_checks (link_id, user_id, title)
+            SELECT id, user_id, 'Fetched ' || title FROM links WHERE user_id = %s
+            """,
+            [alice.id],
+        )
+        cursor.execute("UPDATE links SET title = '' WHERE id = (SELECT max(id) FROM links)")
+        cursor.execute("ANALYZE link_checks")
+    alias = details(alice, stock.texts(alice)[0]["id"])["alias"]
+    for q in ("Example.com/P12345", "Fetched Page 19999", f"go.example.com/{alias}", f"localhost/{alias}"):
+        read = costs(partial(found, alice, q))
+        assert sum(cost.rows for cost in read) < 100, q
+    assert len(found(alice, "Example.com/P12345")) == len(found(alice, "Fetched Page 19999")) == 1
 
 
 def test_without_the_extensions_the_database_check_says_so(empty: str, flask: Callable[..., Result]) -> None:

@@ -6,7 +6,7 @@ from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, replica_row, rows, run_unsynced, timestamp
 from linkmgr.core.errors import required
 from linkmgr.core.fields.short_urls import parse_short_url, short_url
-from linkmgr.core.fields.urls import is_own_host
+from linkmgr.core.fields.urls import ascii_text, is_own_host
 from linkmgr.core.settings import settings
 
 # The arguments of matching_links in schema.sql, besides the user
@@ -81,6 +81,17 @@ def listed(
     return listed_rows(_filtered(user_id, filters, order=order, direction=direction, cursor=cursor, **paging))
 
 
+def _search(q: str | None) -> Row:
+    """Return what a search finds besides the text: its form in ASCII, and the link of a short
+    URL."""
+    short = parse_short_url(q.strip()) if q else None
+    return {
+        "ascii": ascii_text(q) if q and not q.isascii() else None,
+        "short_host": short and short.host,
+        "short_alias": short and short.alias,
+    }
+
+
 def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
     return page(
         """
@@ -93,9 +104,13 @@ def _found(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
          ORDER BY id DESC
         """,
         "SELECT total FROM matches",
-        matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
+        matches="""
+        SELECT total, ids
+          FROM search_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s)
+        """,
         user_id=user_id,
         q=q,
+        **_search(q),
         **paging,
     )
 
@@ -121,12 +136,14 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
         "SELECT count(*) FROM matches",
         matches="""
         SELECT id
-          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s,
-                                      %(until)s, %(import)s, %(source)s)
+          FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
+                              %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
+                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
+                               %(import)s, %(source)s)
         """,
         user_id=user_id,
         **filters,
+        **_search(filters["q"]),
         **params,
     )
 
@@ -253,13 +270,15 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
         """,
         matches="""
         SELECT id
-          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                                      %(expired)s, %(password)s, %(clicked)s, %(health)s, %(since)s,
-                                      %(until)s, %(import)s, %(source)s)
+          FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
+                              %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
+                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
+                               %(import)s, %(source)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
         **filters,
+        **_search(filters["q"]),
         **params,
     )
 
@@ -268,10 +287,10 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
     links = rows(
         """
         SELECT id
-          FROM matching_links(%(user_id)s, %(q)s, %(domain)s, %(campaign)s, %(channel)s, %(status)s,
-                              %(expired)s,
-                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s, %(import)s,
-                              %(source)s)
+          FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
+                              %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
+                              %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
+                               %(import)s, %(source)s)
          WHERE id < %(below)s
          ORDER BY id DESC
          LIMIT %(limit)s
@@ -280,5 +299,6 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
         below=below,
         limit=limit,
         **filters,
+        **_search(filters["q"]),
     )
     return [link["id"] for link in links]

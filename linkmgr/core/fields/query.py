@@ -53,7 +53,8 @@ def host_of(_name: str, text: str) -> str:
 
 # Line breaks, which no member of a link has, separate the members in the text that is searched.
 SEARCH = Parameter(
-    "A part of the URL, the alias or the title.",
+    "A part of the URL, the alias or the title, also that of the target's page if the link has none, or a whole "
+    "short URL, on any domain, with either scheme or none.",
     lambda _name, text: text.replace("\n", "\r"),
     maxLength=MAX_URL,
 )
