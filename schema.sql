@@ -1529,6 +1529,8 @@ CREATE TABLE binned_links (
 CREATE INDEX ON binned_links (user_id, binned, id);
 CREATE INDEX ON binned_links (user_id, domain_id) WHERE domain_id IS NOT NULL;  -- deletion of domains
 CREATE INDEX ON binned_links (binned);  -- the purge
+CREATE INDEX ON binned_links (campaign, id) WHERE campaign IS NOT NULL;  -- statistics of campaigns
+CREATE INDEX ON binned_links USING gin (channel_ids);  -- statistics of channels
 
 CREATE TRIGGER change_version BEFORE UPDATE ON binned_links FOR EACH ROW
     WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION change_version();
@@ -1700,13 +1702,25 @@ SELECT user_id, id, 'link' AS noun,
  UNION ALL
 SELECT user_id, id, 'QR code', name, NULL, NULL, NULL, NULL FROM qrs;
 
--- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, or the name of a campaign
--- or channel. Deleted ones have none.
+-- Links, also those in the bin, whose visits still count for their campaigns and domains.
+CREATE VIEW kept_links AS
+SELECT user_id, id, campaign, domain_id, imported_clicks FROM links
+ UNION ALL
+SELECT user_id, id, campaign, domain_id, imported_clicks FROM binned_links;
+
+-- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, a link `in_bin`, or the
+-- name of a campaign or channel. Deleted ones have none.
 CREATE FUNCTION label_name(owner bigint, dimension text, label text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN CASE WHEN label = '-' THEN NULL
                 WHEN dimension = 'target'
-                THEN (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint)
+                THEN coalesce(
+                    (SELECT to_json(r) FROM tracked_rows r WHERE user_id = owner AND id = label::bigint),
+                    (SELECT json_build_object('noun', 'link', 'in_bin', true, 'alias', alias, 'url', url,
+                                              'name', coalesce(host || '/', '') || alias, 'domain', domain,
+                                              'title', link_title(b.id, title))
+                       FROM binned_links b LEFT JOIN domains d ON d.id = domain_id
+                      WHERE b.user_id = owner AND b.id = label::bigint))
                 WHEN dimension = 'campaign'
                 THEN (SELECT json_build_object('name', name) FROM campaigns WHERE user_id = owner AND id = label::bigint)
                 WHEN dimension = 'channel'
@@ -1720,14 +1734,19 @@ CREATE FUNCTION tracked_labels(owner bigint, tracked bigint[], dimension text)
 RETURNS TABLE (tracked_id bigint, label text) LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF dimension = 'campaign' THEN
-        RETURN QUERY SELECT l.id, c.id::text FROM links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign
+        RETURN QUERY SELECT l.id, c.id::text
+                       FROM kept_links l JOIN campaigns c ON c.user_id = l.user_id AND c.id = campaign
                       WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
     ELSIF dimension = 'channel' THEN
         RETURN QUERY SELECT coalesce(link_id, qr_id), c.id::text
                        FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE (owner IS NULL OR i.user_id = owner) AND (link_id = ANY (tracked) OR qr_id = ANY (tracked));
+                      WHERE (owner IS NULL OR i.user_id = owner) AND (link_id = ANY (tracked) OR qr_id = ANY (tracked))
+                      UNION ALL
+                     SELECT b.id, c.id::text
+                       FROM binned_links b JOIN channels c ON c.user_id = b.user_id AND c.id = ANY (channel_ids)
+                      WHERE (owner IS NULL OR b.user_id = owner) AND b.id = ANY (tracked);
     ELSIF dimension = 'domain' THEN
-        RETURN QUERY SELECT l.id, coalesce(host, '') FROM links l LEFT JOIN domains d ON d.id = domain_id
+        RETURN QUERY SELECT l.id, coalesce(host, '') FROM kept_links l LEFT JOIN domains d ON d.id = domain_id
                       WHERE (owner IS NULL OR l.user_id = owner) AND l.id = ANY (tracked);
     END IF;
 END $$;
@@ -1889,6 +1908,13 @@ CREATE TABLE totals (
     variant_visitors jsonb,  -- in `variant`: visitors by the name of a variant that they got
     conversions jsonb  -- by the name of a variant, their `value` in hundredths, and by their own `name`
 ) WITH (fillfactor = 80);
+
+-- Return the sum over all variants of such `conversions`. This is in plpgsql to be planned once.
+CREATE FUNCTION sum_conversions(conversions jsonb) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+    RETURN (SELECT sum(number::bigint)
+              FROM jsonb_each_text(conversions -> 'conversions') AS variants (variant, number));
+END $$;
 
 -- The clicks of links with `maxclicks`, counted by the redirect, since visits are stored later.
 CREATE TABLE taken_clicks (
@@ -2210,20 +2236,29 @@ CREATE FUNCTION busiest_targets(owner bigint, day timestamptz, most integer) RET
                   ORDER BY visits DESC, target::text LIMIT most)
 $$;
 
--- Return a link or QR code, the newest links of a campaign, or the newest items of a channel.
+-- Return a link or QR code, the newest links of a campaign, links of a domain, or the newest items of a channel, with
+-- links in the bin.
 CREATE FUNCTION tracked_by(owner bigint, subject text, subject_id bigint, most integer) RETURNS bigint[]
 LANGUAGE sql STABLE AS $$
     SELECT ARRAY(
         SELECT id FROM tracked_rows
          WHERE user_id = owner AND id = subject_id AND subject IN ('link', 'qr')
          UNION ALL
-       (SELECT id FROM links
+       (SELECT id FROM kept_links
          WHERE user_id = owner AND campaign = subject_id AND subject = 'campaign'
          ORDER BY id DESC LIMIT most)
          UNION ALL
+       (SELECT id FROM kept_links
+         WHERE user_id = owner AND domain_id = subject_id AND subject = 'domain'
+         LIMIT most)
+         UNION ALL
        (SELECT coalesce(link_id, qr_id) FROM channel_items
          WHERE user_id = owner AND channel_id = subject_id AND subject = 'channel'
-         ORDER BY id DESC LIMIT most))
+         ORDER BY id DESC LIMIT most)
+         UNION ALL
+       (SELECT id FROM binned_links
+         WHERE user_id = owner AND channel_ids @> ARRAY[subject_id] AND subject = 'channel'
+         LIMIT most))
 $$;
 
 -- Return the time of the first visit of links and QR codes, as exactly as it is kept.
@@ -2867,7 +2902,7 @@ DECLARE
     key     CONSTANT text := 'current_setting(''linkmgr.key_id'')::bigint';
     domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
     views   CONSTANT text := (SELECT string_agg(format('CREATE VIEW %s AS %s', view, pg_get_viewdef(view)), ' ')
-                                FROM unnest('{link_records,link_details,tracked_rows}'::regclass[]) AS view);
+                                FROM unnest('{link_records,link_details,tracked_rows,kept_links}'::regclass[]) AS view);
     schema  text;
     links   text;  -- the condition of links
     codes   text;  -- that of QR codes, which have no branded domain

@@ -50,7 +50,9 @@ def test_filters_and_the_second_dimension_count_as_the_api_does(console: FlaskCl
     assert rows(console, query) == [["Chrome", "1", "1"], ["Firefox", "1", "1"]]
     found = rows(console, f"link={link}&dimension=country&second=browser&country=Peru")
     api = report(alice, f"ids={link}&by=country,browser&country=Peru&metrics=clicks,visitors")["data"]["rows"]
-    assert found == [[row["country"], row["browser"], str(row["clicks"]), str(row["visitors"])] for row in api]
+    assert found == [
+        [f"{row['country']} (PE)", row["browser"], str(row["clicks"]), str(row["visitors"])] for row in api
+    ]
 
 
 def test_the_clicks_of_the_account_are_compared_with_the_time_before(
@@ -79,7 +81,7 @@ def test_the_account_campaigns_channels_and_codes_have_the_same_page(
     store([visit(code, country="Chile")])
     sql("UPDATE links SET campaign = %(id)s RETURNING 1", id=campaign)
     alice.post(f"/api/channel/{channel}/assign/links/{link}")
-    assert rows(console, "dimension=country")[0] == ["Germany", "20"]
+    assert rows(console, "dimension=country")[0] == ["Germany (DE)", "20"]
     assert len(rows(console, "dimension=country")) == 4
     for kind, row_id, countries in (("campaign", campaign, 3), ("channel", channel, 3), ("qr", code, 1)):
         assert len(rows(console, f"{kind}={row_id}")) == countries, kind

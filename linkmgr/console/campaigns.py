@@ -28,12 +28,9 @@ class CampaignForm(GroupForm):
     types = ("links",)
     unknown = "You have no link with this short URL. Copy it from the list of links."
 
-    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
+    def members(self, user_id: int, row_id: int, times: dict[str, str], **paging: Unpack[Paging]) -> Page:
         """List the newest links, because each has rows of its own, which are read."""
-        page = queries.of_campaign(user_id, row_id, days=charts.spark_days(g.zone), **paging)
-        for link in page.rows:
-            charts.add_spark(link, link["days"])
-        return page
+        return queries.of_campaign(user_id, row_id, times=times, days=charts.spark_days(g.zone), **paging)
 
     def assign(self, user_id: int, row_id: int, item: Row) -> None:
         repository.assign(user_id, row_id, item["id"])

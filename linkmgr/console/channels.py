@@ -3,6 +3,7 @@ from typing import Unpack
 from flask import flash, g, redirect, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.console import charts, overview
 from linkmgr.console.forms import BOTH, PAGE
 from linkmgr.console.frame import bp
 from linkmgr.console.groups import GroupForm
@@ -25,8 +26,8 @@ class ChannelForm(GroupForm):
     types = channels.ITEMS
     unknown = "You have no link, bio page or QR code with this URL. Copy the URL from its page."
 
-    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page:
-        return channels.items(user_id, row_id, pages=True, **paging)
+    def members(self, user_id: int, row_id: int, times: dict[str, str], **paging: Unpack[Paging]) -> Page:
+        return overview.of_channel(user_id, row_id, times=times, days=charts.spark_days(g.zone), **paging)
 
     def assign(self, user_id: int, row_id: int, item: Row) -> None:
         channels.assign(user_id, row_id, item["id"], type=item["type"])

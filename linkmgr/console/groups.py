@@ -8,7 +8,7 @@ from typing import Unpack
 from flask import flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
-from linkmgr.console import overview, periods, queries
+from linkmgr.console import charts, overview, periods, queries
 from linkmgr.console.controls import lines
 from linkmgr.console.forms import PER_PAGE
 from linkmgr.console.stored_forms import StoredForm
@@ -70,7 +70,8 @@ class GroupForm(CountedForm):
     unknown: str  # the message for other URLs
 
     @abstractmethod
-    def members(self, user_id: int, row_id: int, **paging: Unpack[Paging]) -> Page: ...
+    def members(self, user_id: int, row_id: int, times: dict[str, str], **paging: Unpack[Paging]) -> Page:
+        """List what is in a group, with the clicks of a period."""
 
     @abstractmethod
     def assign(self, user_id: int, row_id: int, item: Row) -> None: ...
@@ -78,7 +79,11 @@ class GroupForm(CountedForm):
     def _show(self, row_id: int, typed: str = "", problem: str = "") -> str:
         pool.take_for(g.account["used"].get("links", 0), "stats_busy")
         row = queries.group(g.user_id, self.stored.words.path, row_id, limit=_PROPOSED)
-        page = self.members(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
+        numbers = periods.numbers(self.stored.words.path, row_id)
+        times = numbers["period"].times()
+        page = self.members(g.user_id, row_id, times, limit=PER_PAGE, number=page_number(), after=None)
+        for member in page.rows:
+            charts.add_spark(member, member["days"] or {})
         most = queries.MANY if self.stored.words.path == "campaign" else page.total
         return render_template(
             self.page_template,
@@ -87,7 +92,7 @@ class GroupForm(CountedForm):
             page=page._replace(total=min(page.total, most)),
             number=page.total,
             many=queries.MANY,
-            numbers_of=periods.numbers(self.stored.words.path, row_id),
+            numbers_of=numbers,
             typed=typed,
             problem=problem,
         )

@@ -142,17 +142,26 @@ def show(form: Form) -> str:
     filters = all_filters(choices)
     query = requested(filters)
     order, limit = query["order"], _limit(query["per"])
+    days = charts.spark_days(g.zone)
     page = link_lists.matching(
-        g.user_id, conditions(query), order=order, limit=limit, number=page_number(), after=None
+        g.user_id,
+        conditions(query),
+        order=order,
+        recent=days["since"],
+        limit=limit,
+        number=page_number(),
+        after=None,
     )
     ids = [row["id"] for row in page.rows]
-    days = charts.spark_days(g.zone)
     states = (
         {row["id"]: row for row in queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
     )
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "status": "public"})
         charts.add_spark(row, row["state"].get("days", {}))
+        row["conversions"] = row["state"].get("conversions")
+        if order == "recent":  # the figure that orders
+            row |= {"clicks": row["recent"], "imported_clicks": 0, "conversions": 0}
     most, chips = link_lists.MAX_COMPARED if order else page.total, chips_of(query, filters)
     return render_template(
         "console/links.html",

@@ -1,8 +1,12 @@
 """Statements of the console: clicks and labels of a period. Visits of bots are not counted. Times
 are those of `periods.as_rollups`."""
 
+from typing import Unpack
+
 from linkmgr.console import queries
+from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, replica_rows
+from linkmgr.core.fields.short_urls import short_url
 from linkmgr.visits.dimensions import UNKNOWN
 
 MAX_MEMBERS = 15 * queries.MANY  # links and QR codes of the groups of a list
@@ -22,9 +26,8 @@ def overview(
     of the account: in each of the buckets, and of the top labels. These have also the clicks in the
     time `before`, which ends at the first edge of `labels`; the time that is shown begins at the
     second. The rows of buckets have an empty `dimension`, and the number of the bucket as label.
-    Those with the dimension `total` have all clicks and visitors, which records of links have, and
-    the one with the dimension `first` has the time of the first visit in seconds since the
-    epoch."""
+    Those with the dimension `total` have all clicks, visitors and conversions, and the one with the
+    dimension `first` has the time of the first visit in seconds since the epoch."""
     return replica_rows(
         """
         WITH account AS (SELECT %(user_id)s::bigint AS id WHERE %(subject)s = ''),
@@ -73,15 +76,15 @@ def overview(
          UNION ALL
         SELECT 'total', label, coalesce(sum(number), 0)::bigint, 0
           FROM tracked, unnest(ids) AS id,
-               LATERAL (SELECT clicks, visitors FROM totals WHERE tracked_id = id OFFSET 0) counted,
-               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors)) AS sums (label, number)
+               LATERAL (SELECT * FROM totals WHERE tracked_id = id OFFSET 0) counted,
+               LATERAL (VALUES ('clicks', clicks), ('visitors', visitors),
+                               ('conversions', sum_conversions(conversions))) AS sums (label, number)
          WHERE %(subject)s IN ('campaign', 'channel', 'qr')
          GROUP BY label
          UNION ALL
         SELECT 'total', 'imported', coalesce(sum(imported_clicks), 0)::bigint, 0
-          FROM tracked, links
-         WHERE links.user_id = %(user_id)s AND links.id = ANY (ids)
-           AND %(subject)s IN ('campaign', 'channel')
+          FROM tracked, kept_links
+         WHERE user_id = %(user_id)s AND id = ANY (ids) AND %(subject)s IN ('campaign', 'channel')
          UNION ALL
         SELECT 'first', '', extract(epoch FROM at)::bigint, 0
           FROM tracked, first_visit(%(user_id)s, CASE WHEN %(subject)s <> '' THEN ids END) AS at
@@ -147,26 +150,13 @@ def top_tracked(user_id: int, *, busiest: str | None, limit: int, times: dict[st
 def of_groups(user_id: int, subject: str, ids: list[int], *, times: dict[str, str]) -> list[Row]:
     """Count the clicks of campaigns, channels or domains in a period and in the time `before`,
     which is null without visits then: those of MANY links and QR codes of each, the newest of a
-    campaign or channel, and of MAX_MEMBERS together."""
+    campaign or channel, and of MAX_MEMBERS together. Links in the bin are among them."""
     return replica_rows(
         """
         WITH members AS MATERIALIZED (
             SELECT groups.id, tracked_id
               FROM unnest(%(ids)s::bigint[]) AS groups (id),
-                   LATERAL ((SELECT l.id AS tracked_id FROM links l
-                              WHERE %(subject)s = 'campaign' AND user_id = %(user_id)s
-                                AND campaign = groups.id
-                              ORDER BY l.id DESC LIMIT %(many)s)
-                             UNION ALL
-                            (SELECT coalesce(link_id, qr_id) FROM channel_items i
-                              WHERE %(subject)s = 'channel' AND user_id = %(user_id)s
-                                AND channel_id = groups.id
-                              ORDER BY i.id DESC LIMIT %(many)s)
-                             UNION ALL
-                            (SELECT l.id FROM links l
-                              WHERE %(subject)s = 'domain' AND user_id = %(user_id)s
-                                AND domain_id = groups.id
-                              LIMIT %(many)s)) listed
+                   unnest(tracked_by(%(user_id)s, %(subject)s, groups.id, %(many)s)) AS tracked_id
              LIMIT %(most)s),
         counts AS (
             SELECT tracked_id, width_bucket(at, %(edges)s::timestamptz[]) AS part, visits
@@ -188,3 +178,47 @@ def of_groups(user_id: int, subject: str, ids: list[int], *, times: dict[str, st
         most=MAX_MEMBERS,
         **times,
     )
+
+
+def of_channel(user_id: int, channel_id: int, *, times: Row, days: Row, **paging: Unpack[Paging]) -> Page:
+    """List the items of a channel, the last added first, with the clicks and conversions of a
+    period, and in `days` the clicks by the number of the day. Bio pages have none."""
+    items = page(
+        """
+        SELECT item.*, clicks, days,
+               (SELECT count(*) FROM conversions WHERE tracked_id = tracked
+                   AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz) AS conversions
+          FROM (SELECT i.id AS place,
+                       CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio'
+                            ELSE 'qr' END AS type,
+                       coalesce(link_id, bio_id, qr_id) AS id, coalesce(link_id, qr_id) AS tracked,
+                       l.url AS longurl, d.domain, coalesce(l.alias, b.alias, 'qr/' || q.code) AS alias,
+                       CASE WHEN link_id IS NOT NULL THEN link_title(link_id, l.title)
+                            ELSE coalesce(b.name, q.name) END AS title
+                  FROM channel_items i
+                  LEFT JOIN links l ON l.id = link_id
+                  LEFT JOIN domains d ON d.id = l.domain_id
+                  LEFT JOIN bios b ON b.id = bio_id
+                  LEFT JOIN qrs q ON q.id = qr_id
+                 WHERE i.user_id = %(user_id)s AND channel_id = %(channel_id)s
+                 ORDER BY i.id DESC
+                 LIMIT %(limit)s OFFSET %(offset)s) item,
+               LATERAL (SELECT coalesce(sum(visits), 0)::bigint AS clicks
+                          FROM tracked_counts(ARRAY[tracked], '{""}', %(since)s, %(until)s,
+                                              %(split)s, '{f}')) counted,
+               LATERAL daily_clicks(tracked, %(day_edges)s::timestamptz[], %(day_since)s,
+                                    %(day_until)s, %(day_split)s) AS days
+         ORDER BY place DESC
+        """,
+        """
+        SELECT count(*) FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+        **times,
+        **{f"day_{name}": value for name, value in days.items()},
+        **paging,
+    )
+    for item in items.rows:
+        item["shorturl"] = short_url(item["domain"], item["alias"])
+    return items

@@ -78,14 +78,21 @@ class Period(NamedTuple):
         """Return the starts of the buckets of the time before, and its end."""
         return tuple(at.astimezone(UTC) for at in compared(self.span, unit, self.now)[1])
 
+    @property
+    def days_before(self) -> date:
+        """Return the first day with rollups by quarters of an hour."""
+        return self.now.date() - timedelta(days=DETAILED_DAYS)
+
+    def times(self) -> dict[str, str]:
+        return as_rollups(self.span, [], self.days_before)
+
     def with_before(self) -> dict[str, str]:
         """Return the parameters of the range with the time before, which ends at the first of both
         edges."""
         edges = self.before()  # of a period that has just begun, the end alone
         since, end = edges[0], edges[-1]
         assert self.span.since
-        days_before = self.now.date() - timedelta(days=DETAILED_DAYS)
-        return as_rollups(replace(self.span, since=since), [end, self.span.since], days_before)
+        return as_rollups(replace(self.span, since=since), [end, self.span.since], self.days_before)
 
     @property
     def today(self) -> str:
@@ -159,7 +166,6 @@ def count(
     is "link", "qr", "campaign" or "channel". Return the rows of `console_numbers.overview`, the
     chart, and the parameters of the range."""
     starts, before = compared(period.span, period.unit, period.now)
-    days_before = period.now.date() - timedelta(days=DETAILED_DAYS)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     labels = period.with_before()
     rows = overview.overview(
@@ -168,7 +174,7 @@ def count(
         row_id=row_id,
         dimensions=list(dimensions),
         limit=limit,
-        buckets=as_rollups(replace(period.span, since=edges[0]), edges, days_before),
+        buckets=as_rollups(replace(period.span, since=edges[0]), edges, period.days_before),
         labels=labels,
     )
     counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
@@ -274,12 +280,14 @@ def named_row(row_id: str, named: Row | None) -> Row:
     """Return the label of a link or a QR code, its URL, and the `link` for the macro
     `link_lines`."""
     if not named:
-        return {}
+        return {"label": f"A deleted link or QR code, id {row_id}", "url": ""}
     if named["noun"] != "link":
         return {"label": f"QR code {named['name']}", "url": url_for("console.qr", row_id=row_id)}
     shorturl = short_url(named["domain"], named["alias"])
     return {
         "label": link_name(named["title"], named["url"]),
-        "url": url_for("console.link", row_id=row_id),
+        "url": url_for("console.link", row_id=row_id)
+        if not named.get("in_bin")
+        else url_for("console.links_bin"),
         "link": named | {"shorturl": shorturl},
     }

@@ -1,7 +1,7 @@
 """Statements of the console: what its lists and the pages of groups show of rows, and the rows that
 forms offer."""
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from linkmgr.core.database.paging import Page, Paging, page
 from linkmgr.core.database.statements import Row, replica_rows, row, rows
@@ -14,8 +14,9 @@ MANY = 1000  # rows of a group that are counted
 
 
 def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
-    """Return a campaign or a channel, and in `proposed` the URLs and names of rows that can be
-    added to it, the newest of each resource, at most `limit`."""
+    """Return a campaign or a channel, in `proposed` the URLs and names of rows that can be added to
+    it, the newest of each resource, at most `limit`, and in `binned` the number of its links in the
+    bin, at most one more than MANY."""
     read = {"campaign": _campaign, "channel": _channel}[path]
     record = read(user_id, row_id, limit)
     for item in record["proposed"] or ():
@@ -34,10 +35,15 @@ def _campaign(user_id: int, campaign_id: int, limit: int) -> Row:
                           LEFT JOIN domains d ON d.id = l.domain_id
                          WHERE l.user_id = %(user_id)s
                          ORDER BY l.id DESC
-                         LIMIT %(limit)s) newest) AS proposed
+                         LIMIT %(limit)s) newest) AS proposed,
+               (SELECT count(*)
+                  FROM (SELECT FROM binned_links
+                         WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
+                         LIMIT %(most)s + 1) counted) AS binned
           FROM campaigns
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
         """,
+        most=MANY,
         user_id=user_id,
         campaign_id=campaign_id,
         limit=limit,
@@ -62,10 +68,15 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
                          UNION ALL
                         (SELECT NULL, 'qr/' || code, name, '' FROM qrs
                           WHERE user_id = %(user_id)s ORDER BY id DESC
-                          LIMIT %(limit)s)) newest) AS proposed
+                          LIMIT %(limit)s)) newest) AS proposed,
+               (SELECT count(*)
+                  FROM (SELECT FROM binned_links
+                         WHERE user_id = %(user_id)s AND channel_ids @> ARRAY[%(channel_id)s::bigint]
+                         LIMIT %(most)s + 1) counted) AS binned
           FROM channels
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
         """,
+        most=MANY,
         user_id=user_id,
         channel_id=channel_id,
         limit=limit,
@@ -75,8 +86,8 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
 
 def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -> list[Row]:
     """Return the states of links, at most one more than `most` of the channels of each, the time of
-    the last visit, and in `days` the clicks by the number of the day. `days` are the times of
-    `periods.as_rollups`."""
+    the last visit, the number of conversions, and in `days` the clicks by the number of the day.
+    `days` are the times of `periods.as_rollups`."""
     return replica_rows(
         """
         SELECT id, password_hash IS NOT NULL AS has_password, type, status,
@@ -99,6 +110,8 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
                          WHERE target = links.id AND NOT bot
                          ORDER BY at DESC
                          LIMIT 1) r) AS visited,
+               (SELECT sum_conversions(conversions) FROM totals
+                 WHERE tracked_id = links.id) AS conversions,
                daily_clicks(links.id, %(edges)s::timestamptz[], %(since)s, %(until)s,
                             %(split)s) AS days
           FROM links
@@ -147,38 +160,47 @@ def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]
     )
 
 
-def of_campaign(user_id: int, campaign_id: int, *, days: dict[str, Any], **paging: Unpack[Paging]) -> Page:
-    """List the newest links of a campaign by clicks, at most MANY, and in `days` the clicks by the
-    number of the day. The total is at most one more."""
+def of_campaign(user_id: int, campaign_id: int, *, times: Row, days: Row, **paging: Unpack[Paging]) -> Page:
+    """List the newest links of a campaign by the clicks of a period, at most MANY, with its
+    conversions, and in `days` the clicks by the number of the day. The total is at most one
+    more."""
     links = page(
         """
-        SELECT *,
-               daily_clicks(id, %(edges)s::timestamptz[], %(since)s, %(until)s, %(split)s) AS days
+        SELECT members.*,
+               (SELECT count(*) FROM conversions WHERE tracked_id = members.id
+                   AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz) AS conversions,
+               daily_clicks(members.id, %(day_edges)s::timestamptz[], %(day_since)s, %(day_until)s,
+                            %(day_split)s) AS days
           FROM (SELECT l.id, d.domain, alias, url AS longurl, coalesce(clicks, 0) AS clicks,
-                       imported_clicks, link_title(l.id, title) AS title,
+                       link_title(l.id, title) AS title,
                        status, link_state(l.id, starts, expiry, maxclicks, blocked) AS state
-                  FROM (SELECT *
-                          FROM links
-                         WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
-                         ORDER BY id DESC
-                         LIMIT %(most)s) l
+                  FROM matches l
                   LEFT JOIN domains d ON d.id = l.domain_id
-                  -- OFFSET keeps PostgreSQL from reading the totals of all users.
-                  LEFT
-                  JOIN LATERAL (SELECT clicks FROM totals WHERE tracked_id = l.id OFFSET 0) counted
-                    ON true
-                 ORDER BY coalesce(clicks, 0) + coalesce(imported_clicks, 0) DESC, l.id DESC
+                  LEFT JOIN (SELECT tracked_id, sum(visits)::bigint AS clicks
+                               FROM tracked_counts(ARRAY(SELECT id FROM matches), '{""}', %(since)s,
+                                                   %(until)s, %(split)s, '{f}')
+                              GROUP BY tracked_id) counted ON tracked_id = l.id
+                 ORDER BY clicks DESC, l.id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) members
+         ORDER BY clicks DESC, members.id DESC
         """,
         """
         SELECT count(*)
           FROM (SELECT FROM links WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
                  LIMIT %(most)s + 1) counted
         """,
+        matches="""
+        SELECT id, domain_id, alias, url, title, status, starts, expiry, maxclicks, blocked
+          FROM links
+         WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
+         ORDER BY id DESC
+         LIMIT %(most)s
+        """,
         user_id=user_id,
         campaign_id=campaign_id,
         most=MANY,
-        **days,
+        **times,
+        **{f"day_{name}": value for name, value in days.items()},
         **paging,
     )
     for link in links.rows:

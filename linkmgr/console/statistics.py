@@ -30,7 +30,7 @@ _PAGES = {
     "campaign": "console.campaign",
     "channel": "console.channel",
 }
-_DOMAIN = "domain"
+_DOMAIN, _SHORT = "domain", "short URL"
 MOST = "-clicks"
 _ORDERS = (MOST, "clicks", "-change", "change")
 _TOO_OLD = (
@@ -89,23 +89,26 @@ class PageQuery(NamedTuple):
         return url_for("console.statistics", **(self.query | dimensions | chosen))
 
     def labeled(self, row: Row, names: dict[str, Row]) -> Row:
-        """Return the row with its labels as text, and in `cells` as pages show them, with the URLs
-        that choose them."""
-        texts, cells, addresses = {}, [], []
+        """Return the row with its labels as text, in `cells` as pages show them, with the URLs that
+        choose them, the text that is `searched`, and its change."""
+        texts, cells = {}, []
         for key in self.dimensions:
             value, name, link = row[key], names.get(str(row[key])), None
-            texts[key], url = str(value), self.narrowed(key, **{key: value})
+            text, url = str(value), self.narrowed(key, **{key: value})
             if key in OF_ROWS and value is None:
-                texts[key], url = f"No {key}", ""
+                text, url = f"No {key}", ""
+            elif key == TARGET:
+                named = periods.named_row(text, name)
+                link, texts[_SHORT] = named.get("link"), named.get("link", {}).get("shorturl")
+                is_chosen = name and not name.get("in_bin")
+                url = self.narrowed(key, **{"link" if link else "qr": value}) if is_chosen else named["url"]
+                text = named["label"]
             elif key in OF_ROWS and key != _DOMAIN:
-                named = periods.named_row(str(value), name if key == TARGET else None)
-                texts[key] = named.get("label") or (name["name"] if name else f"deleted, id {value}")
-                addresses.append(name["name"] if name else "")  # the short URL of a link
-                subject = key if key != TARGET or not name else "link" if name["noun"] == "link" else "qr"
-                url = self.narrowed(key, **{subject: value}) if name else ""
-                link = named.get("link")
-            cells.append((periods.label(key, texts[key]), url if texts[key] else "", link))
-        return row | texts | {"cells": cells, "searched": " ".join([*texts.values(), *addresses]).lower()}
+                text, url = (name["name"], url) if name else (f"deleted, id {value}", "")
+            texts[key] = periods.label(key, text)
+            cells.append((texts[key], url if text else "", link))
+        added = {"searched": " ".join(filter(None, texts.values())).lower()}
+        return row | texts | added | {"cells": cells, "change": row["clicks"] - row.get("before", 0)}
 
 
 def _read_query() -> PageQuery:

@@ -73,17 +73,14 @@ def delete(user_id: int, channel_id: int) -> None:
 # --- items
 
 
-def items(user_id: int, channel_id: int, *, pages: bool = False, **paging: Unpack[Paging]) -> Page:
-    """List the items of a channel. With `pages`, links without a title have that of their page."""
+def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
     listed = page(
         """
         SELECT i.id AS cursor,
                CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio'
                     ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
-               coalesce(nullif(CASE WHEN %(pages)s THEN link_title(l.id, l.title) ELSE l.title END,
-                               ''),
-                        l.url, b.name, q.name) AS title,
+               coalesce(nullif(l.title, ''), l.url, b.name, q.name) AS title,
                l.url, d.domain, coalesce(l.alias, b.alias, 'qr/' || q.code) AS alias,
                coalesce(l.created, b.created, q.created)::date AS date
           FROM channel_items i
@@ -104,7 +101,6 @@ def items(user_id: int, channel_id: int, *, pages: bool = False, **paging: Unpac
         """,
         user_id=user_id,
         channel_id=channel_id,
-        pages=pages,
         cursor="cursor",
         **paging,
     )

@@ -199,13 +199,23 @@ def find(q: str, limit: int) -> list[Row]:
     return listed_rows(Page(unique, len(unique), limit, 1, None)).rows
 
 
-def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
+def matching(
+    user_id: int,
+    filters: Row,
+    *,
+    order: str | None = None,
+    recent: str | None = None,
+    **paging: Unpack[Paging],
+) -> Page:
     """List the links that match all filters, newest first, or by another order of the console. An
-    order compares the MAX_COMPARED newest links, and those with as many latest visits."""
+    order compares the MAX_COMPARED newest links, and those with as many latest visits. The one by
+    `recent` clicks counts those since this time, a full quarter of an hour."""
     if not order:
         return listed(user_id, filters, **paging)
     is_filtered = any(value is not None for value in filters.values())
-    return listed_rows(_ordered(user_id, filters, order=order, is_filtered=is_filtered, **paging))
+    return listed_rows(
+        _ordered(user_id, filters, order=order, recent=recent, is_filtered=is_filtered, **paging)
+    )
 
 
 def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
@@ -248,9 +258,14 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
                            THEN -coalesce((SELECT clicks FROM totals WHERE tracked_id = id), 0)
                              - coalesce((SELECT imported_clicks FROM links l
                                           WHERE l.id = compared.id), 0)
-                         WHEN 'recent' THEN (SELECT sum(visits) FROM account_targets
-                                              WHERE target = compared.id AND NOT bot
-                                                AND at > now() - interval '28 days')
+                         WHEN 'recent'
+                           THEN (SELECT sum(CASE WHEN at >= %(recent)s::timestamptz THEN visits ELSE (
+                                            SELECT sum(number)
+                                              FROM unnest((quarters_of(quarter, quarters, visits))
+                                                          [quarter_of(%(recent)s) :]) AS number) END)
+                                   FROM account_targets
+                                  WHERE target = compared.id AND NOT bot
+                                    AND at > %(recent)s::timestamptz - interval '24 hours')
                          WHEN 'oldest'
                            THEN (SELECT -(1e6 * extract(epoch FROM created))::bigint FROM links l
                                               WHERE l.id = compared.id)

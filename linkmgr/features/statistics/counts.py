@@ -133,8 +133,7 @@ def of_visits(owner: Owner, **query: Any) -> list[Row]:
     return rows(
         """
         WITH owned AS (
-            SELECT id FROM tracked_rows WHERE user_id = %(user_id)s
-               AND id = ANY (%(tracked_ids)s::bigint[])
+            SELECT id FROM unnest(%(tracked_ids)s::bigint[]) AS id
              UNION ALL
             SELECT label::bigint
               FROM owners(%(user_id)s, %(everyone)s) AS owner,

@@ -42,24 +42,24 @@ def _read(owner: Owner, **selection: Any) -> Row | None:
     return row(
         """
         WITH selected AS (
-            SELECT id, 'ids' AS part FROM links
+            SELECT id, 'ids' AS part FROM tracked_rows
              WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
              UNION ALL
-            SELECT id, 'ids' FROM qrs
-             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-             UNION ALL
-            SELECT id, 'campaign' FROM links
+            SELECT id, 'campaign' FROM kept_links
              WHERE user_id = %(user_id)s AND campaign = %(campaign)s::bigint
              UNION ALL
             SELECT coalesce(link_id, qr_id), 'channel' FROM channel_items
              WHERE user_id = %(user_id)s AND channel_id = %(channel)s::bigint AND bio_id IS NULL
              UNION ALL
-            SELECT id, 'domain' FROM links
+            SELECT id, 'channel' FROM binned_links
+             WHERE user_id = %(user_id)s AND channel_ids @> ARRAY[%(channel)s::bigint]
+             UNION ALL
+            SELECT id, 'domain' FROM kept_links
              WHERE user_id = %(user_id)s
                AND domain_id = (SELECT id FROM domains WHERE user_id = %(user_id)s
                                    AND host = %(domain)s::text)
              UNION ALL
-            SELECT id, 'domain' FROM links
+            SELECT id, 'domain' FROM kept_links
              WHERE user_id = %(user_id)s AND domain_id IS NULL AND %(own_domain)s)
         SELECT chosen.ids::text AS tracked_ids,
                (SELECT count(*) FROM selected WHERE part = 'ids') AS ids,
