@@ -61,7 +61,7 @@ def test_a_campaign_and_a_channel_keep_the_clicks_of_a_link_in_the_bin(
         page = seen(get(console, f"/console/{word}/{group}"))
         assert f"4 {noun}s in the last 28 days" in page
         assert f"{noun}s 14 of which imported 10 unique visitors 2" in page
-        assert "The figures above and below also count 1 deleted link in the bin ." in page
+        assert "The figures above and below also count deleted links in the bin ." in page
         assert f"4 {noun}s" in seen(get(console, f"/console/{word}?period=28d"))
         alice.post(f"/api/url/{sale['binned']}/restore")
         assert "deleted link" not in seen(get(console, f"/console/{word}/{group}"))
@@ -80,6 +80,8 @@ def test_a_link_in_the_bin_is_named_until_it_is_deleted_forever(
         assert page.count('href="/console/links/bin"><bdi>example.com/binned</bdi>') == 1
         assert f"/console/links/{sale['binned']}" not in page
         assert f"link={sale['binned']}" not in page
+    file = get(console, f"{paths[1]}&format=csv")
+    assert "\r\nexample.com/binned,https://" in file
     assert console.get(f"/console/statistics?link={sale['binned']}").status_code == 404
     alice.delete(f"/api/url/{sale['binned']}/delete")
     run_jobs()

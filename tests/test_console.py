@@ -124,8 +124,8 @@ def test_the_first_page_shows_clicks_and_what_they_belong_to(
     assert f'<a href="/console/links/{link_id}">' in page
     assert f'<a href="/console/qrs/{code}">' in page
     assert '<a href="/console/statistics?dimension=target">Show all' in page
-    assert "<bdi>France</bdi>" in page
-    assert "<bdi>Germany</bdi>" not in page
+    assert "<bdi>France (FR)</bdi>" in page
+    assert "<bdi>Germany" not in page
     assert page.count(", not complete yet</title>") == 1
 
 

@@ -21,7 +21,7 @@ def members(page: str) -> list[tuple[str, str]]:
     """Return the page of each row of a group, and its clicks."""
     rows = page.split('<ul class="rows')[1].split("</ul>", maxsplit=1)[0].split("<li>")[1:]
     clicks = [re.search('<p class="row-clicks">(.*?)</p>', row, re.DOTALL) for row in rows]
-    paths = [re.search('href="/console/([^"]+)"', row) for row in rows]
+    paths = [re.search('href="/console/([^"?]+)', row) for row in rows]
     return [(path[1], seen(text[1])) for path, text in zip(paths, clicks, strict=True) if path and text]
 
 
@@ -113,7 +113,7 @@ def converted(alice: Client, sql: Sql, store: Store) -> tuple[int, int]:
     return campaign, link
 
 
-def test_conversions_are_beside_the_clicks_of_lists(
+def test_conversions_are_beside_the_clicks_of_lists_and_in_their_file(
     console: FlaskClient, alice: Client, sql: Sql, converted: tuple[int, int]
 ) -> None:
     campaign, link = converted
@@ -129,12 +129,15 @@ def test_conversions_are_beside_the_clicks_of_lists(
     assert members(page) == [(f"links/{link}", "1 click 1 conversion")]
     assert "unique visitor 1 conversions 2 All-time figures." in seen(page)
     assert members(get(console, f"{path}?period=90d")) == [(f"links/{link}", "2 clicks 2 conversions")]
+    text = console.post("/console/links/selected", data={"action": "export", "id": link}).text
+    assert dict(zip(*(line.split(",") for line in text.splitlines()), strict=True))["conversions"] == "2"
 
 
-def test_without_the_feature_no_list_has_conversions(
+def test_without_the_feature_no_list_and_no_file_has_conversions(
     make_app: Callable[..., Flask], converted: tuple[int, int]
 ) -> None:
-    campaign, _ = converted
+    campaign, link = converted
     browser = signed_in(make_app(features=["-conversions"]))
     for path in ("links", f"campaigns/{campaign}"):
         assert "conversion" not in get(browser, f"/console/{path}")
+    assert "conversion" not in browser.post("/console/links/selected", data={"action": "export", "id": link}).text

@@ -117,7 +117,7 @@ def test_campaigns_channels_and_domains_are_dimensions_that_lead_to_their_links(
         times = rows(console, f"{chosen}&table=time&by=week")
         assert ([row[1] for row in times][-1], len(times) in (4, 5)) == ("1", True)  # 28 days
     visits = get(console, f"/console/links/{link}/visits.csv").splitlines()
-    assert (visits[0].split(",")[:2], len(visits)) == (["time", "country"], 24)
+    assert (visits[0].split(",")[:2], len(visits)) == (["time (UTC)", "country"], 24)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_answers_are_a_table_and_a_file(console: FlaskClient, alice: Client, sql
     answer = console.get(f"/console/overlays/{overlay}/answers.csv")
     assert answer.headers["Content-Disposition"] == f'attachment; filename="answers-{overlay}.csv"'
     rows = list(csv.reader(StringIO(answer.text)))
-    assert rows[0] == ["date", "choice", "email", "message"]
+    assert rows[0] == ["time (UTC)", "choice", "email", "message"]
     assert [row[1:] for row in rows[1:]] == [["", "'=1+1@example.com", "Two\nlines <b>"], ["Yes", "", ""]]
     assert console.get(f"/console/overlays/{overlay}/answers?page=0").status_code == 400
     assert "has fewer pages" in get(console, f"/console/overlays/{overlay}/answers?page=9")

@@ -176,10 +176,11 @@ def test_without_exports_in_the_plan_the_console_has_none_either(console: FlaskC
     refused = (
         select(console, "export", [link_id]),
         console.get(f"/console/overlays/{overlay_id}/answers.csv"),
+        console.get(f"/console/links/{link_id}/visits.csv"),
         console.get("/console/export/links.csv"),
         console.get("/console/export/account.zip"),
     )
-    assert [answer.status_code for answer in refused] == [403] * 4
+    assert [answer.status_code for answer in refused] == [403] * 5
     assert "Exports are not in your plan." in get(console, "/console/imports")
     assert "Export as CSV" not in get(console, "/console/links")
     assert re.search(r'<li class="excluded">Exports\b', get(console, "/account"))

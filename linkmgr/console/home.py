@@ -57,8 +57,8 @@ def _numbers(tracked: int) -> Row:
 
 def _labeled(row: Row) -> Row:
     if row["dimension"] != "target":
-        return periods.labeled({}, row) | {"label": row["label"] or "Unknown"}
-    return {"label": "A deleted link or QR code", "url": ""} | periods.named_row(row["label"], row["named"])
+        return periods.labeled({}, row)
+    return periods.named_row(row["label"], row["named"])
 
 
 def _page(domain: str, links: Sequence[Row] = (), refused: Sequence[tuple[str, str]] = ()) -> str:

@@ -15,7 +15,9 @@ from linkmgr.console.controls import lines, to_number
 from linkmgr.console.frame import bp
 from linkmgr.core.database.statements import MAX_BIGINT, Row
 from linkmgr.core.errors import AppError
+from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.bodies import load, problems
+from linkmgr.core.fields.urls import link_name
 from linkmgr.core.web import csv, streams
 from linkmgr.features.bulk import changes, moves
 from linkmgr.features.exports import handlers as export
@@ -28,9 +30,6 @@ MAX_SELECTED = 100
 BATCH = 500  # links of a statement
 MAX_BATCHES = 10  # of a request that changes all links that the filters match
 MAX_NAMED = 20  # links of a preview
-_CSV = export.columns(
-    "shorturl longurl title description campaign channels status expiry password clicks uniqueclicks date"
-)
 
 
 class Change(NamedTuple):
@@ -42,6 +41,19 @@ class Change(NamedTuple):
     member: str = ""
     where: str = ""  # says what the links get, with the chosen value
     trial: Callable[[int, list[int], Any], list[Row]] | None = None  # for a preview
+
+
+def _columns() -> export.Columns:
+    """Return the columns of the file, which has the names and figures of the list."""
+    return (
+        export.columns("shorturl longurl")
+        | {"title": lambda link: link_name(link["shown_title"], link["longurl"])}
+        | export.columns("description campaign channels status")
+        | {signed_in.zoned("expiry"): lambda link: link["expiry"] and signed_in.in_zone(link["expiry"])}
+        | export.columns("password clicks imported visitors")
+        | ({"conversions": lambda link: link["conversions"] or 0} if has_feature("conversions") else {})
+        | {signed_in.zoned("created"): lambda link: signed_in.in_zone(link["date"])}
+    )
 
 
 def _set(member: str) -> Callable[[int, list[int], Any], list[Row]]:
@@ -141,7 +153,7 @@ def links_change() -> ResponseReturnValue:
     plans.require_exports(g.user_id)
     user_id = g.user_id
     rows = (queries.selected(user_id, some) for some in _batches(user_id, ids, link_list.conditions(query)))
-    return streams.download(streams.encode("csv", _CSV, rows), csv.MIMETYPE, "links.csv")
+    return streams.download(streams.encode("csv", _columns(), rows), csv.MIMETYPE, "links.csv")
 
 
 def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters) -> ResponseReturnValue:

@@ -20,7 +20,8 @@ from linkmgr.schemas.links import HEALTH
 
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
-_ROWS, _YEAR = "linkmgr_rows", 365 * 24 * 60 * 60  # a cookie and its seconds
+_ROWS = "linkmgr_rows"  # a cookie
+_KEPT: Row = {"max_age": 365 * 24 * 60 * 60, "httponly": True, "samesite": "Lax"}
 ORDERS = {"date": "Last added first", "created": "Last created first", "oldest": "First created first",
           "click": "Most clicks "
           "first", "fewest": "Fewest clicks first", "recent": "Most clicks in 28 days",
@@ -121,15 +122,7 @@ def _limit(chosen: str | None) -> int:
 
     @after_this_request
     def keep(response: Response) -> Response:
-        response.set_cookie(
-            _ROWS,
-            chosen,
-            _YEAR,
-            path=bp.url_prefix,
-            secure=settings().is_https,
-            httponly=True,
-            samesite="Lax",
-        )
+        response.set_cookie(_ROWS, chosen, path=bp.url_prefix, secure=settings().is_https, **_KEPT)
         return response
 
     return int(chosen)
@@ -141,7 +134,7 @@ def show(form: Form) -> str:
     choices = queries.choices(g.user_id)
     filters = all_filters(choices)
     query = requested(filters)
-    order, limit = query["order"], _limit(query["per"])
+    order, limit, number = query["order"], _limit(query["per"]), page_number()
     days = charts.spark_days(g.zone)
     page = link_lists.matching(
         g.user_id,
@@ -149,7 +142,7 @@ def show(form: Form) -> str:
         order=order,
         recent=days["since"],
         limit=limit,
-        number=page_number(),
+        number=number,
         after=None,
     )
     ids = [row["id"] for row in page.rows]

@@ -1,15 +1,20 @@
+from collections.abc import Iterator
+
 from flask import Response, g, render_template
 
 from linkmgr.console.forms import BOTH
 from linkmgr.console.frame import bp
+from linkmgr.console.signed_in import in_zone, zoned
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
+from linkmgr.core.database.tables import BATCH
 from linkmgr.core.fields.query import page_number
-from linkmgr.core.web import csv
+from linkmgr.core.web import csv, streams
+from linkmgr.features.exports import handlers as export
 from linkmgr.repository import overlay, plans
 from linkmgr.schemas.overlay import OVERLAYS, answer_columns
 
-PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
+PER_PAGE = 50  # answers
 
 
 class OverlayForm(StoredForm):
@@ -46,16 +51,23 @@ def overlay_answers(row_id: int) -> str:
     row = overlay.read(g.user_id, row_id)
     page = overlay.answers(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     columns = answer_columns([answer["answer"] for answer in page.rows])
-    return render_template(
-        "console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS
-    )
+    return render_template("console/overlay_answers.html", row=row, page=page, columns=columns)
 
 
 @bp.get("/overlays/<id:row_id>/answers.csv")
 def overlay_answers_csv(row_id: int) -> Response:
     plans.require_exports(g.user_id)
-    rows = overlay.answers(g.user_id, row_id, limit=MAX_ROWS, number=1, after=None).rows
-    columns = answer_columns([row["answer"] for row in rows])
-    records = [{"date": row["date"]} | {name: row["answer"].get(name) for name in columns} for row in rows]
-    headers = {"Content-Disposition": f'attachment; filename="answers-{row_id}.csv"'}
-    return csv.respond(["date", *columns], records, **headers)
+    names = {name: "" for batch in _answers(row_id) for row in batch for name in row}
+    columns: export.Columns = {zoned("time"): lambda row: in_zone(row["date"])}
+    columns |= {name: lambda row, name=name: row.get(name) for name in answer_columns([names])}  # type: ignore[misc]
+    return streams.download(
+        streams.encode("csv", columns, _answers(row_id)), csv.MIMETYPE, f"answers-{row_id}.csv"
+    )
+
+
+def _answers(row_id: int) -> Iterator[list[Row]]:
+    """Read all answers, the newest first."""
+    page = overlay.answers(g.user_id, row_id, limit=BATCH, number=1, after=None)
+    while page.rows:
+        yield [row["answer"] | {"date": row["date"]} for row in page.rows]
+        page = overlay.answers(g.user_id, row_id, limit=BATCH, number=1, after=page.rows[-1]["id"])

@@ -284,10 +284,9 @@ def named_row(row_id: str, named: Row | None) -> Row:
     if named["noun"] != "link":
         return {"label": f"QR code {named['name']}", "url": url_for("console.qr", row_id=row_id)}
     shorturl = short_url(named["domain"], named["alias"])
+    url = url_for("console.links_bin") if named.get("in_bin") else url_for("console.link", row_id=row_id)
     return {
         "label": link_name(named["title"], named["url"]),
-        "url": url_for("console.link", row_id=row_id)
-        if not named.get("in_bin")
-        else url_for("console.links_bin"),
+        "url": url,
         "link": named | {"shorturl": shorturl},
     }

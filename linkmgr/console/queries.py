@@ -15,8 +15,7 @@ MANY = 1000  # rows of a group that are counted
 
 def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
     """Return a campaign or a channel, in `proposed` the URLs and names of rows that can be added to
-    it, the newest of each resource, at most `limit`, and in `binned` the number of its links in the
-    bin, at most one more than MANY."""
+    it, the newest of each resource, at most `limit`, and if it has links in the bin."""
     read = {"campaign": _campaign, "channel": _channel}[path]
     record = read(user_id, row_id, limit)
     for item in record["proposed"] or ():
@@ -36,14 +35,11 @@ def _campaign(user_id: int, campaign_id: int, limit: int) -> Row:
                          WHERE l.user_id = %(user_id)s
                          ORDER BY l.id DESC
                          LIMIT %(limit)s) newest) AS proposed,
-               (SELECT count(*)
-                  FROM (SELECT FROM binned_links
-                         WHERE user_id = %(user_id)s AND campaign = %(campaign_id)s
-                         LIMIT %(most)s + 1) counted) AS binned
+               EXISTS (SELECT FROM binned_links WHERE user_id = %(user_id)s
+                          AND campaign = %(campaign_id)s) AS has_binned
           FROM campaigns
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
         """,
-        most=MANY,
         user_id=user_id,
         campaign_id=campaign_id,
         limit=limit,
@@ -69,14 +65,11 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
                         (SELECT NULL, 'qr/' || code, name, '' FROM qrs
                           WHERE user_id = %(user_id)s ORDER BY id DESC
                           LIMIT %(limit)s)) newest) AS proposed,
-               (SELECT count(*)
-                  FROM (SELECT FROM binned_links
-                         WHERE user_id = %(user_id)s AND channel_ids @> ARRAY[%(channel_id)s::bigint]
-                         LIMIT %(most)s + 1) counted) AS binned
+               EXISTS (SELECT FROM binned_links WHERE user_id = %(user_id)s
+                          AND channel_ids @> ARRAY[%(channel_id)s::bigint]) AS has_binned
           FROM channels
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
         """,
-        most=MANY,
         user_id=user_id,
         channel_id=channel_id,
         limit=limit,
@@ -127,13 +120,16 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
 def selected(user_id: int, ids: list[int]) -> list[Row]:
     links = rows(
         """
-        SELECT host, r.alias, longurl, r.title, link_title(id, r.title) AS shown_title,
+        SELECT host, r.alias, longurl, link_title(id, r.title) AS shown_title,
                r.description,
                coalesce((SELECT name FROM campaigns c WHERE c.id = r.campaign), '') AS campaign,
                array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel)
                                       ORDER BY id), ', ') AS channels,
                status, expiry,
-               password_hash IS NOT NULL AS password, clicks, uniqueclicks, date
+               password_hash IS NOT NULL AS password, coalesce(r.imported_clicks, 0) AS imported,
+               clicks + coalesce(r.imported_clicks, 0) AS clicks, uniqueclicks AS visitors,
+               (SELECT sum_conversions(conversions) FROM totals WHERE tracked_id = id) AS conversions,
+               date
           FROM link_records r
           JOIN links l USING (user_id, id)
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])

@@ -76,6 +76,15 @@ def minute(text: str) -> str:
     return f"{day(text)}, {_local(text):%H:%M}"
 
 
+def in_zone(text: str) -> str:
+    """Return a time for a column that `zoned` names."""
+    return _local(text).replace(tzinfo=None).isoformat(" ", "seconds")
+
+
+def zoned(name: str) -> str:
+    return f"{name} ({g.zone.key})"
+
+
 def exact(text: str) -> str:
     return f"{minute(text)} {_local(text):%Z}"
 

@@ -1,6 +1,7 @@
 """Statistics of the account, or of a link, a QR code, a campaign, a channel or a domain, by one or
 two dimensions and filtered by their labels. Everything is in the query."""
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,16 +10,21 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.console import charts, periods
 from linkmgr.console.frame import Chip, bp
+from linkmgr.console.signed_in import in_zone, zoned
 from linkmgr.core.database.paging import Page
 from linkmgr.core.database.statements import Row
+from linkmgr.core.database.tables import BATCH
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import page_number, query_choice, query_id, query_text
-from linkmgr.core.web import csv
+from linkmgr.core.web import csv, streams
+from linkmgr.features.exports import handlers as export
 from linkmgr.features.statistics import results, visit_list
 from linkmgr.features.statistics.label_filters import Filter
 from linkmgr.features.statistics.periods import buckets
 from linkmgr.features.statistics.query import MAX_ROWS, Query, Selection
 from linkmgr.features.statistics.selection import Owner
+from linkmgr.features.statistics.visit_list import VisitPage
+from linkmgr.repository import plans
 from linkmgr.visits.dimensions import BY_NAME, OF_ROWS, TARGET, TITLES
 
 PER_PAGE, MAX_LABELS = 50, 1000
@@ -107,8 +113,15 @@ class PageQuery(NamedTuple):
                 text, url = (name["name"], url) if name else (f"deleted, id {value}", "")
             texts[key] = periods.label(key, text)
             cells.append((texts[key], url if text else "", link))
-        added = {"searched": " ".join(filter(None, texts.values())).lower()}
-        return row | texts | added | {"cells": cells, "change": row["clicks"] - row.get("before", 0)}
+        others = {"cells": cells, "searched": " ".join(filter(None, texts.values())).lower()}
+        return row | texts | others | {"change": row["clicks"] - row.get("before", 0)}
+
+    def columns(self, report: results.Report) -> Row:
+        """Return the figures of a report as columns of a file, as the page names them."""
+        others = [name for name in ("visitors", "before") if name in report.columns]
+        return {f"{self.noun}s": "clicks"} | {
+            name: name for name in others if report.totals.get(name, 0) is not None
+        }
 
 
 def _read_query() -> PageQuery:
@@ -137,7 +150,8 @@ def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str]
     }
     unit, before = selection.period.unit, selection.period.before
     over_time = Query(by=[f"time:{unit}"], order="time", limit=MAX_ROWS, before=before(unit), **shared)
-    by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, before=before(), **shared)
+    limit = MAX_ROWS if query_text("format") == "csv" else MAX_LABELS
+    by_label = Query(by=selection.dimensions, order="-clicks", limit=limit, before=before(), **shared)
     is_of_account = not (selection.selected or filters or selection.dimensions[1:] or over_time_too)
     return results.reports(Owner(g.user_id), [by_label] if is_of_account else [by_label, over_time])
 
@@ -166,7 +180,7 @@ def _chart(selection: PageQuery, over_time: list[results.Report]) -> Row:
 @bp.get("/statistics")
 def statistics() -> ResponseReturnValue:
     selection, searched = _read_query(), query_text("q", _MAX_TEXT) or ""
-    values: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS}
+    values: Row = {"asked": selection, "searched": searched, "most": MAX_LABELS, "most_of_file": MAX_ROWS}
     values |= {"dimensions": TITLES | OF_ROWS, "seconds": list(TITLES)}
     is_csv, is_by_time = query_text("format") == "csv", query_text("table") == "time"
     try:
@@ -177,7 +191,7 @@ def statistics() -> ResponseReturnValue:
         chips = _chips(selection, {})
         return render_template("console/statistics.html", problem=_TOO_OLD, chips=chips, **values), 400
     if is_csv and is_by_time:
-        return _csv(selection.period.unit, over_time[0].columns, over_time[0].rows)
+        return _times_csv(selection, over_time[0])
     has_change = "before" in by_label.columns
     rows = [
         selection.labeled(row, by_label.names) for row in by_label.rows if row["clicks"] or row.get("before")
@@ -185,7 +199,13 @@ def statistics() -> ResponseReturnValue:
     rows = [row for row in rows if searched.lower() in row["searched"]]
     rows = periods.by_clicks(rows, selection.order)
     if is_csv:
-        return _csv("-".join(selection.dimensions), by_label.columns, rows)
+        headings = {key: key for key in selection.dimensions}
+        headings |= ({_SHORT: _SHORT} if TARGET in headings else {}) | selection.columns(by_label)
+        headings |= {"change": "change"} if has_change else {}
+        if by_label.meta["truncated"]:
+            end = f"Only the {MAX_ROWS:,} with the most {selection.noun}s are in this file."
+            rows.append({selection.dimensions[0]: end})
+        return _csv("-".join(selection.dimensions), headings, rows)
     number, subject = page_number(), next((name for name in _PAGES if name in selection.selected), "")
     return render_template(
         "console/statistics.html",
@@ -206,18 +226,42 @@ def statistics() -> ResponseReturnValue:
 
 
 def _visits_csv(what: str, row_id: int) -> ResponseReturnValue:
-    page = visit_list.index(g.user_id, row_id, what=what, limit=MAX_LABELS, after=None, bots=[False])
-    return _csv("visits", visit_list.COLUMNS, page.rows)
+    """Send all visits of people, the last one first."""
+    plans.require_exports(g.user_id)
+    read = partial(visit_list.index, g.user_id, row_id, what=what, limit=BATCH, bots=[False])
+    first = read(after=None)  # raises not_found
+    time = {zoned("time"): lambda visit: in_zone(visit["time"][: len("2026-11-21 09:30:00")])}
+    chunks = streams.encode("csv", time | export.columns(tuple(BY_NAME)), _visits(read, first))
+    return streams.download(chunks, csv.MIMETYPE, "statistics-visits.csv")
+
+
+def _visits(read: Callable[..., VisitPage], page: VisitPage) -> Iterator[list[Row]]:
+    yield page.rows
+    while page.next:
+        at, _, skip = page.next.rpartition("-")
+        page = read(after=(at, int(skip)))
+        yield page.rows
 
 
 bp.add_url_rule("/links/<id:row_id>/visits.csv", "link_visits", partial(_visits_csv, "link"))
 bp.add_url_rule("/qrs/<id:row_id>/visits.csv", "qr_visits", partial(_visits_csv, "QR code"))
 
 
-def _csv(name: str, columns: list[str], rows: list[Row]) -> ResponseReturnValue:
-    return csv.respond(
-        columns, rows, **{"Content-Disposition": f'attachment; filename="statistics-{name}.csv"'}
-    )
+def _times_csv(selection: PageQuery, report: results.Report) -> ResponseReturnValue:
+    period = selection.period
+    rows = [
+        row
+        for bucket, row in zip(buckets(period.span, period.unit), report.rows, strict=True)
+        if bucket.start <= period.now
+    ]
+    return _csv(period.unit, {zoned("time"): "time"} | selection.columns(report), rows)
+
+
+def _csv(name: str, headings: Row, rows: list[Row]) -> ResponseReturnValue:
+    """Send a file with columns of rows, by their headings."""
+    lines = ({heading: row.get(key) for heading, key in headings.items()} for row in rows)
+    disposition = f'attachment; filename="statistics-{name}.csv"'
+    return csv.respond([*headings], lines, **{"Content-Disposition": disposition})
 
 
 def _chips(selection: PageQuery, names: dict[str, str]) -> list[Chip]:

@@ -200,22 +200,15 @@ def find(q: str, limit: int) -> list[Row]:
 
 
 def matching(
-    user_id: int,
-    filters: Row,
-    *,
-    order: str | None = None,
-    recent: str | None = None,
-    **paging: Unpack[Paging],
+    user_id: int, filters: Row, *, order: str | None = None, recent: str = "", **paging: Unpack[Paging]
 ) -> Page:
     """List the links that match all filters, newest first, or by another order of the console. An
     order compares the MAX_COMPARED newest links, and those with as many latest visits. The one by
     `recent` clicks counts those since this time, a full quarter of an hour."""
     if not order:
         return listed(user_id, filters, **paging)
-    is_filtered = any(value is not None for value in filters.values())
-    return listed_rows(
-        _ordered(user_id, filters, order=order, recent=recent, is_filtered=is_filtered, **paging)
-    )
+    params = {"order": order, "recent": recent or None, "is_filtered": {*filters.values()} != {None}}
+    return listed_rows(_ordered(user_id, filters, **params, **paging))
 
 
 def _ordered(user_id: int, filters: Row, **params: Any) -> Page:

@@ -146,7 +146,7 @@ def details(client: "Client", link_id: int) -> dict[str, Any]:
 def pages(app: Flask, sql: Sql, user_id: int, **ids: int) -> Iterator[str]:
     """Yield the path of each page, with one of the ids or that of a new row of the user."""
     for method, rule in console_rules(app):
-        if method != "GET" or "/export/" in rule:  # files of any size are streamed
+        if method != "GET" or "/export/" in rule or rule.endswith(".csv"):  # files of any size are streamed
             continue
         word = rule.split("/")[2] if rule.count("/") > 1 else ""
         if "<" in rule and word not in ids:
