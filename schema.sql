@@ -867,7 +867,9 @@ CREATE TABLE campaigns (
     name    text        NOT NULL,
     CONSTRAINT campaign_name_taken UNIQUE (user_id, name),
     slug    text        CONSTRAINT campaign_slug_taken UNIQUE,
-    public  boolean     NOT NULL
+    public  boolean     NOT NULL,
+    listorder text      NOT NULL DEFAULT 'newest',  -- of the links on the public list, or oldest
+    listsize  integer   NOT NULL DEFAULT 25  -- links of a page
 );
 
 CREATE TRIGGER change_version BEFORE UPDATE ON campaigns FOR EACH ROW

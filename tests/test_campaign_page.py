@@ -5,13 +5,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask import Flask
+from flask.testing import FlaskClient
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.public.campaign import LINKS_PER_PAGE
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser
 from tests.support.factories import Sql
+from tests.support.pages import fields
+
+LINKS_PER_PAGE = 25
 
 
 def campaign(client: Client, **members: Any) -> tuple[int, str]:
@@ -117,3 +120,37 @@ def test_its_pages_can_be_browsed_with_the_keyboard_and_on_a_phone(
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
     browser.all("li a")[-1].click()
     browser.wait_for("/healthz")
+
+
+def test_a_link_is_named_by_its_title_or_else_its_path(app: Flask, alice: Client, sql: Sql) -> None:
+    campaign_id, path = campaign(alice)
+    targets = (
+        ("https://example.com/garten/b%C3%A4nke?a=1", ""),
+        ("https://example.com/", ""),
+        ("https://example.com/a", "A"),
+    )
+    fill(alice, sql, campaign_id, *targets)
+    names = re.findall('<strong dir="auto">([^<]+)', app.test_client().get(path).text)
+    assert names == ["A", "example.com", "garten/bänke"]
+
+
+def test_the_owner_chooses_the_order_and_the_number_of_its_links(
+    app: Flask, alice: Client, sql: Sql, console: FlaskClient
+) -> None:
+    campaign_id, path = campaign(alice, listorder="oldest", listsize=3)
+    fill(alice, sql, campaign_id, *[("https://example.com/", f"Link {n}") for n in range(7)])
+    browser, shown = app.test_client(), []
+    following = path
+    while following:
+        page = browser.get(following).text
+        shown.append(re.findall('<strong dir="auto">Link ([0-9])', page))
+        following = next((path + query for query in re.findall(r'rel="next" href="[^?]+(\?after=\d+)"', page)), "")
+    assert shown == [["0", "1", "2"], ["3", "4", "5"], ["6"]]
+    assert ">Oldest</a>" in page
+    form = fields(console.get(f"/console/campaigns/{campaign_id}/edit").text)
+    assert (form["listorder"], form["listsize"]) == (["oldest"], ["3"])
+    console.post(f"/console/campaigns/{campaign_id}/edit", data=form | {"listorder": "newest", "listsize": "5"})
+    page = browser.get(path).text
+    assert re.findall('<strong dir="auto">Link ([0-9])', page) == ["6", "5", "4", "3", "2"]
+    for members in ({"listorder": "random"}, {"listsize": 0}, {"listsize": 101}, {"listsize": "5"}):
+        assert alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Spring"} | members).status_code == 400

@@ -35,6 +35,8 @@ def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: 
         "name": "Summer",
         "slug": "spring",
         "public": True,
+        "listorder": "newest",
+        "listsize": 25,
         "rotator": f"{BASE_URL}/r/spring",
         "list": f"{BASE_URL}/u/alice/spring-{campaign_id}",
         "updated": ANY,

@@ -1,12 +1,12 @@
 """/r/<slug>: redirect to one of a campaign's links. /u/<username>/<slug>-<id>: list all of them."""
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from flask import Blueprint, redirect, render_template
 from flask.typing import ResponseReturnValue
 
-from linkmgr.core.database.statements import MAX_BIGINT, Row
+from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
 from linkmgr.core.fields.query import query_position
 from linkmgr.core.settings import settings
@@ -17,9 +17,6 @@ from linkmgr.repository import public
 
 bp = Blueprint("campaign", __name__)
 bp.after_request(security_headers.prevent_caching)
-
-LINKS_PER_PAGE = 25
-
 
 # By slug, the page of a link with the alias `r` at this path. It is shown if no campaign has the
 # slug.
@@ -51,16 +48,18 @@ def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     after = query_position("after")
     limiter.enforce(f"pages:{web_request.network()}", settings().page_rate_limit, "pages_limited")
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
-    links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, after=after or MAX_BIGINT)
+    links = public.campaign_links(campaign, after)
     page = render_template(
         "campaign.html",
         campaign=campaign,
-        links=[link | {"title": link["title"] or _host(link)} for link in links.rows],
+        links=[link | {"title": link["title"] or _path(link)} for link in links.rows],
         after=after,
         next=links.next,
     )
     return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
 
 
-def _host(link: Row) -> str:
-    return urlsplit(link["url"] or link["shorturl"]).netloc
+def _path(link: Row) -> str:
+    """Return the path of the target, which differs among the links of a site more than its host."""
+    url = urlsplit(link["url"] or link["shorturl"])
+    return unquote(url.path).strip("/") or url.netloc

@@ -66,8 +66,8 @@ def read(user_id: int, campaign_id: int) -> Row:
 def add(user_id: int, members: Row) -> Row:
     added = run_repaired(
         """
-        INSERT INTO campaigns (user_id, name, slug, public)
-        VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
+        INSERT INTO campaigns (user_id, name, slug, public, listorder, listsize)
+        VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s, %(listorder)s, %(listsize)s)
         RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username,
                   created AS date, version::text
         """,
@@ -87,7 +87,9 @@ def update(user_id: int, campaign_id: int, members: Row) -> Row:
         UPDATE campaigns
            SET name = coalesce(%(name)s, name),
                slug = nullif(coalesce(%(slug)s, slug), ''),
-               public = coalesce(%(public)s, public)
+               public = coalesce(%(public)s, public),
+               listorder = coalesce(%(listorder)s, listorder),
+               listsize = coalesce(%(listsize)s, listsize)
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
         RETURNING *, (SELECT username FROM users WHERE users.id = user_id) AS username,
                   created AS date, version::text

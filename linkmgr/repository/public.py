@@ -8,7 +8,7 @@ redirect nowhere.
 
 from linkmgr.core.database.lookups import public_row
 from linkmgr.core.database.paging import Page, page
-from linkmgr.core.database.statements import Row, row, run_unsynced
+from linkmgr.core.database.statements import MAX_BIGINT, Row, row, run_unsynced
 from linkmgr.core.errors import AppError, required
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.visits.blocked import blocked
@@ -235,7 +235,7 @@ def random_link(host: str | None, slug: str) -> Row:
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row:
     stored = row(
         """
-        SELECT c.id, c.name, u.username, u.suspended = 'all' AS disabled
+        SELECT c.id, c.name, listorder, listsize, u.username, u.suspended = 'all' AS disabled
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE c.id = %(campaign_id)s AND c.public
@@ -250,28 +250,37 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
     return required(_enabled(stored), "campaign_missing")
 
 
-def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
+def campaign_links(campaign: Row, after: int | None) -> Page:
     """List the public links behind an id that work now, without their total. `url` is None if
     visitors get it only for a password or a counted click. PostgreSQL estimates these conditions
     well, unlike `link_state`, and so reads the links by their index."""
+    is_newest = campaign["listorder"] == "newest"
     links = page(
         """
-        SELECT l.id, d.domain, alias, metatitle AS title,
-               CASE WHEN num_nonnulls(password_hash, maxclicks) = 0 THEN url END AS url
-          FROM links l
+        WITH shown AS NOT MATERIALIZED (
+            SELECT id, domain_id, alias, metatitle,
+                   CASE WHEN num_nonnulls(password_hash, maxclicks) = 0 THEN url END AS url
+              FROM links
+             WHERE campaign = %(campaign_id)s AND status = 'public'
+               AND (starts IS NULL OR starts <= now()) AND (expiry IS NULL OR expiry > now())
+               AND (maxclicks IS NULL OR maxclicks > used_clicks(id))
+               AND blocked IS NULL)
+        SELECT l.id, d.domain, alias, metatitle AS title, url
+          FROM ((SELECT * FROM shown WHERE %(is_newest)s AND id < %(after)s
+                  ORDER BY id DESC LIMIT %(limit)s)
+                 UNION ALL
+                (SELECT * FROM shown WHERE NOT %(is_newest)s AND id > %(after)s
+                  ORDER BY id LIMIT %(limit)s)) l
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE campaign = %(campaign_id)s AND l.id < %(after)s AND status = 'public'
-           AND (starts IS NULL OR starts <= now()) AND (expiry IS NULL OR expiry > now())
-           AND (maxclicks IS NULL OR maxclicks > used_clicks(l.id))
-           AND blocked IS NULL
-         ORDER BY l.id DESC
+         ORDER BY CASE WHEN %(is_newest)s THEN -l.id ELSE l.id END
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "NULL",
-        limit=limit,
+        limit=campaign["listsize"],
         number=1,
-        after=after,
-        campaign_id=campaign_id,
+        after=after or (MAX_BIGINT if is_newest else 0),
+        campaign_id=campaign["id"],
+        is_newest=is_newest,
     )
     for link in links.rows:
         link["shorturl"] = short_url(link["domain"], link["alias"])

@@ -1,7 +1,7 @@
 import secrets
 from typing import ClassVar
 
-from linkmgr.core.fields.base import Boolean, Matching, Shown, Text
+from linkmgr.core.fields.base import Boolean, Choice, Integer, Matching, Shown, Text
 from linkmgr.core.fields.member import member
 from linkmgr.core.fields.resource import (
     DETAIL,
@@ -47,6 +47,21 @@ class Campaign(Resource):
         "Publishes the rotator and the list. The list never shows private links.",
         True,
         label="Everyone may open the rotator and the list of its links",
+    )
+    listorder = member(
+        Choice(("newest", "oldest"), load_default="newest"),
+        "The links that come first on the list.",
+        "oldest",
+        label="First on the list",
+        options={"newest": "Newest links", "oldest": "Oldest links"},
+        shown=DETAIL,
+    )
+    listsize = member(
+        Integer(1, 100, load_default=25),
+        "The number of links on a page of the list.",
+        50,
+        label="Links on a page of the list",
+        shown=DETAIL,
     )
     rotator = member(
         Shown({}), "A URL, or `false` without a slug.", "https://go.example.org/r/summer", shown=READ
