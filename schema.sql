@@ -1771,6 +1771,7 @@ CREATE TABLE visits (
     utm_medium text,
     utm_campaign text,
     variant    text,
+    rule       text,
     kind       text
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);

@@ -269,3 +269,18 @@ def test_an_unknown_time_zone_is_refused(console: FlaskClient, sql: Sql, zone: s
     assert 'id="timezone-error"' in page
     assert "timezone must be an IANA time zone such as" in page
     assert sql("SELECT DISTINCT timezone FROM users") == [{"timezone": "UTC"}]
+
+
+def test_the_result_of_an_experiment_comes_before_the_chart_and_the_tables(
+    console: FlaskClient, alice: Client, sql: Sql, store: Store
+) -> None:
+    variants = [{"name": name, "url": f"https://example.com/{name}", "weight": 1} for name in "AB"]
+    tested = alice.add("/api/url/add", {"url": "https://example.com/", "variants": variants})
+    sold, plain = factories.link(sql, alice.id), factories.link(sql, alice.id)
+    store([visit(link) for link in (tested, sold, plain)])
+    totals = """{"conversions": {"Unknown": 1}, "value": {"Unknown": 100}, "name": {"": 1}}"""
+    sql("UPDATE totals SET conversions = %(all)s WHERE tracked_id = %(id)s RETURNING 1", all=totals, id=sold)
+    for link, is_first in ((tested, True), (sold, True), (plain, False)):
+        page = get(console, f"/console/links/{link}")
+        assert (page.index('id="conversions"') < page.index('class="chart"')) == is_first
+        assert (page.index('id="conversions"') < page.index('class="tables"')) == is_first

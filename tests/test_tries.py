@@ -1,12 +1,15 @@
 """POST /api/url/{id}/try: where a described visitor would get, and why."""
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from linkmgr.schemas.tries import DescribedVisitor
 from tests.conftest import Client
-from tests.support.pages import message
+from tests.support.pages import message, seen
 from tests.support.shortlinks import PAGE, Make
 from tests.support.targets import FIREFOX, IPHONE
 
@@ -115,3 +118,37 @@ def test_the_console_tries_a_link_too(console: FlaskClient, alice: Client, bob: 
     assert (refused.status_code, message(refused.text, "clicks")[:25]) == (400, "Visits before must be an ")
     foreign = bob.add("/api/url/add", {"url": PAGE})
     assert console.post(f"/console/links/{foreign}/try", data={}).status_code == 404
+
+
+def test_the_latest_visits_say_where_they_led_and_can_be_tried(
+    short: Make, alice: Client, console: FlaskClient
+) -> None:
+    variants = [{"name": name, "url": f"{PAGE}/{name}", "weight": 1} for name in ("Blue", "Red")]
+    rules = [{"when": {"country": ["Peru"]}, "url": PAGE}, {"when": {"language": ["French"]}, "url": f"{PAGE}/fr"}]
+    link = short(rules=rules, variants=variants)
+    assert link.redirect_target(agent=IPHONE, Accept_Language="fr-CH, fr;q=0.9") == f"{PAGE}/fr"
+    led_to = link.redirect_target(agent=FIREFOX)
+    first, second = alice.get(f"/api/url/{link.id}/visits").get_json()["data"]["visits"]
+    assert (first["rule"], second["rule"], second["variant"]) == ("Unknown", "2", "Unknown")
+    rows = alice.get("/api/stats?by=rule").get_json()["data"]["rows"]
+    assert {row["rule"]: row["clicks"] for row in rows} == {"2": 1, "Unknown": 1}
+
+    page = console.get(f"/console/links/{link.id}").text
+    latest = page.split("<h2>Latest visits</h2>")[1].split("</table>")[0]
+    newest, oldest = (seen(row) for row in latest.split("<tr>")[2:])
+    assert f"{led_to.removeprefix('https://')} {first['variant']} Try" in newest
+    assert f"{PAGE.removeprefix('https://')}/fr 2 Try" in oldest
+    path = unescape(re.findall('<a href="([^"]+)">Try', latest)[1])
+    tried = console.get(path).text
+    assert "Rule 2 matches." in seen(tried)
+    assert ('value="fr"' in tried, 'value="phone"' in tried, 'value="Mobile Safari"' in tried) == (True, True, True)
+    plain = short()
+    plain.redirect_target(agent=FIREFOX)
+    assert "Try the link as" not in seen(console.get(f"/console/links/{plain.id}").text)
+
+
+def test_the_panel_begins_with_four_fields(short: Make, console: FlaskClient) -> None:
+    panel = console.get(f"/console/links/{short().id}").text.split('id="try"')[1].split("</form>")[0]
+    shown, others = panel.rsplit("<details>", 1)
+    assert re.findall(' name="([a-z]+)"', shown) == ["country", "device", "language", "referrer"]
+    assert len(re.findall(' name="([a-z]+)"', others)) == len(DescribedVisitor().fields) - 4

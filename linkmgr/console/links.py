@@ -8,8 +8,8 @@ from flask import Response, flash, g, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 from itsdangerous import BadData
 
-from linkmgr.console import link_changes, link_list, periods, queries, rule_rows, signed_in
-from linkmgr.console.controls import FormData, lines, to_number
+from linkmgr.console import link_changes, link_list, link_try, periods, queries, rule_rows
+from linkmgr.console.controls import FormData, lines
 from linkmgr.console.forms import GENERAL, PAGE
 from linkmgr.console.frame import bp
 from linkmgr.console.stored_forms import StoredForm
@@ -30,7 +30,6 @@ from linkmgr.features.utm.schema import PARAMETERS
 from linkmgr.public import qr as qr_page
 from linkmgr.repository import link_bin, link_records
 from linkmgr.schemas.links import LINKS, Link
-from linkmgr.schemas.tries import DescribedVisitor, try_link
 from linkmgr.visits import targets
 
 _LATEST = 10
@@ -53,27 +52,6 @@ def link_qr(row_id: int) -> Response:
         name = f"qr-{record['alias']}.{qr_page.requested_format()}"
         response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
-
-
-# --- the panel that tries a link
-
-_DESCRIBED = {name: field.metadata for name, field in DescribedVisitor().fields.items()}
-
-
-@bp.post("/links/<id:row_id>/try")
-def link_try(row_id: int) -> ResponseReturnValue:
-    typed = {name: lines(request.form.get(name, "")).strip() for name in _DESCRIBED}
-    body = typed | {"clicks": to_number(typed["clicks"]), "time": signed_in.from_control(typed["time"])}
-    refused = problems(DescribedVisitor, body)
-    page = render_template(
-        "console/link_try.html",
-        row_id=row_id,
-        described=_DESCRIBED,
-        typed=typed,
-        problems={name: f"{_DESCRIBED[name]['label']} {problem}." for name, problem in refused.items()},
-        tried=None if refused else try_link(g.user_id, row_id, load(DescribedVisitor, body)),
-    )
-    return page, 400 if refused else 200
 
 
 # --- the check of its targets
@@ -180,7 +158,9 @@ class LinkForm(StoredForm):
             ended=_ended(record, query_text("ended", _MAX_TOKEN)),
             min_visitors=conversions.MIN_VISITORS,
             numbers_of=periods.numbers("link", row_id),
-            described=_DESCRIBED,
+            described=link_try.FIELDS,
+            first=link_try.FIRST,
+            of_visit=link_try.of_visit,
             stated=rule_rows.stated,
             can_check=has_feature("health") and settings().link_check,
         )

@@ -17,6 +17,7 @@ from linkmgr.console import (  # noqa: F401 - they add their routes to the bluep
     home,
     keys,
     link_changes,
+    link_try,
     links,
     overlay,
     pixels,

@@ -198,8 +198,9 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     if link["maxclicks"] and not public.take_click(link["id"], link["maxclicks"]):
         return _stopped(link | {"state": "used"})
     variant = UNKNOWN if store else choice.variant
+    rule = UNKNOWN if store or choice.rule is None else str(choice.rule + 1)
     target = completed(link, choice.url, request.environ["QUERY_STRING"])
-    counting.count(request.environ, link["id"], link["user_id"], target=target, variant=variant)
+    counting.count(request.environ, link["id"], link["user_id"], target=target, variant=variant, rule=rule)
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:

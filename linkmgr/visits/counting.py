@@ -68,6 +68,7 @@ class Visit:
     utm_medium: str = UNKNOWN
     utm_campaign: str = UNKNOWN
     variant: str = UNKNOWN
+    rule: str = UNKNOWN
     kind: str = CLICK
 
 
@@ -83,15 +84,16 @@ def count(
     is_scan: bool = False,
     target: str = "",
     variant: str = UNKNOWN,
+    rule: str = UNKNOWN,
 ) -> None:
     """Count the request as a visit, unless it is a HEAD request or a prefetch, or behind a scan
-    that was counted. `target` is the URL that it leads to, and `variant` the name of its
-    variant."""
+    that was counted. `target` is the URL that it leads to, `variant` the name of its variant, and
+    `rule` the number of the rule that matches, from 1."""
     if not _is_visit(environ) or scans.is_counted(environ, user_id):
         return
     try:
         kind = SCAN if is_scan or scans.is_of_own_code(environ) else CLICK
-        visit = _visit(environ, tracked_id, user_id, kind=kind, target=target, variant=variant)
+        visit = _visit(environ, tracked_id, user_id, target, kind=kind, variant=variant, rule=rule)
         queue.queue_of(this_app()).add(visit)
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
@@ -106,7 +108,7 @@ def is_by_person(environ: Environ) -> bool:
     return _is_visit(environ) and not bots.is_bot(environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT])
 
 
-def _visit(environ: Environ, tracked_id: int, user_id: int, *, kind: str, target: str, variant: str) -> Visit:
+def _visit(environ: Environ, tracked_id: int, user_id: int, target: str, **labels: Any) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     private = wants_privacy(environ)
     referrer = None if private else _referrer(environ)
@@ -122,11 +124,10 @@ def _visit(environ: Environ, tracked_id: int, user_id: int, *, kind: str, target
         referrer=referrer or DIRECT,
         social=social(referrer),
         city=_label(location.city),
-        variant=variant,
-        kind=kind,
         language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")),
         **_utm(environ["QUERY_STRING"], target),
         **client(agent),
+        **labels,
     )
 
 

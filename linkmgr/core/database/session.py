@@ -54,7 +54,10 @@ def schema_version(connection: psycopg2.extensions.connection) -> int:
         cursor.execute(
             """
             SELECT to_regclass('service') IS NOT NULL,
-                   num_nonnulls(to_regclass('schema_version'), to_regclass('account_rollups')) > 0
+                   to_regclass('schema_version') IS NOT NULL
+                   OR to_regclass('visits') IS NOT NULL
+                      AND NOT EXISTS (SELECT FROM pg_attribute
+                                       WHERE attrelid = to_regclass('visits') AND attname = 'rule')
             """
         )
         has_schema, is_unreleased = cursor.fetchone() or (False, False)
