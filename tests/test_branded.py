@@ -10,6 +10,7 @@ from linkmgr.core.database import statements
 from tests.conftest import BASE_URL, Client, check
 from tests.support import factories
 from tests.support.factories import Sql
+from tests.support.pages import signed_in
 
 HOST = "go.example.org"
 ROOT, NOT_FOUND = "https://example.com/welcome", "https://example.com/lost"
@@ -185,3 +186,27 @@ def test_a_branded_host_serves_nothing_of_other_users(fetch: Fetch, alice: Clien
         paths = [f"/q/{found['code']}", f"/qr/{found['code']}", f"/r/bank-{name}", f"/u/{name}/bank-{name}-{campaign}"]
         assert {fetch(path).status_code for path in paths} == status
         assert {fetch(path, "127.0.0.1:5000").status_code for path in paths} == {200, 302}
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(("members", "status"), [({"expiry": "2020-01-01"}, 410), ({"starts": "2090-01-01"}, 404)])
+def test_the_owner_of_a_link_that_does_not_work_finds_it_in_the_console_and_nobody_else_does(
+    *, app: Flask, fetch: Fetch, alice: Client, bob: Client, members: dict[str, str], status: int
+) -> None:
+    body = {"url": "https://example.com/", "custom": "sale", "domain": f"https://{HOST}"}
+    link = alice.add("/api/url/add", body | members)
+    stopped = fetch("/sale")
+    assert (stopped.status_code, '<a href="/sale/owner" rel="nofollow">Is this your link?</a>' in stopped.text) == (
+        status, True,
+    )  # fmt: skip
+    assert BASE_URL not in stopped.text, "the page does not say who operates the service"
+    moved, unknown = fetch("/sale/owner"), fetch("/other/owner")
+    assert moved.headers["Location"].startswith(f"{BASE_URL}/console/links/by-address?url=")
+    assert unknown.headers["Location"] == moved.headers["Location"].replace("sale", "other"), "it tells nothing"
+    path = moved.headers["Location"].removeprefix(BASE_URL)
+    assert app.test_client().get(path).headers["Location"] == "/login"
+    assert signed_in(app).get(path).headers["Location"] == f"/console/links/{link}"
+    stranger = signed_in(app, "bob@example.com")
+    lists = {stranger.get(to.removeprefix(BASE_URL)).headers["Location"] for to in (path, path.replace("sale", "no"))}
+    assert lists == {"/console/links"}
+    assert "Is this your link?" not in fetch("/sale", "127.0.0.1:5000").text

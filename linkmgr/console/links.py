@@ -19,6 +19,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_feature
 from linkmgr.core.fields.bodies import load, problems
 from linkmgr.core.fields.query import query_text
+from linkmgr.core.fields.short_urls import parse_short_url
 from linkmgr.core.fields.urls import link_name
 from linkmgr.core.settings import settings
 from linkmgr.features.bulk import moves
@@ -52,6 +53,17 @@ def link_qr(row_id: int) -> Response:
         name = f"qr-{record['alias']}.{qr_page.requested_format()}"
         response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+@bp.get("/links/by-address")
+def link_by_address() -> ResponseReturnValue:
+    """Redirect from a short URL to the page of the link, if it is one of the user."""
+    short = parse_short_url(query_text("url") or "")
+    link = short and link_records.find_by_short_url(g.user_id, short)
+    if link:
+        return redirect(url_for("console.link", row_id=link["id"]), code=303)
+    flash("You have no link with this short URL.", "error")
+    return redirect(url_for("console.links"), code=303)
 
 
 # --- the check of its targets

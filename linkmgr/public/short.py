@@ -1,4 +1,5 @@
 """/<alias>: short links and bio pages. /<alias>/qr: QR code of a link. /<alias>/pixels: its pixels.
+/<alias>/owner: its page in the console.
 
 GET requests for links that only redirect to their URL, as most do, are answered before Flask: its
 routing, hooks and response take longer than the rest of such a request. `visit` answers the same,
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 import psycopg2
 from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
@@ -25,6 +27,7 @@ from linkmgr.core.errors import AppError
 from linkmgr.core.feature import has_console
 from linkmgr.core.fields.aliases import PATTERN, reserved_words
 from linkmgr.core.fields.query import query_text
+from linkmgr.core.settings import settings
 from linkmgr.core.web import attempts, security_headers, sessions
 from linkmgr.core.web.host import foreign_routes, host_of
 from linkmgr.public import bio, branded, interstitial, loops, qr
@@ -155,7 +158,9 @@ def _stopped(link: Row) -> ResponseReturnValue:
     viewer = sessions.current()
     owned = link["id"] if has_console() and viewer and viewer["user_id"] == link["user_id"] else None
     status = HTTPStatus.NOT_FOUND if link["state"] == "scheduled" else HTTPStatus.GONE
-    return render_template("link_stopped.html", link=link, owned=owned, status=status), status
+    # Browsers send the session to our own host only, so that on others the owner asks for it.
+    asks = url_for("short.to_owner", alias=link["alias"]) if has_console() and branded.host() else None
+    return render_template("link_stopped.html", link=link, owned=owned, asks=asks, status=status), status
 
 
 def _found() -> HTTPStatus:
@@ -239,6 +244,19 @@ def pixels(alias: str) -> ResponseReturnValue:
     if link is None or link["state"] or not link["pixels"]:
         raise NotFound
     return interstitial.pixel_page(link)
+
+
+# --- owner
+
+
+@bp.get("/<alias:alias>/owner")
+def to_owner(alias: str) -> ResponseReturnValue:
+    """Redirect to the console, which shows a link to its owner only. Every alias of every host gets
+    the same response, so that it tells nothing about the link."""
+    if not has_console():
+        raise NotFound
+    query = urlencode({"url": f"{request.scheme}://{request.host}/{alias}"})
+    return redirect(f"{settings().base_url}/console/links/by-address?{query}", code=302)
 
 
 # --- QR code
