@@ -14,6 +14,7 @@ from linkmgr.console import controls
 from linkmgr.core.fields.base import Target, Url
 from linkmgr.features.reports import repository as reports
 from linkmgr.schemas.domains import DomainUrl
+from linkmgr.visits.rules import CONDITIONS
 from tests.conftest import Client
 from tests.support.bodies import everything
 from tests.support.factories import Sql
@@ -164,3 +165,26 @@ def test_a_url_may_be_typed_without_its_scheme_in_every_form(console: FlaskClien
         page = html.unescape(console.get(f"{answer.headers['Location']}/edit").text)
         urls = [text for text in body.values() if "example.com" in text or "apple.com" in text]
         assert [text for text in urls if f"https://{text}" not in page] == []
+
+
+def test_the_first_group_of_a_link_has_its_campaign_and_channels_and_rules_have_lists_of_values(
+    console: FlaskClient, alice: Client
+) -> None:
+    campaign, channel = (alice.add(f"/api/{word}/add", {"name": "Spring"}) for word in ("campaign", "channel"))
+    page = console.get("/console/links/new").text
+    first = page.split('<details class="group" open>')[1].split("</details>")[0]
+    assert {'name="custom"', 'name="campaign"', 'name="channel"'} <= set(re.findall('name="[a-z]+"', first))
+    assert (f'value="{campaign}"' in first, f'value="{channel}"' in first) == (True, True)
+    when = {"country": ["Peru"], "weekdays": ["monday"], "ip": ["192.0.2.1"]}
+    link = alice.add("/api/url/add", {"url": "https://example.com/", "rules": [{"when": when, "url": "https://a.com"}]})
+    page = console.get(f"/console/links/{link}/edit").text
+    assert 'value="Peru" list="values-country"' in page
+    assert 'value="monday" list="values-weekdays"' in page
+    assert re.search('value="192.0.2.1[/0-9]*" aria-label', page), "any text"
+    lists = dict(re.findall('<datalist id="values-([a-z]+)">(.*?)</datalist>', page))
+    assert {"country", "device", "os", "browser", "language", "weekdays", "timezone"} == lists.keys()
+    assert "<option>Germany</option>" in lists["country"]
+    for name in CONDITIONS.keys() & lists.keys():
+        values = [html.unescape(value) for value in re.findall("<option>([^<]+)", lists[name])]
+        [stored] = [CONDITIONS[name].from_text(", ".join(values))]
+        assert CONDITIONS[name].deserialize(stored[:50]), "they are as the API takes them"

@@ -230,6 +230,7 @@ class LinkForm(StoredForm):
             "pairs": _PAIRS,
             "conditions": rule_rows.LABELS,
             "rule_rows": rule_rows.rows,
+            "rule_values": rule_rows.VALUES,
             "condition_help": rule_rows.EXPLAINED,
             "expiries": {
                 f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()

@@ -6,11 +6,25 @@ import re
 from linkmgr.console.controls import FormData, lines, to_number, with_scheme
 from linkmgr.core.database.statements import Row
 from linkmgr.core.fields.bodies import problems
+from linkmgr.core.fields.zones import regional_zones
 from linkmgr.schemas.links import Link
+from linkmgr.visits.audience import COUNTRIES, DEVICES, NAMES_OF_LANGUAGES
+from linkmgr.visits.conditions import WEEKDAYS
 from linkmgr.visits.rules import CONDITIONS, MAX_RULES, Conditions
 
 _FIELDS = Conditions().fields
 LABELS = {name: field.metadata["label"] for name, field in _FIELDS.items()}
+_LISTED = {
+    "country": COUNTRIES.values(),
+    "device": DEVICES.values(),
+    "os": ("iOS", "Android", "Windows", "Mac OS X", "Linux", "Chrome OS"),
+    "browser": ("Chrome", "Chrome Mobile", "Firefox", "Firefox Mobile", "Safari", "Mobile Safari", "Edge"),
+    "language": NAMES_OF_LANGUAGES.values(),
+    "weekdays": WEEKDAYS,
+}
+# The values that forms offer for a condition, as they are written there
+VALUES = {name: [CONDITIONS[name].as_text([value]) for value in values] for name, values in _LISTED.items()}
+VALUES["timezone"] = regional_zones()
 
 
 def read(form: FormData) -> list[Row]:

@@ -69,12 +69,17 @@ for (const button of document.querySelectorAll("[data-add-row]")) {
     const row = last.cloneNode(true);
     for (const control of row.children) {
       control.value = "";
-      control.removeAttribute("aria-invalid");
+      for (const name of ["aria-invalid", "list"]) control.removeAttribute(name);
     }
     last.after(row);
     row.firstElementChild.focus();
   });
 }
+
+// The value of a condition of a rule is chosen from the list of that condition.
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[name$='.condition']")) target.nextElementSibling.setAttribute("list", `values-${target.value}`);
+});
 
 // An image that is larger than an upload may be becomes smaller.
 const MAX_UPLOAD = 32768, SIDE = 320;
