@@ -106,10 +106,23 @@ def test_the_limit_of_the_plan_is_shown_before_and_when_it_is_reached(
     assert "Near the limit of your plan" not in page
 
 
+def test_the_first_page_of_a_new_account_has_one_field_an_example_and_three_words(
+    console: FlaskClient, alice: Client, sql: Sql
+) -> None:
+    page = get(console, "/console").split('<main id="content"')[1].split('<dialog id="shortcuts"')[0]
+    assert re.findall("<dt>([^<]+)</dt>", page) == ["Link", "Campaign", "Channel"]
+    assert page.count("For example") == 1
+    assert [name for name in re.findall(' name="([^"]+)"', page) if name != "timezone"] == ["urls"]
+    assert page.count('class="card') == 2
+    factories.link(sql, alice.id)
+    page = get(console, "/console")
+    assert "<dt>Channel</dt>" not in page
+    assert "Visits of your links and QR codes appear here." in page
+
+
 def test_the_first_page_shows_clicks_and_what_they_belong_to(
     console: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
 ) -> None:
-    assert "Visits of your links appear here." in get(console, "/console")
     link_id, other = factories.link(sql, alice.id), factories.link(sql, bob.id)
     store([visit(link_id, days, country="France", referrer="") for days in range(25)])
     store([visit(link_id, 40) for _ in range(20)] + [visit(other)])
