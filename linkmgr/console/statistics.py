@@ -153,7 +153,10 @@ def _count(selection: PageQuery, *, over_time_too: bool) -> tuple[dict[str, str]
     limit = MAX_ROWS if query_text("format") == "csv" else MAX_LABELS
     by_label = Query(by=selection.dimensions, order="-clicks", limit=limit, before=before(), **shared)
     is_of_account = not (selection.selected or filters or selection.dimensions[1:] or over_time_too)
-    return results.reports(Owner(g.user_id), [by_label] if is_of_account else [by_label, over_time])
+    return results.reports(
+        Owner(g.user_id, links=g.account["used"].get("links", 0)),
+        [by_label] if is_of_account else [by_label, over_time],
+    )
 
 
 def _chart(selection: PageQuery, over_time: list[results.Report]) -> Row:

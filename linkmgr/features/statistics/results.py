@@ -257,7 +257,8 @@ def _is_heavy(count: _Count) -> bool:
 def _scope(owner: Owner, query: Query, *, named: bool = False) -> Scope:
     selection = query.selection
     if selection.has_group or not {*_JOINED}.isdisjoint(query.dimensions):
-        pool.take_for(link_lists.number_of(owner.user_id), "stats_busy")
+        number = link_lists.number_of(owner.user_id) if owner.links is None else owner.links
+        pool.take_for(number, "stats_busy")
     with bounded():
         return stats_scope.read(owner, selection, named=named)
 

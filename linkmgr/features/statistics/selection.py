@@ -16,6 +16,7 @@ from linkmgr.visits.store import DETAILED_DAYS
 class Owner(NamedTuple):
     user_id: int
     everyone: bool = False
+    links: int | None = None  # their number, if it has been read
 
 
 class Scope(NamedTuple):
