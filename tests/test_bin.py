@@ -286,20 +286,21 @@ def test_the_bin_restores_and_deletes_some_or_all(
     console: FlaskClient, alice: Client, bob: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bin_page, "BATCH", 7)
-    ids = [factories.link(sql, alice.id, title=f"Title {n}") for n in range(17)]
+    ids = [factories.link(sql, alice.id, title=f"Title {n}") for n in range(27)]
     assert "The bin is empty." in console.get("/console/links/bin").text
     for link in ids:
         to_bin(alice, link)
     to_bin(bob, factories.link(sql, bob.id))
-    assert "17</strong> <small>deleted links" in words(console.get("/console/links").text)
+    head = console.get("/console/links").text.split('<div class="head">')[1].split('<div id="results">')[0]
+    assert "Bin 27" in pages.seen(head)
     shown = console.get("/console/links/bin").text
-    assert re.findall("<bdi>Title ([0-9]+)", shown) == [str(n) for n in range(16, 1, -1)]
-    assert "Select all 17" in shown
+    assert re.findall("<bdi>Title ([0-9]+)", shown) == [str(n) for n in range(26, 1, -1)]
+    assert "Select all 27" in shown
     assert "Title 1<" in console.get("/console/links/bin?page=2").text
     assert "2 links deleted forever." in pressed(console, ids[:2], "delete")
-    assert "15 links restored." in pressed(console, [], "restore", all="1")
+    assert "25 links restored." in pressed(console, [], "restore", all="1")
     assert "Select links first." in pressed(console, [], "delete", all="1")
-    assert (len(in_bin(bob)), alice.get("/api/urls").get_json()["data"]["result"]) == (1, 15)
+    assert (len(in_bin(bob)), alice.get("/api/urls").get_json()["data"]["result"]) == (1, 25)
 
 
 def test_a_plan_without_room_says_so_when_a_link_is_restored(
@@ -328,7 +329,7 @@ def test_a_delete_is_undone_in_2_actions(signed_in: Browser, base: str, alice: C
     assert (browser.path, in_bin(alice)) == (f"/console/links/{link}", [])
     browser.click("Delete")
     browser.click("Delete link")
-    browser.wait_for_text("deleted link")
+    browser.wait_for_text("Link deleted.")
     browser.open(f"{base}/console/links/bin")
     browser.find("[name=id]").click()
     browser.click("Delete forever")

@@ -196,7 +196,7 @@ def test_clicks_of_a_deleted_link_have_a_row_without_a_link(
 
 
 def test_the_list_shows_clicks_states_and_pages(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
-    for number in range(15):
+    for number in range(25):
         factories.link(sql, alice.id, title=f"Link {number}")
     link_id = alice.add(
         "/api/url/add",
@@ -208,8 +208,8 @@ def test_the_list_shows_clicks_states_and_pages(console: FlaskClient, alice: Cli
     first = words(page.split('class="rows card"')[1].split("<li>")[1])
     for text in ("expired", "password", "frame", "private", "2 clicks in the last 28 days"):
         assert text in first
-    assert "1 to 15 of 16" in page
-    assert "16 to 16 of 16" in get(console, "/console/links?page=2")
+    assert "1 to 25 of 26" in page
+    assert "26 to 26 of 26" in get(console, "/console/links?page=2")
     assert "has fewer pages" in get(console, "/console/links?page=3")
 
 

@@ -1,6 +1,7 @@
 """The layout of the console on narrow phones and on paper, and its menu."""
 
 import pytest
+from flask import Flask
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
@@ -8,6 +9,7 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser
 from tests.support.factories import Sql
+from tests.support.sessions import sign_in
 
 pytestmark = pytest.mark.browser
 
@@ -107,3 +109,45 @@ def test_a_folded_group_of_the_menu_stays_so(signed_in: Browser, base: str) -> N
     browser.open(f"{base}/console/links")
     browser.click("Set up")
     assert not browser.find("a[href='/console/domains']").is_displayed()
+
+
+def test_the_menu_of_an_administrator_scrolls_to_its_entry_in_a_low_window(
+    browser: Browser, base: str, app: Flask, admin: Client
+) -> None:
+    sign_in(browser, base, app, admin.id)
+    browser.size(1280, 800)
+    inside = """
+        const [menu, end, entry] = [".menu nav", ".menu-end", ".menu [aria-current]"].map((name) =>
+            document.querySelector(name).getBoundingClientRect());
+        const isSeen = entry.top >= menu.top - 1 && entry.bottom <= menu.bottom + 1;
+        return isSeen && menu.bottom <= end.top && end.bottom <= innerHeight;
+    """
+    for path in ("/console", "/console/administration", "/console/administration/activity"):
+        for height in (800, 500):
+            browser.size(1280, height)
+            browser.open(base + path)
+            assert browser.run(inside), (path, height)
+    assert browser.run("const nav = document.querySelector('.menu nav'); return nav.scrollHeight > nav.clientHeight")
+    browser.run("localStorage.setItem('fold Administration', '1')")
+    browser.open(f"{base}/console/administration/activity")
+    assert browser.run(inside), "its group is open"
+    browser.run("localStorage.clear()")
+
+
+def test_the_bar_of_selected_rows_has_at_most_a_tenth_of_the_window(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    for make in (factories.campaign, factories.channel, *[factories.link] * 30):
+        make(sql, alice.id)
+    for width, height in ((390, 844), (800, 800), (1280, 800)):
+        signed_in.size(width, height)
+        signed_in.open(f"{base}/console/links")
+        signed_in.find("[name=id]").click()
+        assert 40 < signed_in.find(".bulk").rect["height"] <= height / 10
+        signed_in.click("More")
+        panel = signed_in.find("#bulk-more").rect
+        assert panel["height"] > 100
+        assert panel["x"] >= 0
+        assert panel["x"] + panel["width"] <= width
+        cut = "const panel = document.getElementById('bulk-more'); return panel.scrollWidth > panel.clientWidth"
+        assert signed_in.run(cut) is False

@@ -180,7 +180,7 @@ def test_a_wrong_filter_is_an_error_with_a_sentence(console: FlaskClient, query:
 
 
 def test_the_filters_of_the_first_page_are_kept_on_the_second(console: FlaskClient, alice: Client, sql: Sql) -> None:
-    for _ in range(17):
+    for _ in range(27):
         factories.link(sql, alice.id)
     page = get(console, "/console/links?status=public&order=click&page=2")
     assert len(ids_of(page)) == 2

@@ -1,6 +1,7 @@
 """The frequent tasks in the console, in Chromium, with the number of clicks, texts and keys that each takes."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tests.support.pages import PASSWORD, visit
 from tests.support.person import Person
 from tests.support.receivers import Receiver
 from tests.support.sessions import sign_in
-from tests.support.visited import Store
+from tests.support.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
 
@@ -171,21 +172,21 @@ def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, d
     assert person.steps <= 6
 
 
-def test_20_links_are_deleted_and_brought_back(person: Person, alice: Client, sql: Sql) -> None:
-    for _ in range(20):
+def test_30_links_are_deleted_and_brought_back(person: Person, alice: Client, sql: Sql) -> None:
+    for _ in range(30):
         factories.link(sql, alice.id)
     person.click("Links", "/console/links")
     person.mark("[href*='per=50']")
-    person.browser.wait_for_text("Select all 20")
+    person.browser.wait_for_text("Select all 30")
     person.mark("[data-select-all]")
-    person.browser.wait_for_text("20 selected")
+    person.browser.wait_for_text("30 selected")
     person.mark("[name=action][value=ask]")
-    person.browser.wait_for_text("Delete 20 links?")
+    person.browser.wait_for_text("Delete 30 links?")
     person.mark("[name=action][value=delete]")
-    person.browser.wait_for_text("20 links deleted.")
+    person.browser.wait_for_text("30 links deleted.")
     assert person.steps <= 5
     person.click("Undo")
-    person.browser.wait_for_text("20 links restored.")
+    person.browser.wait_for_text("30 links restored.")
 
 
 def test_40_links_move_to_a_new_domain(person: Person, alice: Client, sql: Sql) -> None:
@@ -286,18 +287,76 @@ def test_germany_is_compared_with_the_week_before_in_one_click(
     assert "t.co 3 1 +2" in first_row(person.browser)
 
 
-def test_the_best_campaign_of_this_month_is_one_click_from_the_list(
+def test_the_best_campaign_of_this_month_is_one_click_from_home(
     person: Person, alice: Client, sql: Sql, store: Store
 ) -> None:
     for clicks in (3, 1):
         link = factories.link(sql, alice.id)
         factories.assign(sql, factories.campaign(sql, alice.id), [link])
         store([visit(link) for _ in range(clicks)])
-    person.browser.click("Campaigns")
-    person.browser.wait_for("/console/campaigns")
-    assert "1 click" in first_row(person.browser)
-    person.click("This month")
+    person.browser.click("Home")
+    person.click("Best campaigns this month", "/console/campaigns")
     person.browser.wait_until(lambda: "3 clicks" in first_row(person.browser))
     assert person.steps == 1
     person.browser.find(".row-clicks a").click()
     person.browser.wait_for_text("3 clicks, 1 unique visitor in the current month")
+
+
+def test_a_delete_is_undone_in_two_clicks(person: Person, alice: Client, sql: Sql) -> None:
+    link = factories.link(sql, alice.id)
+    person.browser.click("Links")
+    person.browser.wait_for("/console/links")
+    person.browser.find("[name=id]").click()
+    person.browser.find("[name=action][value=ask]").click()
+    person.browser.find("[name=action][value=delete]").click()
+    person.browser.wait_for_text("1 link deleted.")
+    person.click("Undo")
+    person.browser.wait_for_text("1 link restored.")
+    assert person.steps <= 2
+    assert alice.get(f"/api/url/{link}").status_code == 200
+
+
+def test_a_link_is_found_by_its_target_in_two_steps(person: Person, alice: Client, sql: Sql) -> None:
+    for number in range(60):
+        factories.link(sql, alice.id, url=f"https://shop.example.com/garden/{number}", title=f"Product {number}")
+    person.click("Links", "/console/links")
+    person.fill("[name=q]", "shop.example.com/garden/7")
+    person.browser.wait_until(lambda: person.browser.find("#total").text == "1")
+    assert "Product 7" in first_row(person.browser)
+    assert person.steps == 2
+
+
+def test_the_variant_that_won_is_seen_after_two_clicks_without_scrolling(
+    person: Person, alice: Client, sql: Sql, store: Store
+) -> None:
+    variants = [{"name": name, "url": f"https://example.com/{name}", "weight": 1} for name in ("Blue", "Green")]
+    body = {"url": "https://example.com/", "title": "Which button?", "variants": variants}
+    link = alice.add("/api/url/add", body)
+    now = datetime.now(UTC)
+    store(Visited(link, now - timedelta(hours=n), b"%d" % n, variant=("Blue", "Green")[n % 2]) for n in range(400))
+    totals = """{"conversions": {"Blue": 20, "Green": 120}}"""
+    sql("UPDATE totals SET conversions = %(all)s WHERE tracked_id = %(id)s RETURNING 1", all=totals, id=link)
+    person.browser.click("Home")
+    person.browser.wait_for_text("Which button?")
+    person.click("Which button?", f"/console/links/{link}")
+    person.browser.wait_for_text("Green is the best:")
+    assert person.steps <= 2
+    place = "return document.querySelector('#conversions strong').getBoundingClientRect().bottom <= innerHeight"
+    assert person.browser.run(place)
+
+
+def test_an_administrator_blocks_a_reported_link_in_three_clicks(
+    *, browser: Browser, base: str, app: Flask, admin: Client, bob: Client, sql: Sql
+) -> None:
+    link = factories.link(sql, bob.id)
+    factories.report(sql, link)
+    sign_in(browser, base, app, admin.id)
+    person = Person(browser)
+    browser.find(".menu [href='/console/administration/reports']").click()
+    person.steps += 1
+    browser.wait_for_text("1 report (spam)")
+    browser.find("[name=decision][value=link]").click()
+    person.steps += 1
+    browser.wait_for_text("There are no open reports.")
+    assert person.steps <= 3
+    assert sql("SELECT id FROM links WHERE blocked IS NOT NULL") == [{"id": link}]

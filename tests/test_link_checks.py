@@ -1,8 +1,10 @@
 """Checks of the targets of links, by a real web server."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from html import unescape
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from typing import Any
@@ -185,6 +187,23 @@ def test_a_link_is_checked_again_at_once_over_the_api_and_in_the_console(
     requested = len(site.requests)
     check()
     assert len(site.requests) > requested
+
+
+@pytest.mark.usefixtures("site")
+def test_a_broken_link_is_checked_again_in_the_list_which_stays_as_it_was(
+    alice: Client, console: FlaskClient, check: Check
+) -> None:
+    link_id = alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/gone"})
+    alice.add("/api/url/add", {"url": f"http://{HOSTS[0]}/page"})
+    for days in (0, 1.1):
+        check(days=days)
+    page = console.get("/console/links?health=broken&order=click").text
+    [path] = re.findall('formaction="([^"]+)" name="back" value="1">Check again', page)
+    answer = console.post(unescape(path), data={"back": "1"})
+    assert answer.headers["Location"] == "/console/links?health=broken&order=click"
+    assert "will be checked in a moment" in console.get(answer.headers["Location"]).text
+    assert path.startswith(f"/console/links/{link_id}/check")
+    assert console.get("/console/links").text.count(">Check again<") == 1
 
 
 def test_checks_that_a_user_wants_are_bounded(

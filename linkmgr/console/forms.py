@@ -32,7 +32,7 @@ from linkmgr.core.fields.query import query_id
 from linkmgr.core.fields.resource import Resource
 from linkmgr.core.fields.urls import MAX_URL
 
-PER_PAGE = 15  # rows of a list
+PER_PAGE = 25  # rows of a list
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
 PAGE, EDIT, LIST = "page", "edit", ""  # what shows a stored row

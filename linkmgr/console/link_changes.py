@@ -108,7 +108,7 @@ def _list_query() -> dict[str, Any]:
     return {name: request.args[name] for name in link_list.NAMES if name in request.args}
 
 
-def _back(message: str = "", category: str = "error") -> Response:
+def back(message: str = "", category: str = "error") -> Response:
     if message:
         flash(message, category)
     return redirect(url_for("console.links", **_list_query()), code=303)
@@ -133,7 +133,7 @@ def _position(name: str) -> int:
 @bp.get("/links/selected")
 def links_selected() -> Response:
     """Redirect browsers that open the URL of the question."""
-    return _back()
+    return back()
 
 
 @bp.post("/links/selected")
@@ -143,7 +143,7 @@ def links_change() -> ResponseReturnValue:
     if action not in _ACTIONS:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
     if not (is_all or ids):
-        return _back("Select links first.")
+        return back("Select links first.")
     has_filters = is_all or action == "domain"
     filters = link_list.all_filters(queries.choices(g.user_id)) if has_filters else {}
     query = link_list.requested(filters) if is_all else {}
@@ -167,7 +167,7 @@ def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters)
     change, chosen = CHANGES[name], link_list.conditions(query)
     value = _value(change, filters)
     if value is None:
-        return _back(f"Choose {_NOUNS.get(change.member, f'a {change.member}')} first.")
+        return back(f"Choose {_NOUNS.get(change.member, f'a {change.member}')} first.")
     below, number, done, left = map(_position, _POSITION)
     stays, is_over = request.form.getlist("stays"), False
     rows, preview = list[Row](), Row()
@@ -181,19 +181,19 @@ def _change(action: str, ids: list[int], query: Row, filters: link_list.Filters)
         is_over = not next(batches, None)
         if is_over and not left:
             category = restorable(ids) if action == "delete" else "success"
-            return _back(f"{charts.count(done, 'link')} {change.done}.", category)
+            return back(f"{charts.count(done, 'link')} {change.done}.", category)
     elif ids:
         rows = queries.selected(g.user_id, ids)
         number, below = len(rows), max(ids) + 1
     else:
         newest = link_lists.matching(g.user_id, chosen, limit=1, number=1, after=None)
         if not newest.rows:
-            return _back("No link matches the filters.")
+            return back("No link matches the filters.")
         number, below = newest.total, newest.rows[0]["id"] + 1
     if change.trial and not (done or left):
         preview = _try(change.trial, value, _batches(g.user_id, ids, chosen, below))
         if not (preview["rows"] or preview["refused"]):
-            return _back(f"No link is {change.done} by this.")
+            return back(f"No link is {change.done} by this.")
     return render_template(
         "console/links_change.html",
         position=dict(zip(_POSITION, (below, number, done, left), strict=True)),

@@ -18,7 +18,7 @@ from linkmgr.core.web import pool
 from linkmgr.repository import link_lists
 from linkmgr.schemas.links import HEALTH
 
-SIZES = ("15", "50", "100")  # rows of a page
+SIZES = ("25", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
 _ROWS = "linkmgr_rows"  # a cookie
 _KEPT: Row = {"max_age": 365 * 24 * 60 * 60, "httponly": True, "samesite": "Lax"}
@@ -169,4 +169,5 @@ def show(form: Form) -> str:
         filters=filters,
         templates=choices["utm"] if has_feature("utm") else {},
         days=_DAYS,
+        can_check=has_feature("health") and settings().link_check,
     )

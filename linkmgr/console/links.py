@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from itsdangerous import BadData
 
 from linkmgr.console import link_changes, link_list, link_try, periods, queries, rule_rows
-from linkmgr.console.controls import FormData, lines
+from linkmgr.console.controls import FormData, lines, to_number
 from linkmgr.console.forms import GENERAL, PAGE
 from linkmgr.console.frame import bp
 from linkmgr.console.stored_forms import StoredForm
@@ -61,9 +61,9 @@ def link_by_address() -> ResponseReturnValue:
     short = parse_short_url(query_text("url") or "")
     link = short and link_records.find_by_short_url(g.user_id, short)
     if link:
-        return redirect(url_for("console.link", row_id=link["id"]), code=303)
+        return redirect(FORM.url("page", link), code=303)
     flash("You have no link with this short URL.", "error")
-    return redirect(url_for("console.links"), code=303)
+    return redirect(FORM.url(""), code=303)
 
 
 # --- the check of its targets
@@ -78,6 +78,8 @@ def link_check(row_id: int) -> ResponseReturnValue:
         if error.code == "missing":
             raise
         flash(error.message, "error")
+    if request.form.get("back"):
+        return link_changes.back()
     return redirect(FORM.url("page", {"id": row_id}), code=303)
 
 
@@ -87,7 +89,7 @@ def link_forget(row_id: int) -> ResponseReturnValue:
     number = domain_id if isinstance(domain_id, int) else 0
     moves.forget_short_url(g.user_id, row_id, alias=lines(alias), domain_id=number)
     flash("The old short URL no longer works.", "success")
-    return redirect(url_for("console.link", row_id=row_id), code=303)
+    return redirect(FORM.url("page", {"id": row_id}), code=303)
 
 
 # --- the form

@@ -9,7 +9,7 @@ from linkmgr.core.database.statements import Row, replica_rows
 from linkmgr.core.fields.short_urls import short_url
 from linkmgr.visits.dimensions import UNKNOWN
 
-MAX_MEMBERS = 15 * queries.MANY  # links and QR codes of the groups of a list
+MAX_MEMBERS = 25 * queries.MANY  # links and QR codes of the groups of a list
 
 
 def overview(

@@ -218,9 +218,10 @@ for (const plot of document.querySelectorAll("[data-plot]")) {
   });
 }
 
-// A folded group of the menu stays so.
+// A folded group of the menu stays so, unless it has the entry of the page, which is in sight also in a low window.
 for (const group of document.querySelectorAll("[data-fold]")) {
   const name = `fold ${group.dataset.fold}`;
-  group.open = !localStorage.getItem(name);
+  group.open = !localStorage.getItem(name) || Boolean(group.querySelector("[aria-current]"));
   group.addEventListener("toggle", () => (group.open ? localStorage.removeItem(name) : localStorage.setItem(name, "1")));
 }
+document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest" });
