@@ -31,6 +31,7 @@ from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 
 from tests.support.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.support.checked_sites import checked_links  # noqa: F401 - a fixture
 from tests.support.contract import read_by  # noqa: F401 - a fixture
+from tests.support.filled import filled  # noqa: F401 - a fixture
 from tests.support.foreign import web  # noqa: F401 - a fixture
 from tests.support.foreign_services import start_service  # noqa: F401 - a fixture
 from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
