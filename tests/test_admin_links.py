@@ -51,13 +51,13 @@ def test_a_link_of_any_user_is_found_by_its_short_url_and_its_target(
 def test_the_page_of_a_user_has_the_newest_links_and_leads_to_all(
     browser: FlaskClient, admin: Client, alice: Client, bob: Client, sql: Sql
 ) -> None:
-    for number in range(17):
+    for number in range(27):
         factories.link(sql, alice.id, title=f"Number {number}.")
     factories.link(sql, bob.id, title="Of bob")
     page = get(browser, f"/console/administration/users/{alice.id}")
-    assert [f"Number {number}." in seen(page) for number in range(17)] == [False, False, *[True] * 15]
+    assert [f"Number {number}." in seen(page) for number in range(27)] == [False, False, *[True] * 25]
     assert f'href="{LINKS}?user={alice.id}"' in page
-    assert "All 17 links" in page
+    assert "All 27 links" in page
     page = seen(get(browser, f"{LINKS}?user={alice.id}&page=2"))
     assert ("Number 0." in page, "Number 2." in page, "Of bob" in page) == (True, False, False)
     assert browser.get(f"{LINKS}?user={2**40}").status_code == 404

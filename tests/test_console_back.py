@@ -26,7 +26,7 @@ def href(page: str, pattern: str) -> str:
 
 
 def test_the_page_of_a_link_leads_back_to_the_same_list(console: FlaskClient, alice: Client, sql: Sql) -> None:
-    for _ in range(20):
+    for _ in range(30):
         factories.link(sql, alice.id)
     listed = get(console, f"/console/links?{QUERY}")
     url = href(listed, r"example\.com/page")

@@ -52,7 +52,7 @@ def test_the_order_by_clicks_of_28_days_shows_these_clicks(
 def test_the_links_of_a_campaign_have_the_clicks_of_its_period_and_their_order(
     console: FlaskClient, alice: Client, sql: Sql, store: Store
 ) -> None:
-    campaign, links = factories.campaign(sql, alice.id), [factories.link(sql, alice.id) for _ in range(16)]
+    campaign, links = factories.campaign(sql, alice.id), [factories.link(sql, alice.id) for _ in range(26)]
     factories.assign(sql, campaign, links)
     old, new = links[:2]
     store([*(visit(old, 60) for _ in range(3)), visit(new)])

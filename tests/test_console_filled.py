@@ -76,7 +76,7 @@ TOUCHING = """
         range.selectNodeContents(cell);
         return (cell.matches("td") ? range : cell).getBoundingClientRect(); // names may be cut in their box
     };
-    return [...document.querySelectorAll("main tbody tr")].flatMap((row) => {
+    return [...document.querySelectorAll(".bars tbody tr")].flatMap((row) => {
         const boxes = [...row.children].filter((cell) => cell.innerText.trim()).map(gap);
         return boxes.slice(1).filter((box, at) =>
             Math.abs(box.top - boxes[at].top) < 8 && box.left < boxes[at].right + 4).map(() => row.innerText);
@@ -125,6 +125,7 @@ def test_each_page_of_a_filled_account_is_small_and_fits_and_cuts_no_name(
 def picture(browser: Browser, path: str, width: int) -> None:
     if not PICTURES:
         return
+    Path(PICTURES).mkdir(parents=True, exist_ok=True)
     name = path.strip("/").replace("/", "-").replace("?", "-")
     for scheme in ("light", "dark"):
         style(browser, scheme)

@@ -208,7 +208,7 @@ def test_an_import_leads_to_its_links_and_is_undone_for_a_day(
     own = {row["alias"]: row["id"] for row in sql("SELECT alias, id FROM links WHERE alias LIKE 'a%' AND alias < 'b'")}
     [shown] = re.findall(r'href="(/console/links\?import=\d+)"', console.get(path).text)
     page = get(console, shown)
-    assert (ids_of(page), "Import " in seen(page)) == (sorted(own.values(), reverse=True)[:15], True)
+    assert (ids_of(page), "Import " in seen(page)) == (sorted(own.values(), reverse=True)[:25], True)
     assert "Select all 45" in seen(page)
     kept.append(own["a7"])
     alice.put(f"/api/url/{own['a7']}/update", {"title": "Changed since"})

@@ -193,8 +193,8 @@ def test_40_links_move_to_a_new_domain(person: Person, alice: Client, sql: Sql) 
     ids = [factories.link(sql, alice.id) for _ in range(40)]
     alice.add("/api/domain/add", {"domain": "https://go.example.com"})
     person.click("Links", "/console/links")
-    person.mark("[data-select-all]")
-    person.mark("[name=all]")
+    person.mark("[data-select-all=all]")
+    person.click("More")
     person.mark("[name=action][value=domain]")
     person.browser.wait_for_text("Move 40 links")
     assert faults(person.browser, "best-practice") == []

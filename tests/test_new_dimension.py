@@ -51,7 +51,7 @@ schemas = document["components"]["schemas"]
 assert "scheme" in schemas["Visit"]["properties"] and "scheme" in schemas["StatsRow"]["properties"]
 parameters = {each["name"]: each["schema"] for each in document["paths"]["/api/stats"]["get"]["parameters"]}
 assert "scheme" in parameters and "scheme" in schemas["StatsBy"]["enum"]
-assert "kind and scheme" in get("/api/docs/statistics").text
+assert "rule and scheme" in get("/api/docs/statistics").text
 
 client.post("/login", data={"email": "alice@example.com", "password": "correct horse"})
 for path in (f"/console/links/{link}", "/console/statistics"):

@@ -83,7 +83,7 @@ def requested(filters: Filters) -> dict[str, Any]:
         | {name: query_choice(name, tuple(values)) for name, (_, values) in _FIXED.items()}
         | {name: _day(name) for name in _DAYS}
         | {"source": query_text("source")}
-        | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
+        | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", ("15", *SIZES))}
     )
     if query["order"] == "date":
         query["order"] = None

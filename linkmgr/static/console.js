@@ -75,7 +75,7 @@ for (const form of document.querySelectorAll("[data-live]")) {
   });
 }
 
-// A button that selects all rows, or none if all are selected.
+// A button that selects all rows, or none if all are selected; one with "all" also those of other pages.
 const showSelectAll = () => {
   for (const button of document.querySelectorAll("[data-select-all]")) {
     button.hidden = false;
@@ -83,6 +83,8 @@ const showSelectAll = () => {
       const boxes = [...button.form.querySelectorAll("input[name=id]")];
       const checked = !boxes.every((box) => box.checked);
       for (const box of boxes) box.checked = checked;
+      const { all } = button.form.elements;
+      if (all) all.checked = checked && button.dataset.selectAll === "all";
       button.form.dispatchEvent(new Event("change"));
     });
     button.form.addEventListener("change", () => {

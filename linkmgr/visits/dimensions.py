@@ -122,8 +122,8 @@ DIMENSIONS = (
     Dimension("utm_medium", "UTM media", "email", "email", noun="UTM medium", least=1),
     Dimension("utm_campaign", "UTM campaigns", "summer", "summer", noun="UTM campaign", least=1),
     Dimension("variant", "Variants", "B", "A,-B", least=1),
-    Dimension("rule", "Rules", "2", "1,2", least=1),
     Dimension("kind", "Clicks and scans", SCAN, SCAN, OneOf((CLICK, SCAN)), least=2),
+    Dimension("rule", "Rules", "2", "1,2", least=1),
 )
 BY_NAME = {dimension.name: dimension for dimension in DIMENSIONS}
 TITLES = {dimension.name: dimension.title for dimension in DIMENSIONS}
