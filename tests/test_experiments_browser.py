@@ -35,6 +35,7 @@ def test_an_experiment_of_two_variants_is_decided_by_conversions_and_ended(
         browser.press("n")
         browser.wait_for("/console/links/new")
         browser.find("#url").send_keys(f"{shop}/")
+        browser.run("document.querySelector('#variants-summary').scrollIntoView({block: 'center'})")
         browser.find("#variants-summary").click()
         for part, texts in {"name": "AB", "url": (f"{shop}/A", f"{shop}/B"), "weight": "12"}.items():
             for field, text in zip(browser.all(f"[name='variants.{part}']"), texts, strict=True):

@@ -207,7 +207,7 @@ def test_the_form_has_them_and_the_pages_show_the_state(console: FlaskClient, al
             "expiredurl": "a.example/x", "starts": "2999-01-31T08:30", "maxclicks": "7"}  # fmt: skip
     page = get(console, path := console.post("/console/links/new", data=sent).headers["Location"])
     assert "not active yet" in page
-    assert "2999-01-31 08:30:00" in page
+    assert "Jan 31, 2999, 08:30 UTC" in page
     assert "https://a.example/x" in page
     record = alice.get(f"/api/url/{path.rpartition('/')[2]}").get_json()["details"]
     assert (record["maxclicks"], record["forwardquery"]) == (7, True)

@@ -33,8 +33,9 @@ LONG = {
 }
 LONG_PAGES = {
     "/console/export/links.csv", "/console/export/account.zip", "/console/imports/<id:row_id>/errors",
-    "/console/links/<id:row_id>/qr",
-    "/console/qrs/<id:row_id>/image",
+    "/console/links/<id:row_id>/qr", "/console/links/<id:row_id>/visits.csv",
+    "/console/qrs/<id:row_id>/image", "/console/qrs/<id:row_id>/visits.csv",
+    "/console/overlays/<id:row_id>/answers.csv",
 }  # fmt: skip
 _MANY = """
     INSERT INTO links (user_id, alias, url)

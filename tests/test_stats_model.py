@@ -41,6 +41,7 @@ WORDS = {
     "utm_medium": ("email", "Unknown"),
     "utm_campaign": ("summer", "Unknown"),
     "variant": ("A", "Unknown"),
+    "rule": ("1", "Unknown"),
     "kind": ("click", "scan"),
 }
 

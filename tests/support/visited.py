@@ -33,6 +33,7 @@ class Visited(NamedTuple):
     utm_medium: str = "Unknown"
     utm_campaign: str = "Unknown"
     variant: str = "Unknown"
+    rule: str = "Unknown"
     kind: str = "click"
     bot: bool = False
 

@@ -125,8 +125,8 @@ def restore(file: Path) -> None:
 
 def _restorable(contents: str) -> str:
     """Remove from the contents of a dump what a server may refuse, the extensions of the search and
-    its index, and the version of the schema."""
-    removed = (" EXTENSION ", " links_search ", " TABLE DATA public service ")
+    its indexes, and the version of the schema."""
+    removed = (" EXTENSION ", " links_search ", " titles_search ", " TABLE DATA public service ")
     return "".join(
         line for line in contents.splitlines(keepends=True) if not any(word in line for word in removed)
     )
