@@ -999,6 +999,7 @@ CREATE TABLE links (
     source_clicks   bigint,  -- that another service counted, at the last import
     blocked         timestamptz,  -- by an administrator
     import_id       bigint,  -- that made the link
+    imported        timestamptz,  -- when it did: equal to `updated` until the link changes
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 ALTER TABLE links ALTER id SET DEFAULT nextval('tracked_ids');
@@ -1335,7 +1336,7 @@ CREATE FUNCTION update_links(owner bigint, accepted links[], moved bigint[], sen
     LANGUAGE plpgsql AS $$
 DECLARE
     ids     bigint[];  -- whose channels are sent
-    olds    links[];   -- whose expiry or place is sent, as they were
+    olds    public.links[];  -- whose expiry or place is sent, as they were
     changed bigint[];  -- whose own events tell of their new channels too
 BEGIN
     -- Check new targets. A new URL begins without results, others keep them until they have been checked.
@@ -1353,7 +1354,8 @@ BEGIN
                            JOIN links l ON l.user_id = owner AND l.id = new.id AND l <> new);
     END IF;
     IF sent ?| '{expiry,kept_until}' THEN
-        olds := ARRAY(SELECT l FROM unnest(accepted) AS new JOIN links l ON l.user_id = owner AND l.id = new.id);
+        olds := ARRAY(SELECT l FROM unnest(accepted) AS new
+                        JOIN public.links l ON l.user_id = owner AND l.id = new.id);
     END IF;
     UPDATE links l
        SET url = new.url, url_only = new.url_only, alias = new.alias, custom = new.custom, domain_id = new.domain_id,
@@ -1376,8 +1378,6 @@ BEGIN
         SELECT old.alias, coalesce(old.domain_id, 0), id, (sent ->> 'kept_until')::timestamptz
           FROM unnest(accepted) AS new JOIN unnest(olds) AS old USING (id)
          WHERE place_of(old) <> place_of(new);
-        PERFORM refuse('short_urls_full') FROM unnest(accepted) AS new
-          WHERE (SELECT count(*) FROM aliases WHERE link_id = new.id AND until IS NOT NULL) > 20;
     END IF;
     IF sent ?| '{channel,unassign_channel}' THEN
         WITH added AS (
@@ -1432,6 +1432,12 @@ BEGIN
         refusal := link_refusal(link, stored, members, suspect, own.host, reserved, lacks);
         IF link.version <> stored.version THEN
             refusal.code := 'changed_meanwhile';
+        END IF;
+        IF refusal.code IS NULL AND sent ? 'kept_until' AND place_of(link) <> place_of(stored) AND 20 <= (
+            SELECT count(*) FROM public.aliases
+             WHERE link_id = stored.id AND until > now()
+               AND (domain_id = 0 OR domain_id IN (SELECT d.id FROM public.domains d))) THEN
+            refusal.code := 'short_urls_full';
         END IF;
         IF many AND refusal.code IS NULL AND place_of(link) <> place_of(stored) THEN
             refusal.detail := use_of_alias(link);
@@ -1510,13 +1516,15 @@ BEGIN
         USING owner, search_pattern(q), search_pattern(ascii), array_remove(titled, short) || short, short;
 END $$;
 
--- The ids of the newest links of all users that have a text. Planned like those of search_links(): the last links are read
--- for a frequent text, and the index for any other.
-CREATE FUNCTION find_links(q text, most integer) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
+-- The ids of the newest links of all users that have a text, or `ascii`. Planned like those of search_links(): the last
+-- links are read for a frequent text, and the index for any other.
+CREATE FUNCTION find_links(q text, ascii text, most integer) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN QUERY EXECUTE
-        'SELECT id FROM links WHERE search_text(url, alias, title) LIKE $1 ORDER BY id DESC LIMIT $2'
-        USING search_pattern(q), most;
+        'SELECT id FROM links
+          WHERE search_text(url, alias, title) LIKE $1 OR search_text(url, alias, title) LIKE $2
+          ORDER BY id DESC LIMIT $3'
+        USING search_pattern(q), search_pattern(ascii), most;
 END $$;
 
 -- Deleted links that can be restored: another table, so that no statement that reads links sees them. Their aliases,
@@ -2752,6 +2760,7 @@ CREATE TABLE imports (
     message     text        NOT NULL DEFAULT '',
     started     timestamptz,
     finished    timestamptz,
+    last_item   bigint,  -- of all channels, at its end
     first_id    bigint      NOT NULL DEFAULT nextval('tracked_ids'),  -- below those of new links
     part        numeric     GENERATED ALWAYS AS (  -- that is done: reading is half of it, unknown for a service
                 CASE WHEN state = 'done' AND size > 0 THEN 1

@@ -210,8 +210,13 @@ def test_an_import_leads_to_its_links_and_is_undone_for_a_day(
     page = get(console, shown)
     assert (ids_of(page), "Import " in seen(page)) == (sorted(own.values(), reverse=True)[:25], True)
     assert "Select all 45" in seen(page)
-    kept.append(own["a7"])
-    alice.put(f"/api/url/{own['a7']}/update", {"title": "Changed since"})
+    changed, in_channel, restored = own["a7"], own["a8"], own["a9"]
+    kept += [changed, in_channel, restored]
+    alice.put(f"/api/url/{changed}/update", {"title": "Changed since"})
+    sql("UPDATE imports SET finished = now() RETURNING 1")  # as if that had been before its end
+    alice.post(f"/api/channel/{factories.channel(sql, alice.id)}/assign/links/{in_channel}")
+    alice.delete(f"/api/url/{restored}/delete?bin=1")
+    alice.post(f"/api/url/{restored}/restore")
     assert "Undo this import" in console.get(path).text
     assert console.post(f"{path}/undo").status_code == 303
     assert "are being deleted" in console.get(path).text

@@ -308,3 +308,20 @@ def test_links_that_move_in_bulk_keep_their_old_short_urls(app: Flask, alice: Cl
     assert alice.put("/api/urls/bulk", body | {"data": {"title": "New"}}).get_json()["updated"] == 2
     assert len(sql("SELECT 1 FROM aliases WHERE until IS NOT NULL")) == 2
     assert alice.put("/api/urls/bulk", body | {"kept_until": "soon"}).status_code == 400
+
+
+@pytest.mark.parametrize("name", ["own_only", "domains"])
+def test_a_restricted_key_moves_links_and_keeps_their_old_short_urls(
+    app: Flask, alice: Client, sql: Sql, name: str
+) -> None:
+    ids = [factories.domain(sql, alice.id) for _ in range(2)]
+    old, new = (row["domain"] for row in sql("SELECT domain FROM domains ORDER BY id"))
+    limit = {"own_only": True, "domains": ids}[name]
+    added = alice.post("/api/key/add", {"name": "Program", "scopes": ["*"], name: limit}).get_json()
+    program = Client(app.test_client(), added["key"])
+    link = program.add("/api/url/add", {"url": OLD, "custom": "spring", "domain": old})
+    body = {"ids": [link], "data": {"domain": new}, "kept_until": "2999-12-31"}
+    answer = program.put("/api/urls/bulk", body)
+    assert (answer.status_code, answer.get_json().get("updated")) == (200, 1), answer.text
+    visitor = app.test_client()
+    assert redirected(visitor, f"{old}/spring") == redirected(visitor, f"{new}/spring") == OLD

@@ -65,6 +65,9 @@ def test_all_pages_call_a_link_by_the_same_name(
         ("xn--80ak6aa92e.com", "xn--80ak6aa92e.com"),
         ("xn--e28h.com", "xn--e28h.com"),
         ("xn--zzzzzz.com", "xn--zzzzzz.com"),
+        # A letter without a name, and a label that is too long
+        ("xn--910fc.com", "xn--910fc.com"),
+        (f"xn--f1{'a' * 60}.com", f"xn--f1{'a' * 60}.com"),
     ],
 )
 def test_a_host_name_that_may_look_like_another_one_stays_in_ascii(host: str, shown: str) -> None:
@@ -106,3 +109,9 @@ def test_no_page_shows_an_encoded_host_name(*, app: Flask, admin: Client, sql: S
 def without_code(page: str) -> str:
     """Return the page without what is copied or edited as it is stored."""
     return re.sub(r"<(code|pre|textarea)\b.*?</\1>", "", page, flags=re.DOTALL)
+
+
+def test_an_alias_that_looks_like_a_host_name_stays_as_it_is(console: FlaskClient, alice: Client) -> None:
+    link = alice.add("/api/url/add", {"url": TARGET, "custom": "xn--bcher-kva"})
+    for path in ("/console/links", f"/console/links/{link}"):
+        assert "/xn--bcher-kva" in seen(get(console, path).replace("<wbr>", ""))

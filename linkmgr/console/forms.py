@@ -140,11 +140,8 @@ class Form(ABC):
         action = self.after if action == PAGE else action
         path = of_list = f"{self.bp.url_prefix}{self.path}"
         is_list = request.path == of_list
-        back = (
-            request.query_string.decode(errors="replace")
-            if is_list
-            else request.args.get("back", "")[:MAX_URL]
-        )
+        back = request.query_string.decode(errors="replace") if is_list else request.args.get("back", "")
+        back = back[:MAX_URL]
         if row and action:
             path, query = f"{path}/{row['id']}", query | ({"back": back} if back else {})
         elif not (action or is_list):

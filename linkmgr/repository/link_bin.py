@@ -173,7 +173,7 @@ def _restore(user_id: int, ids: list[int]) -> list[int]:
                            ) kept,
                    jsonb_populate_record(NULL::public.links,
                                          to_jsonb(b) || to_jsonb(kept) || jsonb_build_object(
-                       'version', random_version(), 'url_only', false,
+                       'version', random_version(), 'url_only', false, 'imported', NULL,
                        'type', CASE WHEN (b.splash_id, b.overlay_id)
                                          IS DISTINCT FROM (kept.splash_id, kept.overlay_id)
                                     THEN 'direct' ELSE b.type END,

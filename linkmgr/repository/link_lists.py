@@ -139,7 +139,7 @@ def _filtered(user_id: int, filters: Row, **params: Any) -> Page:
           FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
                               %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
-                               %(import)s, %(source)s)
+                              %(import)s, %(source)s)
         """,
         user_id=user_id,
         **filters,
@@ -172,17 +172,19 @@ def empty_pending_list() -> None:
 def find(q: str, limit: int) -> list[Row]:
     """Return the newest links of all users, at most `limit`, in which a text is part of the URL,
     the alias or the title, and first the one that has this short URL."""
-    short = parse_short_url(q)
     links = rows(
         """
         SELECT r.*, username, blocked
           FROM (SELECT link_id AS id, 1 AS place
                   FROM aliases
-                 WHERE alias = %(alias)s
-                   AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                        ELSE (SELECT id FROM domains WHERE host = %(host)s) END
+                 WHERE alias = %(short_alias)s
+                   AND domain_id = CASE WHEN %(short_host)s::text IS NULL THEN 0
+                                        ELSE (SELECT id FROM domains WHERE host = %(short_host)s)
+                                        END
                  UNION ALL
-                SELECT id, 2 FROM find_links(%(q)s, %(limit)s) AS id WHERE length(%(q)s) >= %(least)s
+                SELECT id, 2
+                  FROM find_links(%(q)s, %(ascii)s, %(limit)s) AS id
+                 WHERE length(%(q)s) >= %(least)s
                ) matching,
                LATERAL (SELECT * FROM link_records l WHERE l.id = matching.id OFFSET 0) r
           JOIN users ON users.id = r.user_id
@@ -190,8 +192,7 @@ def find(q: str, limit: int) -> list[Row]:
          ORDER BY place, r.id DESC
         """,
         q=q,
-        alias=short and short.alias,
-        host=short and short.host,
+        **_search(q),
         limit=limit,
         least=LEAST_SEARCHED,
     )
@@ -281,7 +282,7 @@ def _ordered(user_id: int, filters: Row, **params: Any) -> Page:
           FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
                               %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
-                               %(import)s, %(source)s)
+                              %(import)s, %(source)s)
         """,
         user_id=user_id,
         most=MAX_COMPARED,
@@ -298,7 +299,7 @@ def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]
           FROM matching_links(%(user_id)s, %(q)s, %(ascii)s, %(short_host)s, %(short_alias)s,
                               %(domain)s, %(campaign)s, %(channel)s, %(status)s, %(expired)s,
                               %(password)s, %(clicked)s, %(health)s, %(since)s, %(until)s,
-                               %(import)s, %(source)s)
+                              %(import)s, %(source)s)
          WHERE id < %(below)s
          ORDER BY id DESC
          LIMIT %(limit)s

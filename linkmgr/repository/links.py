@@ -26,7 +26,7 @@ MAX_LINKS = 1000  # of one statement
 T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free
 _SPARES = 16  # aliases in place of generated ones that are in use
-_URL_ONLY = {"url", "imported_clicks", "import_id"}
+_URL_ONLY = {"url", "imported_clicks", "import_id", "imported"}
 _NEW: Row = dict.fromkeys(("clicks", "visitors", "top_labels", "related"))  # what no new link has
 
 
@@ -145,7 +145,7 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
     - `url_only`: true for a link that is returned if its URL is shortened again.
     - `imported_clicks`: the number of clicks that another service counted. An existing link keeps
       its own.
-    - `import_id`: the id of the import.
+    - `import_id` and `imported`: the id of the import, and the time.
     - `source_clicks` and `source_host`: these clicks, and the host of the link there, if it is not
       ours.
     """

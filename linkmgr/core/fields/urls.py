@@ -94,12 +94,13 @@ def readable_label(label: str) -> str:
     ones."""
     try:
         name = idna.decode(label)
-    except UnicodeError:
+        letters = {char for char in name if char.isalpha()}
+        scripts = {re.split("[ -]", unicodedata.name(char))[0] for char in letters}
+        is_exact = idna.encode(name).decode() == label
+    except ValueError:  # also of a letter without a name, and of a label that is too long
         return label
-    letters = {char for char in name if char.isalpha()}
-    scripts = {re.split("[ -]", unicodedata.name(char))[0] for char in letters}
     is_one = len(scripts) == 1 or scripts <= _JAPANESE
-    return name if is_one and not letters <= _LIKE_LATIN and idna.encode(name).decode() == label else label
+    return name if is_exact and is_one and not letters <= _LIKE_LATIN else label
 
 
 def readable(url: str) -> str:

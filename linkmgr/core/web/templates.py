@@ -8,7 +8,10 @@ from jinja2 import Template
 
 from linkmgr.core.fields.urls import ENCODED, readable_label
 
-_PARTS = re.compile(rf"<(code|pre|script|style|textarea)\b.*?</\1>|<[^>]*>|{ENCODED.pattern}", re.DOTALL)
+# Not behind the slash of a path, where an alias may look like a host name
+_PARTS = re.compile(
+    rf"<(code|pre|script|style|textarea)\b.*?</\1>|<[^>]*>|(?<![^/]/)(?:{ENCODED.pattern})", re.DOTALL
+)
 
 
 class Page(Template):

@@ -307,9 +307,11 @@ def _notes(details: Row) -> str:
 
 def _undo(argument: Row) -> bool:
     """Put some unchanged links of an import into the bin. Return True if there are no more."""
-    ids = imports.unchanged_links(**argument, limit=MAX_ROWS)
-    if ids:
-        link_bin.put_all(argument["user_id"], ids)
+    with transaction.lazily(lambda: None) as writes:
+        ids = imports.unchanged_links(**argument, limit=MAX_ROWS)
+        if ids:
+            link_bin.put_all(argument["user_id"], ids)
+        writes.commit()
     return len(ids) < MAX_ROWS
 
 

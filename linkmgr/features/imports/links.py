@@ -134,7 +134,7 @@ def store(user_id: int, sent: list[Sent], details: Row) -> None:
     names = {name for row in sent for name in row.channels}
     channels = imported.channel_ids(user_id, [*names]) if names else {}
     for row in sent:
-        row.link["import_id"] = details["id"]
+        row.link |= {"import_id": details["id"], "imported": "now"}
         if row.channels:
             ids = dict.fromkeys(channels[name] for name in row.channels)
             row.body["channel"] = row.link["channel"] = [*ids]

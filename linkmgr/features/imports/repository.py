@@ -204,14 +204,18 @@ def undo(user_id: int, import_id: int) -> bool:
 
 
 def unchanged_links(user_id: int, import_id: int, limit: int) -> list[int]:
-    """Return the ids of some links that an import made and that have not changed since its end."""
+    """Lock some links that an import made and that have not changed since, nor got a channel since
+    its end. Return their ids."""
     links = rows(
         """
         SELECT l.id
           FROM imports i
-          JOIN links l ON l.import_id = i.id AND l.updated <= i.finished
+          JOIN links l ON l.import_id = i.id AND l.updated = l.imported
          WHERE i.user_id = %(user_id)s AND i.id = %(import_id)s
+           AND NOT EXISTS (SELECT FROM channel_items c
+                            WHERE c.user_id = i.user_id AND c.link_id = l.id AND c.id > i.last_item)
          LIMIT %(limit)s
+           FOR UPDATE OF l
         """,
         user_id=user_id,
         import_id=import_id,
@@ -262,6 +266,8 @@ def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, 
                    started = CASE WHEN %(is_failing)s THEN started
                                   ELSE coalesce(started, now()) END,
                    finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
+                   last_item = CASE WHEN %(state)s::text IN ('done', 'failed')
+                                    THEN (SELECT coalesce(max(id), 0) FROM channel_items) END,
                    failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
                    found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
                    staged_bytes = staged_bytes + greatest(0, %(waiting_bytes)s),
