@@ -2003,13 +2003,12 @@ SELECT l.*, (SELECT health FROM link_health WHERE link_id = l.id) AS health,
             THEN link_references(l.user_id, l.id) END AS related
   FROM links l;
 
--- The ids of the links that match all filters that are not null. The domain 0 is our own host, and `source` the host of
--- imported links that came to it. Links by `health` are found
--- by the index of its states, and those that have none yet by their ids.
+-- The ids of the links that match all filters that are not null. The domain 0 is our own host, and `source` the host that
+-- links of an import had before they came to it. Links by `health` are found by the index of its states, and those that
+-- have none yet by their ids.
 CREATE FUNCTION matching_links(owner bigint, q text, ascii text, short_host text, short_alias text, domain bigint,
                                campaign bigint, channel bigint, status text, expired text, password text, clicked text,
-                               health text, since timestamptz, until timestamptz,
-                               import bigint, source text)
+                               health text, since timestamptz, until timestamptz, import bigint, source text)
 RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
     SELECT id
       FROM (SELECT * FROM links WHERE user_id = owner AND health IS NULL
