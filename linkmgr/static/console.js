@@ -129,17 +129,16 @@ for (const button of document.querySelectorAll("[data-preview]")) {
   if (button.dataset.preview === "now") update();
 }
 
-// The summaries of groups and the previews of a form follow what is typed: the form is fetched as it would be shown again.
+// The summaries of groups and the previews of a form follow what is typed: the form is fetched as it would be shown again. The
+// form is sent after the response, because a user may be allowed only one request at a time that draws an image.
 for (const form of document.querySelectorAll("form:has(.group), #form")) {
   let timer, loading;
-  const update = async () => {
-    loading?.abort();
-    loading = new AbortController();
+  const load = async () => {
     const body = new FormData(form);
     body.append("again", "preview");
     body.delete("current_password");
     try {
-      const response = await fetch(form.action, { method: "POST", body, signal: loading.signal });
+      const response = await fetch(form.action, { method: "POST", body, signal: AbortSignal.timeout(10000) });
       if (response.status >= 500) throw new Error("try again");
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const part of page.querySelectorAll(".live [id], summary [id], .renewed")) {
@@ -148,13 +147,23 @@ for (const form of document.querySelectorAll("form:has(.group), #form")) {
         if (part.matches("iframe")) current.srcdoc = part.srcdoc;
         else current.replaceChildren(...part.childNodes);
       }
-    } catch (error) {
-      if (error.name !== "AbortError") timer = setTimeout(update, 2000);
+    } catch {
+      renewIn(2000);
     }
+    loading = null;
   };
-  form.addEventListener("input", () => {
+  const renewIn = (milliseconds) => {
     clearTimeout(timer);
-    timer = setTimeout(update, 300);
+    timer = setTimeout(() => (loading ? renewIn(100) : (loading = load())), milliseconds);
+  };
+  form.addEventListener("input", () => renewIn(300));
+  form.addEventListener("submit", async (event) => {
+    clearTimeout(timer);
+    if (!loading || event.submitter?.formMethod === "dialog") return;
+    event.preventDefault();
+    await loading;
+    clearTimeout(timer);
+    form.requestSubmit(event.submitter);
   });
 }
 
