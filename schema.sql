@@ -50,6 +50,7 @@ CREATE TABLE jobs (
     holder   text  -- has begun something in its memory: it continues before the end of the lease
 );
 CREATE INDEX ON jobs (due, id);
+CREATE UNIQUE INDEX ON jobs (argument) WHERE task = 'import_undo';  -- a second click adds none
 
 -- Jobs delete large sets of dependent rows, or clear their references, in batches: a job for at most 1000 deleted rows.
 -- A link that enters or leaves the bin keeps its dependent rows.

@@ -184,20 +184,24 @@ def resume(user_id: int, import_id: int) -> None:
 
 
 def undo(user_id: int, import_id: int) -> bool:
-    """Enqueue the job that deletes the links of an import that has ended in the last day. Return
-    False for any other."""
-    enqueued = run(
+    """Enqueue the job that deletes the links of an import that has ended in the last day, unless it
+    waits or runs already. Return False for any other import."""
+    ended = run(
         """
-        INSERT INTO jobs (task, argument)
-        SELECT 'import_undo', jsonb_build_object('user_id', user_id, 'import_id', id)
-          FROM imports
-         WHERE user_id = %(user_id)s AND id = %(import_id)s AND finished > now() - interval '1 day'
-        RETURNING 1
+        WITH ended AS (
+            SELECT user_id, id FROM imports
+             WHERE user_id = %(user_id)s AND id = %(import_id)s
+               AND finished > now() - interval '1 day'),
+        enqueued AS (
+            INSERT INTO jobs (task, argument)
+            SELECT 'import_undo', jsonb_build_object('user_id', user_id, 'import_id', id) FROM ended
+            ON CONFLICT DO NOTHING)
+        SELECT id FROM ended
         """,
         user_id=user_id,
         import_id=import_id,
     )
-    return enqueued is not None
+    return ended is not None
 
 
 # --- the job
