@@ -94,31 +94,33 @@ WITH RECURSIVE owners AS (
      WHERE owners.user_id IS NOT NULL)
 SELECT user_id FROM owners;
 
--- Note that a row was added, changed or deleted. Argument: the first part of the types. Statements that
--- change `imported_clicks`, `source_clicks`, `created` or `checked` change nothing else that counts.
+-- Note that a row was added, changed or deleted, as it is when it moves to the bin. Argument: the first part of the
+-- types. Statements that change `imported_clicks`, `source_clicks`, `created` or `checked` change nothing else that
+-- counts.
 CREATE FUNCTION note_events() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     owner  CONSTANT bigint := coalesce(NEW.user_id, OLD.user_id);
     named  CONSTANT text[] := '{id,alias,url,title,name,slug,code,type,host,tag,campaign,channel_id,domain_id}';
     before jsonb;
     after  jsonb;
+    change text;
     data   jsonb;  -- the previous values, or what names a deleted row
 BEGIN
     IF NOT has_webhooks(owner) THEN
         RETURN NULL;
     END IF;
-    before := to_jsonb(OLD);
-    after := to_jsonb(NEW);
+    before := CASE WHEN to_jsonb(OLD) ->> 'binned' IS NULL THEN to_jsonb(OLD) END;
+    after := CASE WHEN to_jsonb(NEW) ->> 'binned' IS NULL THEN to_jsonb(NEW) END;
+    change := CASE WHEN before IS NULL THEN 'created' WHEN after IS NULL THEN 'deleted' ELSE 'updated' END;
     data := (SELECT jsonb_object_agg(key, value) FROM jsonb_each(before)
-              WHERE CASE TG_OP WHEN 'UPDATE' THEN value <> after -> key AND octet_length(value::text) < 4000
+              WHERE CASE change WHEN 'updated' THEN value <> after -> key AND octet_length(value::text) < 4000
                     ELSE key = ANY (named) END);
-    IF TG_OP <> 'UPDATE' OR NOT data ?| '{imported_clicks,source_clicks,created,checked}' THEN
+    IF coalesce(before, after) IS NOT NULL
+       AND (change <> 'updated' OR NOT data ?| '{imported_clicks,source_clicks,created,checked}') THEN
         after := after - 'logo' || CASE WHEN after ->> 'password_hash' <> '' THEN '{"password_hash": ""}'
                                         ELSE '{}' END::jsonb;
         INSERT INTO outbox (user_id, type, object_id, stored, data)
-        SELECT owner, TG_ARGV[0] || CASE TG_OP WHEN 'INSERT' THEN '.created' WHEN 'UPDATE' THEN '.updated'
-                                    ELSE '.deleted' END,
-               coalesce(NEW.id, OLD.id),
+        SELECT owner, TG_ARGV[0] || '.' || change, coalesce(NEW.id, OLD.id),
                CASE WHEN octet_length(after::text) < 20000 THEN after END,
                data - '{version,updated,password_hash}'::text[]
                || CASE WHEN before ? 'domain_id'
@@ -266,7 +268,7 @@ $$;
 -- do not wait for each other. The foreign key rejects new rows of a deleted user.
 CREATE TABLE usage_parts (
     user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
-    counted    text    NOT NULL,  -- the table
+    counted    text    NOT NULL,  -- the table, or 'qrs' and 'binned_qrs'
     part       integer NOT NULL,
     total      bigint  NOT NULL,
     PRIMARY KEY (user_id, counted, part)
@@ -326,11 +328,11 @@ BEGIN
     END IF;
 END $$;
 
--- Count the rows that a statement has added.
+-- Count the rows that a statement has added. Argument: what they count as, if not by the name of the table.
 CREATE FUNCTION count_added_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO public.usage_parts AS u (user_id, counted, part, total)
-    SELECT user_id, TG_TABLE_NAME, pg_backend_pid() % 32, count(*) FROM changed GROUP BY user_id
+    SELECT user_id, coalesce(TG_ARGV[0], TG_TABLE_NAME), pg_backend_pid() % 32, count(*) FROM changed GROUP BY user_id
     ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
     RETURN NULL;
 END $$;
@@ -542,7 +544,7 @@ BEGIN
     PERFORM FROM logos WHERE user_id = OLD.user_id AND hash = OLD.logo_hash FOR UPDATE;
     DELETE FROM logos l
      WHERE user_id = OLD.user_id AND hash = OLD.logo_hash
-       AND NOT EXISTS (SELECT FROM public.qrs q WHERE q.user_id = l.user_id AND logo_hash = hash)
+       AND NOT EXISTS (SELECT FROM public.kept_qrs q WHERE q.user_id = l.user_id AND logo_hash = hash)
        AND NOT EXISTS (SELECT FROM domains d WHERE d.user_id = l.user_id AND logo_hash = hash);
     RETURN NULL;
 END $$;
@@ -1613,10 +1615,11 @@ CREATE TRIGGER change_alias AFTER UPDATE ON bios FOR EACH ROW
     WHEN (OLD.alias <> NEW.alias) EXECUTE FUNCTION change_alias();
 CREATE TRIGGER delete_alias AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION delete_alias();
 
-CREATE TABLE qrs (
+-- QR codes, also those in the bin. Their URLs, visits, totals, logos and channels remain.
+CREATE TABLE kept_qrs (
     LIKE resources INCLUDING ALL EXCLUDING IDENTITY,
     key_id      bigint,
-    code        text        NOT NULL UNIQUE,  -- the last part of the URLs
+    code        text        NOT NULL CONSTRAINT qrs_code_key UNIQUE,  -- the last part of the URLs
     type        text        NOT NULL,
     data        json        NOT NULL,
     name        text        NOT NULL,
@@ -1624,22 +1627,43 @@ CREATE TABLE qrs (
     foreground  text        NOT NULL,
     logo_hash   bytea,
     logo_source text,  -- the URL or the file name that the user sent
+    binned      timestamptz,
     FOREIGN KEY (user_id, logo_hash) REFERENCES logos
 );
-ALTER TABLE qrs ALTER id SET DEFAULT nextval('tracked_ids');
-CREATE INDEX ON qrs (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
+ALTER TABLE kept_qrs ALTER id SET DEFAULT nextval('tracked_ids');
+CREATE INDEX ON kept_qrs (user_id, logo_hash) WHERE logo_hash IS NOT NULL;
+CREATE INDEX ON kept_qrs (user_id, binned, id) WHERE binned IS NOT NULL;
+CREATE INDEX ON kept_qrs (binned) WHERE binned IS NOT NULL;  -- the purge
 
-CREATE TRIGGER change_version BEFORE UPDATE ON qrs
-    FOR EACH ROW EXECUTE FUNCTION change_version('{}');
-CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON qrs
+-- Those outside the bin. Statements name this view, so that none sees a QR code in the bin that does not want to.
+CREATE VIEW qrs AS SELECT * FROM kept_qrs WHERE binned IS NULL;
+
+-- A restored QR code has the version that it had.
+CREATE TRIGGER change_version BEFORE UPDATE ON kept_qrs
+    FOR EACH ROW EXECUTE FUNCTION change_version('{binned}');
+CREATE TRIGGER enqueue_cleanup_on_delete AFTER DELETE ON kept_qrs
     REFERENCING OLD TABLE AS deleted EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER count_rows_on_insert AFTER INSERT ON qrs
-    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows();
-CREATE TRIGGER count_rows_on_delete AFTER DELETE ON qrs
-    REFERENCING OLD TABLE AS changed EXECUTE FUNCTION count_deleted_rows();
-CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON qrs
+CREATE TRIGGER count_rows_on_insert AFTER INSERT ON kept_qrs
+    REFERENCING NEW TABLE AS changed EXECUTE FUNCTION count_added_rows('qrs');
+
+-- Count a QR code that was deleted, or has entered or left the bin.
+CREATE FUNCTION count_moved_code() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.usage_parts AS u (user_id, counted, part, total)
+    SELECT OLD.user_id, CASE WHEN binned IS NULL THEN 'qrs' ELSE 'binned_qrs' END, pg_backend_pid() % 32, sum(number)
+      FROM (SELECT OLD.binned, -1 UNION ALL SELECT NEW.binned, 1 WHERE TG_OP = 'UPDATE') AS moved (binned, number)
+     WHERE EXISTS (SELECT FROM users WHERE id = OLD.user_id)
+     GROUP BY 2
+     ORDER BY 2
+    ON CONFLICT (user_id, counted, part) DO UPDATE SET total = u.total + excluded.total;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER count_moved_code AFTER DELETE OR UPDATE OF binned ON kept_qrs
+    FOR EACH ROW EXECUTE FUNCTION count_moved_code();
+
+CREATE TRIGGER note_events AFTER INSERT OR UPDATE OR DELETE ON kept_qrs
     FOR EACH ROW EXECUTE FUNCTION note_events('qr');
-CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON qrs FOR EACH ROW
+CREATE TRIGGER delete_logo AFTER DELETE OR UPDATE OF logo_hash ON kept_qrs FOR EACH ROW
     WHEN (OLD.logo_hash IS NOT NULL) EXECUTE FUNCTION delete_logo();
 
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -1651,7 +1675,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
+CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON kept_qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
 
 -- Return why a QR code of a URL is refused, or NULL: it is on a branded domain, where it could lead back to the same QR
 -- code. Links do not lead back.
@@ -1685,7 +1709,7 @@ CREATE TABLE channel_items (
     UNIQUE NULLS NOT DISTINCT (channel_id, link_id, bio_id, qr_id),
     FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, bio_id) REFERENCES bios (user_id, id) ON DELETE CASCADE,
-    FOREIGN KEY (user_id, qr_id) REFERENCES qrs (user_id, id) ON DELETE CASCADE
+    FOREIGN KEY (user_id, qr_id) REFERENCES kept_qrs (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON channel_items (channel_id, id);
 CREATE INDEX ON channel_items (user_id, link_id);
@@ -1719,7 +1743,7 @@ SELECT user_id, id, campaign, domain_id, imported_clicks FROM links
  UNION ALL
 SELECT user_id, id, campaign, domain_id, imported_clicks FROM binned_links;
 
--- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, a link `in_bin`, or the
+-- Return what a label of statistics stands for: the row of a link or QR code in `tracked_rows`, one `in_bin`, or the
 -- name of a campaign or channel. Deleted ones have none.
 CREATE FUNCTION label_name(owner bigint, dimension text, label text) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -1731,7 +1755,9 @@ BEGIN
                                               'name', coalesce(host || '/', '') || alias, 'domain', domain,
                                               'title', link_title(b.id, title))
                        FROM binned_links b LEFT JOIN domains d ON d.id = domain_id
-                      WHERE b.user_id = owner AND b.id = label::bigint))
+                      WHERE b.user_id = owner AND b.id = label::bigint),
+                    (SELECT json_build_object('noun', 'QR code', 'in_bin', true, 'name', name)
+                       FROM kept_qrs WHERE user_id = owner AND id = label::bigint))
                 WHEN dimension = 'campaign'
                 THEN (SELECT json_build_object('name', name) FROM campaigns WHERE user_id = owner AND id = label::bigint)
                 WHEN dimension = 'channel'
@@ -2489,7 +2515,7 @@ END $$;
 -- This is in plpgsql to be planned once.
 CREATE FUNCTION is_kept(tracked bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN (SELECT true FROM links WHERE id = tracked) OR (SELECT true FROM qrs WHERE id = tracked)
+    RETURN (SELECT true FROM links WHERE id = tracked) OR (SELECT true FROM kept_qrs WHERE id = tracked)
            OR (SELECT true FROM binned_links WHERE id = tracked);
 END $$;
 
@@ -2914,7 +2940,7 @@ DECLARE
     key     CONSTANT text := 'current_setting(''linkmgr.key_id'')::bigint';
     domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
     views   CONSTANT text := (SELECT string_agg(format('CREATE VIEW %s AS %s', view, pg_get_viewdef(view)), ' ')
-                                FROM unnest('{link_records,link_details,tracked_rows,kept_links}'::regclass[]) AS view);
+                                FROM unnest('{qrs,link_records,link_details,tracked_rows,kept_links}'::regclass[]) AS view);
     schema  text;
     links   text;  -- the condition of links
     codes   text;  -- that of QR codes, which have no branded domain
@@ -2930,17 +2956,18 @@ BEGIN
             'CREATE VIEW links AS SELECT t.* FROM public.links t WHERE %1$s WITH CHECK OPTION;
              ALTER VIEW links ALTER key_id SET DEFAULT %3$s;
              CREATE VIEW binned_links AS SELECT t.* FROM public.binned_links t WHERE %1$s;
-             CREATE VIEW qrs AS SELECT t.* FROM public.qrs t WHERE %2$s WITH CHECK OPTION;
-             ALTER VIEW qrs ALTER key_id SET DEFAULT %3$s', links, codes, key);
+             CREATE VIEW kept_qrs AS SELECT t.* FROM public.kept_qrs t WHERE %2$s WITH CHECK OPTION;
+             ALTER VIEW kept_qrs ALTER key_id SET DEFAULT %3$s', links, codes, key);
         -- Without CHECK OPTION: the statement that stores a link stores its items, and does not see the link yet.
         CREATE VIEW channel_items AS
         SELECT * FROM public.channel_items i
          WHERE EXISTS (SELECT FROM links l WHERE l.user_id = i.user_id AND l.id = i.link_id)
-            OR EXISTS (SELECT FROM qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id);
+            OR EXISTS (SELECT FROM kept_qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id);
         CREATE VIEW usage AS
         SELECT user_id, 'links' AS counted, count(*) AS total FROM links GROUP BY user_id
          UNION ALL SELECT user_id, 'binned_links', count(*) FROM binned_links GROUP BY user_id
-         UNION ALL SELECT user_id, 'qrs', count(*) FROM qrs GROUP BY user_id;
+         UNION ALL SELECT user_id, CASE WHEN binned IS NULL THEN 'qrs' ELSE 'binned_qrs' END, count(*)
+                     FROM kept_qrs GROUP BY user_id, binned IS NULL;
         EXECUTE views;
     END LOOP;
 END $$;
@@ -2954,7 +2981,7 @@ CREATE FUNCTION create_noted_views() RETURNS void LANGUAGE plpgsql
     SET client_min_messages = warning SET search_path = public AS $$
 DECLARE
     views CONSTANT text := (SELECT string_agg(format('CREATE VIEW %s AS %s', view, pg_get_viewdef(view)), '; ')
-                              FROM unnest('{link_records,link_details}'::regclass[]) AS view);
+                              FROM unnest('{qrs,link_records,link_details}'::regclass[]) AS view);
     tables CONSTANT text := (SELECT string_agg(format(
         'CREATE VIEW %1$I AS
          SELECT * FROM public.%1$I WHERE current_setting(''linkmgr.noted_table'') <> %1$L

@@ -75,7 +75,7 @@ BOUNDS = {kind.words.table: RATE for kind in STORED} | {
     "overlays": PLAN,
     "pixels": PLAN,
     "plans": ("administrators only", "linkmgr/console/admin_plans.py", "bp"),
-    "qrs": RATE,
+    "kept_qrs": RATE,
     "rate_windows": (
         "an hour after the window",
         "linkmgr/repository/purge.py",
@@ -142,7 +142,7 @@ BYTES = {kind.words.table: BODY for kind in STORED} | {
     "missing_paths": ("101 characters each", "linkmgr/core/fields/aliases.py", "MAX_ALIAS = 100"),
     "overlay_answers": ("16 KiB each", "linkmgr/repository/overlay.py", "MAX_ANSWER = 16 << 10"),
     "plans": ADMINISTRATORS,
-    "qrs": ("40 MiB a minute in bulk", "linkmgr/features/bulk/row_budget.py", "ROW_BYTES = 8 << 10"),
+    "kept_qrs": ("40 MiB a minute in bulk", "linkmgr/features/bulk/row_budget.py", "ROW_BYTES = 8 << 10"),
     "rate_windows": FIXED,
     "reports": ("500 characters", SCHEMA, "CHECK (length(text) <= 500)"),
     "service": FIXED,

@@ -99,10 +99,10 @@ def test_the_form_creates_and_shows_each_type(console: FlaskClient, alice: Clien
     code = details(alice, answer.headers["Location"])
     assert (code["type"], code["data"], code["name"]) == (type_, DATA[type_], "Poster")
     assert (code["foreground"], code["background"]) == ("rgb(0,0,128)", "rgb(255,255,238)")
-    before = sql("SELECT xmin::text, * FROM qrs")
+    before = sql("SELECT xmin::text, * FROM kept_qrs")
     path = f"{answer.headers['Location']}/edit"
     assert console.post(path, data=fields(get(console, path))).status_code == 303
-    assert sql("SELECT xmin::text, * FROM qrs") == before
+    assert sql("SELECT xmin::text, * FROM kept_qrs") == before
 
 
 @pytest.mark.parametrize(

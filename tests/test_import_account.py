@@ -128,6 +128,10 @@ def test_the_code_of_a_deleted_qr_code_is_given_to_its_user_only(
     [before] = sql("SELECT code, user_id FROM qrs")
     exported = export(alice)
     assert alice.delete(f"/api/qr/{qr_id}/delete").status_code == 200
+    refused = run_import(alice, exported)
+    [error] = alice.get(f"/api/imports/{refused['id']}/errors").get_json()["data"]
+    assert (error["code"], "in your bin" in error["message"]) == ("alias_taken", True)
+    assert alice.delete(f"/api/qr/{qr_id}/delete?bin=0").status_code == 200
     for client in (bob, alice):
         assert run_import(client, exported)["made"] == 1
     codes = {row["user_id"]: row["code"] for row in sql("SELECT code, user_id FROM qrs")}

@@ -38,7 +38,7 @@ def test_every_table_that_restricted_keys_use_in_part_has_a_view(sql: Sql) -> No
           FROM information_schema.views WHERE table_schema LIKE 'restricted%%' GROUP BY 1 ORDER BY 1
         """
     )
-    names = ["binned_links", "channel_items", "kept_links", "link_details", "link_records", "links", "qrs",
+    names = ["binned_links", "channel_items", "kept_links", "kept_qrs", "link_details", "link_records", "links", "qrs",
              "tracked_rows", "usage"]  # fmt: skip
     assert views == [{"schema": f"restricted_{limit}", "names": names} for limit in ("domains", "own")]
     others = sql(
@@ -99,7 +99,10 @@ def test_restricted_keys_use_the_operations_of_links_and_codes_and_no_others() -
         limit: {call.operation.id for call in KEYED if limit in call.operation.restricted}
         for limit in ("own_only", "domains")
     }
-    assert allowed == {"own_only": both | {f"qr.{name}" for name in changes} | {"bulk.addQrs"}, "domains": both}
+    assert allowed == {
+        "own_only": both | {f"qr.{name}" for name in ("restore", *changes)} | {"bulk.addQrs"},
+        "domains": both,
+    }
 
 
 @pytest.mark.slow

@@ -35,7 +35,8 @@ def test_a_logo_is_deleted_with_the_last_code_or_domain_that_has_it(alice: Clien
     domain = alice.add("/api/domain/add", {"domain": "https://go.example.com", "brandlogo": name})
     uses: list[tuple[Any, ...]] = [
         (alice.put, f"/api/qr/{first}/update", {"data": "y", "logo": other}, 2),
-        (alice.delete, f"/api/qr/{first}/delete", None, 1),
+        (alice.delete, f"/api/qr/{first}/delete", None, 2),
+        (alice.delete, f"/api/qr/{first}/delete?bin=0", None, 1),
         (alice.put, f"/api/qr/{second}/update", {"data": "y", "logo": ""}, 1),
         (alice.put, f"/api/domain/{domain}/update", {"brandlogo": other}, 1),
         (alice.delete, f"/api/domain/{domain}/delete", None, 0),

@@ -169,8 +169,9 @@ class TwoTenants(RuleBasedStateMachine):
     @rule(thing=pixels | campaigns | channels | links | qrs, intrudes=intrusions)
     def delete(self, thing: Thing, intrudes: bool) -> None:
         tenant = self.actor(thing, intrudes)
-        answer = tenant.client.delete(f"/api/{path_of(thing.kind)}/{thing.id}/delete")
-        is_binned = thing.kind == "links" and thing.id in tenant.binned
+        forever = "?bin=0" if thing.kind == "qrs" else ""
+        answer = tenant.client.delete(f"/api/{path_of(thing.kind)}/{thing.id}/delete{forever}")
+        is_binned = thing.kind in ("links", "qrs") and thing.id in tenant.binned
         if not self.expect(answer, owned=is_binned or thing.id in tenant.of(thing.kind)):
             return
         if is_binned:
@@ -193,25 +194,27 @@ class TwoTenants(RuleBasedStateMachine):
             tenant.items[channel_id].remove(item)
         return channels
 
-    @rule(link=links, intrudes=intrusions)
-    def bin_link(self, link: Thing, intrudes: bool) -> None:
-        tenant = self.actor(link, intrudes)
-        answer = tenant.client.delete(f"/api/url/{link.id}/delete?bin=1")
-        if self.expect(answer, owned=link.id in tenant.links):
-            tenant.binned[link.id] = tenant.links.pop(link.id), self.take_off(tenant, ("links", link.id))
+    @rule(thing=links | qrs, intrudes=intrusions)
+    def put_into_bin(self, thing: Thing, intrudes: bool) -> None:
+        tenant = self.actor(thing, intrudes)
+        answer = tenant.client.delete(f"/api/{path_of(thing.kind)}/{thing.id}/delete?bin=1")
+        if self.expect(answer, owned=thing.id in tenant.of(thing.kind)):
+            channels = self.take_off(tenant, ("links", thing.id))  # QR codes keep their places
+            tenant.binned[thing.id] = tenant.of(thing.kind).pop(thing.id), channels
             self.run_jobs()
 
-    @rule(link=links, intrudes=intrusions)
-    def restore_link(self, link: Thing, intrudes: bool) -> None:
-        tenant = self.actor(link, intrudes)
-        answer = tenant.client.post(f"/api/url/{link.id}/restore")
-        if self.expect(answer, owned=link.id in tenant.binned):
-            tenant.links[link.id], channels = tenant.binned.pop(link.id)
-            if tenant.links[link.id]["campaign"] not in tenant.campaigns:
-                tenant.links[link.id]["campaign"] = None
+    @rule(thing=links | qrs, intrudes=intrusions)
+    def restore(self, thing: Thing, intrudes: bool) -> None:
+        tenant = self.actor(thing, intrudes)
+        answer = tenant.client.post(f"/api/{path_of(thing.kind)}/{thing.id}/restore")
+        if self.expect(answer, owned=thing.id in tenant.binned):
+            record, channels = tenant.binned.pop(thing.id)
+            tenant.of(thing.kind)[thing.id] = record
+            if record.get("campaign") not in tenant.campaigns:
+                record |= {"campaign": None} if thing.kind == "links" else {}
             for channel_id in channels:
                 if channel_id in tenant.items:
-                    tenant.items[channel_id].insert(0, ("links", link.id))
+                    tenant.items[channel_id].insert(0, ("links", thing.id))
 
     # --- invariants: after each step for the kind that it changed, and at the end for all
 
@@ -236,7 +239,8 @@ class TwoTenants(RuleBasedStateMachine):
             assert self.listed(tenant, kind, kind.replace("qrs", "qr")) == expected
         for channel_id, items in tenant.items.items() if kind in ("channels", "links", "qrs") else ():
             found = self.listed(tenant, "items", f"channel/{channel_id}")
-            assert [(item["type"], item["id"]) for item in found] == items
+            shown = [item for item in items if item[1] not in tenant.binned]
+            assert [(item["type"], item["id"]) for item in found] == shown
 
     def compare_records(self, tenant: Tenant) -> None:
         """Compare what the events say of each row with what its GET returns."""

@@ -201,6 +201,7 @@ def of_channel(user_id: int, channel_id: int, *, times: Row, days: Row, **paging
                   LEFT JOIN bios b ON b.id = bio_id
                   LEFT JOIN qrs q ON q.id = qr_id
                  WHERE i.user_id = %(user_id)s AND channel_id = %(channel_id)s
+                   AND (qr_id IS NULL OR q.id IS NOT NULL)
                  ORDER BY i.id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) item,
                LATERAL (SELECT coalesce(sum(visits), 0)::bigint AS clicks
@@ -211,7 +212,9 @@ def of_channel(user_id: int, channel_id: int, *, times: Row, days: Row, **paging
          ORDER BY place DESC
         """,
         """
-        SELECT count(*) FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s
+        SELECT count(*) FROM channel_items
+         WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s
+           AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs WHERE id = qr_id))
         """,
         user_id=user_id,
         channel_id=channel_id,

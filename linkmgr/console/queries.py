@@ -15,7 +15,7 @@ MANY = 1000  # rows of a group that are counted
 
 def group(user_id: int, path: str, row_id: int, *, limit: int) -> Row:
     """Return a campaign or a channel, in `proposed` the URLs and names of rows that can be added to
-    it, the newest of each resource, at most `limit`, and if it has links in the bin."""
+    it, the newest of each resource, at most `limit`, and if it has links or QR codes in the bin."""
     read = {"campaign": _campaign, "channel": _channel}[path]
     record = read(user_id, row_id, limit)
     for item in record["proposed"] or ():
@@ -66,7 +66,10 @@ def _channel(user_id: int, channel_id: int, limit: int) -> Row:
                           WHERE user_id = %(user_id)s ORDER BY id DESC
                           LIMIT %(limit)s)) newest) AS proposed,
                EXISTS (SELECT FROM binned_links WHERE user_id = %(user_id)s
-                          AND channel_ids @> ARRAY[%(channel_id)s::bigint]) AS has_binned
+                          AND channel_ids @> ARRAY[%(channel_id)s::bigint]) AS has_binned,
+               EXISTS (SELECT FROM channel_items JOIN kept_qrs q ON q.id = qr_id
+                        WHERE channel_id = %(channel_id)s AND q.user_id = %(user_id)s
+                          AND binned IS NOT NULL) AS has_binned_codes
           FROM channels
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
         """,
@@ -252,6 +255,7 @@ def uses(user_id: int, ids: list[int], *, path: str) -> list[Row]:
                WHEN 'channel' THEN (SELECT count(*) FROM (
                     SELECT FROM channel_items
                      WHERE channel_id = requested.id AND user_id = %(user_id)s
+                       AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs WHERE id = qr_id))
                      LIMIT %(limit)s) used)
                WHEN 'campaign' THEN (SELECT count(*) FROM (
                     SELECT FROM links

@@ -185,7 +185,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
         "Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service."),
     "logos_full": (400, "logo brandlogo",
         "Your logos have 32 MiB in total, which is the maximum. Use a smaller image, or delete QR "
-        "codes whose logos are not needed."),
+        "codes whose logos are not needed, also those in the bin."),
     "logo_unusable": (400, "logo brandlogo", "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
     "image_busy": (503, "logo brandlogo",
         "Too many requests that take long are in progress. Try again in {seconds} seconds."),
@@ -240,6 +240,7 @@ _LINES: dict[str, str | tuple[int, str, str]] = {
 DETAILED = {
     ("alias_taken", "binned"): "A link in your bin has this alias. Restore it or delete it "
     "forever, or choose another alias.",
+    ("alias_taken", "code"): "A QR code in your bin has this code. Restore it or delete it forever.",
 }
 CATALOGUE = {
     code: (int(line[:3]), line[4:]) if isinstance(line, str) else (line[0], line[2])

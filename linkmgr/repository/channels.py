@@ -90,6 +90,7 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
           LEFT JOIN qrs q ON q.id = qr_id
          WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s
                                 AND id = %(channel_id)s)
+           AND (qr_id IS NULL OR q.id IS NOT NULL)
            AND i.id < %(after)s
          ORDER BY i.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
@@ -98,6 +99,7 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
         SELECT count(*) FROM channel_items
          WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s
                                 AND id = %(channel_id)s)
+           AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs WHERE id = qr_id))
         """,
         user_id=user_id,
         channel_id=channel_id,

@@ -85,7 +85,7 @@ tracked = _batch(*_OF_TRACKED, limit=MAX_STATISTICS)
 HANDLERS = {
     "links_deleted": tracked,
     "binned_links_deleted": tracked,
-    "qrs_deleted": tracked,
+    "kept_qrs_deleted": tracked,
     "campaigns_deleted": _batch(_clear("campaign", "campaign = NULL"), limit=MAX_ROWS),
     "splash_pages_deleted": _batch(_clear("splash_id", "splash_id = NULL, type = 'direct'"), limit=MAX_ROWS),
     "overlays_deleted": _batch(

@@ -337,7 +337,7 @@ def _orphans() -> Iterator[list[int]]:
                      ORDER BY tracked_id
                      LIMIT %(limit)s) visited
               LEFT JOIN links l ON l.id = tracked_id AND l.id > %(after)s
-              LEFT JOIN qrs q ON q.id = tracked_id AND q.id > %(after)s
+              LEFT JOIN kept_qrs q ON q.id = tracked_id AND q.id > %(after)s
               LEFT JOIN binned_links b ON b.id = tracked_id AND b.id > %(after)s
             """,
             after=after,
@@ -356,6 +356,7 @@ EXPIRING = (
     older_than("rate_windows", "until", "1 hour"),
     older_than("idempotency_keys", "created", "24 hours"),
     older_than("binned_links", "binned", f"{link_bin.DAYS} days"),
+    older_than("kept_qrs", "binned", f"{link_bin.DAYS} days"),
     older_than("aliases", "until", "0 days", "until < 'infinity'"),
     older_than("outbox", "created", "30 days"),  # without the feature that moves events, they wait here
     older_than("tracked_rollups", "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'"),

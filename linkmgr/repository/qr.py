@@ -29,7 +29,7 @@ def index(user_id: int, **paging: Unpack[NamedPaging]) -> Page:
         user_id=user_id,
         **paging,
     )
-    codes.rows[:] = [{"id": code.pop("id"), "link": _link(code.pop("code"))} | code for code in codes.rows]
+    codes.rows[:] = [{"id": code.pop("id"), "link": link(code.pop("code"))} | code for code in codes.rows]
     return codes
 
 
@@ -60,13 +60,13 @@ def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int, *, statist
     return _to_record(existing(stored, "QR code"))
 
 
-def _link(code: str) -> str:
+def link(code: str) -> str:
     return f"{settings().base_url}/qr/{code}"
 
 
 def _to_record(code: Row) -> Row:
     statistics = store.statistics({name: code.pop(name) for name in store.TOTALS})
-    first = {"version": code.pop("version"), "id": code.pop("id"), "link": _link(code.pop("code"))}
+    first = {"version": code.pop("version"), "id": code.pop("id"), "link": link(code.pop("code"))}
     return first | {"scans": statistics["clicks"]} | code | {"statistics": statistics}
 
 
@@ -90,7 +90,7 @@ def batch(user_id: int, after: int) -> list[Row]:
         after=after,
         limit=BATCH,
     )
-    return [code | {"link": _link(code["code"])} for code in codes]
+    return [code | {"link": link(code["code"])} for code in codes]
 
 
 def _params(user_id: int, members: Row) -> Row:
@@ -162,8 +162,9 @@ def update(user_id: int, qr_id: int, members: Row) -> Row:
 
 
 def delete(user_id: int, qr_id: int) -> None:
+    """Delete a QR code, or one in the bin, forever."""
     deleted = run(
-        "DELETE FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s RETURNING id",
+        "DELETE FROM kept_qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s RETURNING id",
         user_id=user_id,
         qr_id=qr_id,
     )
@@ -216,7 +217,7 @@ def add_many(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
 def _to_results(codes: list[Row], stored: Row) -> list[Row]:
     results: list[Row] = [{} for _ in codes]
     for number, code_id, code in stored["added"] or ():
-        results[number - 1] = {"id": code_id, "link": _link(code)}
+        results[number - 1] = {"id": code_id, "link": link(code)}
     for number, refusal in stored["refused"] or ():
         results[number - 1] = failure(AppError(refusal))
     return results

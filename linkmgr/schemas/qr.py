@@ -156,7 +156,7 @@ def _check_colors(code: Row) -> None:
 
 QR_CODES = Stored(
     QrCode,
-    Words("QR code", path="qr", plural="qr", table="qrs"),
+    Words("QR code", path="qr", plural="qr", table="kept_qrs"),
     rows=qr,
     create=create_code,
     change=change_code,

@@ -44,15 +44,16 @@ class Stage:
         lists["rules"] = [{"when": {"country": ["fr"]}, "url": "https://example.com/"}]
         lists["variants"] = [{"name": name, "url": "https://example.com/", "weight": 1} for name in ("A", "B")]
         assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
-        self.binned = factories.link(sql, alice.id)
-        assert alice.delete(f"/api/url/{self.binned}/delete?bin=1").status_code == 200
+        self.binned = {"link": factories.link(sql, alice.id), "qr": factories.qr(sql, alice.id)}
+        for path, row in (("url", "link"), ("qr", "qr")):
+            assert alice.delete(f"/api/{path}/{self.binned[row]}/delete?bin=1").status_code == 200
         self.domain = sql("SELECT host FROM domains WHERE id = %(id)s", id=self.ids["domain"])[0]["host"]
 
     def caller(self, call: Call) -> "Client":
         return self.admin if call.operation.is_for_administrators else self.alice
 
     def path(self, call: Call, **instead: int) -> str:
-        ids = self.ids | ({"link": self.binned} if call.path.endswith("/restore") else {}) | instead
+        ids = self.ids | (self.binned if call.path.endswith("/restore") else {}) | instead
         return re.sub(r"{(\w+)_id}", lambda found: str(ids[found[1]]), call.path)
 
     def bodies(self, call: Call) -> list[dict[str, Any] | None]:

@@ -27,7 +27,7 @@ class Tenant:
     channels: Records = field(default_factory=dict)
     qrs: Records = field(default_factory=dict)
     links: Records = field(default_factory=dict)  # with the campaigns that they are in
-    binned: dict[int, tuple[Any, list[int]]] = field(default_factory=dict)  # links with their channels
+    binned: dict[int, tuple[Any, list[int]]] = field(default_factory=dict)  # links and codes; channels of links
     items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by channel, the last assigned first
     known: dict[tuple[str, int], Any] = field(default_factory=dict)  # the records according to the events
     after: str = "0"  # the position in the events

@@ -82,11 +82,11 @@ class Ways:
         yield from (("create", self.create), ("update", self.update))
         yield from (("console create", self.console_create), ("console edit", self.console_edit))
         if self.path in ("url", "qr"):
-            yield "bulk create", self.bulk_create
+            yield from (("bulk create", self.bulk_create), ("the bin", self.of_bin))
         if self.path not in ("key", "webhook"):
             yield "the zip of an account", self.of_zip
         if self.path == "url":
-            yield from (("bulk update", self.bulk_update), ("the bin", self.of_bin))
+            yield "bulk update", self.bulk_update
             yield from (("a file of ours", self.of_own_file), ("a file with a mapping", self.of_mapped_file))
 
     def record(self, row_id: int, path: str = "") -> Members:
@@ -95,7 +95,8 @@ class Ways:
         return record
 
     def delete(self, row_id: int) -> None:
-        assert self.client.delete(f"/api/{self.path}/{row_id}/delete").status_code == 200
+        forever = "?bin=0" if self.path == "qr" else ""
+        assert self.client.delete(f"/api/{self.path}/{row_id}/delete{forever}").status_code == 200
 
     def newest(self) -> int:
         listed = self.client.get(f"/api/{self.stored.words.plural}?limit=1").get_json()["data"]
@@ -157,8 +158,8 @@ class Ways:
 
     def of_bin(self, body: Members) -> int:
         row_id = self.create(body)
-        assert self.client.delete(f"/api/url/{row_id}/delete?bin=1").status_code == 200
-        assert self.client.post(f"/api/url/{row_id}/restore").status_code == 200
+        assert self.client.delete(f"/api/{self.path}/{row_id}/delete?bin=1").status_code == 200
+        assert self.client.post(f"/api/{self.path}/{row_id}/restore").status_code == 200
         return row_id
 
     def of_own_file(self, body: Members) -> int:

@@ -45,7 +45,7 @@ class World:
         """Return the ids for a call that succeeds: what is restored is in the bin, and what the body names exists."""
         ids = [self.id("link", actor)] if call.path == CONVERSIONS else self.ids(call, actor)
         if call.path.endswith("/restore"):
-            self.clients[actor].delete(f"/api/url/{ids[0]}/delete?bin=1")
+            self.clients[actor].delete(f"/api/{call.path.split('/')[2]}/{ids[0]}/delete?bin=1")
         return ids
 
     def fill(self, actor: str) -> None:

@@ -40,7 +40,7 @@ TABLES = (
     "api_keys",
     "overlays",
     "pixels",
-    "qrs",
+    "kept_qrs",
     "splash_pages",
     "utm_templates",
     "webhooks",

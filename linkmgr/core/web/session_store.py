@@ -6,7 +6,6 @@ from limits import parse
 
 from linkmgr.core import keys
 from linkmgr.core.database.statements import Row, row, rows, run, run_repeatable
-from linkmgr.core.database.tables import TABLES
 from linkmgr.core.errors import existing
 from linkmgr.core.settings import settings
 
@@ -101,7 +100,7 @@ def find_session(session: bytes) -> Row | None:
                         THEN (SELECT count(*) FROM reports
                                WHERE kind = 'link' AND ended IS NULL) END AS blocked,
                    (SELECT coalesce(json_object_agg(counted, total), '{}') FROM usage
-                     WHERE usage.user_id = accounts.id AND counted = ANY (%(tables)s)) AS used
+                     WHERE usage.user_id = accounts.id) AS used
               FROM sessions
               JOIN accounts ON accounts.id = user_id
              WHERE digest = %(session)s AND NOT is_link AND created > now() - interval '30 days')
@@ -112,7 +111,6 @@ def find_session(session: bytes) -> Row | None:
         """,
         session=session,
         window=parse(settings().page_rate_limit).get_expiry(),
-        tables=[*TABLES],
     )
 
 

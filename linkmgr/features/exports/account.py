@@ -29,8 +29,8 @@ refer to. The files come in an order in which a line refers to earlier lines onl
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and
                      `counts`: lines by file
 
-Links in the bin, their visits and conversions, API keys, webhooks, sessions and the user's password
-are not exported.
+Links and QR codes in the bin, their visits and conversions, API keys, webhooks, sessions and the
+user's password are not exported.
 """
 
 from collections.abc import Iterable, Iterator

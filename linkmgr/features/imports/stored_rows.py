@@ -115,7 +115,7 @@ _SET_CREATED = {
         UPDATE {table} SET created = least(%(created)s::timestamptz, now())
          WHERE user_id = %(user_id)s AND id = %(row_id)s
     """  # noqa: S608 - the same for several tables
-    for table in TABLES
+    for table in (*TABLES, "qrs")
 }
 # By table and member
 _OWN_IDS = {
@@ -130,7 +130,7 @@ _OWN_IDS = {
         ("channels", "name", "name", "text"),
         ("qrs", "code", "code", "text"),
         ("bios", "alias", "alias", "text"),
-        *((table, "id", "id", "bigint") for table in TABLES),
+        *((table, "id", "id", "bigint") for table in (*TABLES, "qrs")),
     )
 }
 

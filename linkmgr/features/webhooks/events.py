@@ -43,7 +43,7 @@ _READ: dict[str, Callable[[int, int], Row]] = {
     "import": _read_import,
     **{stored.words.path: stored.record for stored in CARRIED},
 }
-_TABLES = {"link": "links", "qr": "qrs"} | {stored.words.path: stored.words.table for stored in CARRIED}
+_TABLES = {"link": "links", "qr": "kept_qrs"} | {stored.words.path: stored.words.table for stored in CARRIED}
 # Members of a deleted row, where columns and members have the same name.
 _STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
 
