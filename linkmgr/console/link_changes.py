@@ -99,9 +99,10 @@ def selected_ids() -> list[int]:
     return [number for number in numbers if isinstance(number, int)]
 
 
-def restorable(ids: list[int]) -> str:
-    """Return the category of a message that has a button to restore links."""
-    return " ".join(map(str, ["binned", *ids]))
+def restorable(ids: list[int], of: str = "links") -> str:
+    """Return the category of a message that has a button to restore links, or rows `of` another
+    list."""
+    return " ".join(map(str, ["binned", of, *ids]))
 
 
 def _list_query() -> dict[str, Any]:

@@ -282,7 +282,9 @@ def named_row(row_id: str, named: Row | None) -> Row:
     if not named:
         return {"label": f"A deleted link or QR code, id {row_id}", "url": ""}
     if named["noun"] != "link":
-        return {"label": f"QR code {named['name']}", "url": url_for("console.qr", row_id=row_id)}
+        page = url_for("console.qrs_bin") if named.get("in_bin") else url_for("console.qr", row_id=row_id)
+        suffix = ", in the bin" if named.get("in_bin") else ""
+        return {"label": f"QR code {named['name']}{suffix}", "url": page}
     shorturl = short_url(named["domain"], named["alias"])
     url = url_for("console.links_bin") if named.get("in_bin") else url_for("console.link", row_id=row_id)
     return {

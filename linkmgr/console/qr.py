@@ -2,12 +2,13 @@ import base64
 import binascii
 from contextlib import suppress
 
-from flask import Response, g, render_template, request, url_for
+from flask import Response, flash, g, render_template, request, url_for
 
 from linkmgr.console import charts, periods, queries
 from linkmgr.console.controls import FormData, lines, with_scheme
 from linkmgr.console.forms import PAGE, PER_PAGE
 from linkmgr.console.frame import bp
+from linkmgr.console.link_changes import restorable
 from linkmgr.console.stored_forms import StoredForm
 from linkmgr.core.database.statements import Row
 from linkmgr.core.errors import AppError
@@ -19,7 +20,7 @@ from linkmgr.features.statistics import visit_list
 from linkmgr.public import qr as qr_page
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
-from linkmgr.repository import qr
+from linkmgr.repository import qr, qr_bin
 from linkmgr.schemas.qr import BLACK, QR_CODES, WHITE, QrCode, change_code, create_code
 
 MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
@@ -59,6 +60,7 @@ class QrForm(StoredForm):
         "People who scan a printed copy will see a page that says the code does not exist. Only a "
         "printed Wi-Fi code still works."
     )
+    afterwards = f"You can restore it for {qr_bin.DAYS} days."
 
     def show_list(self) -> str:
         page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
@@ -91,6 +93,12 @@ class QrForm(StoredForm):
             visits=visits.rows,
             numbers_of=periods.numbers("qr", row_id),
         )
+
+    def delete(self, user_id: int, row_id: int) -> None:
+        qr_bin.put(user_id, row_id)
+
+    def say_deleted(self, row_id: int) -> None:
+        flash("QR code deleted.", restorable([row_id], of="qrs"))
 
     def add(self, user_id: int, members: Row) -> Row:
         return create_code(user_id, members, _image(members["logo"]))

@@ -153,6 +153,7 @@ def filled(*, app: Flask, alice: "Client", sql: Sql, store: Store, monkeypatch: 
     states = {row["state"]: row["link_id"] for row in sql(_CHECKS, user_id=owner)}
     sql(_ITEMS, user_id=owner, channels=channels)
     codes = [factories.qr(sql, owner, name=name) for name in CODES]
+    assert alice.delete(f"/api/qr/{factories.qr(sql, owner, name=CODES[0])}/delete").status_code == 200
     alice.add(
         "/api/bio/add", {"name": "Lumen", "alias": "lumen", "links": [{"title": EMOJI, "url": "https://lumen.example"}]}
     )
