@@ -44,6 +44,7 @@ def paths(filled: Filled) -> list[str]:
         f"/console/channels/{ids['channel']}",
         "/console/qrs",
         f"/console/qrs/{ids['qr']}",
+        "/console/qrs/bin",
         "/console/bios",
         "/console/domains",
         "/console/imports",
@@ -68,6 +69,11 @@ CUT = """
 ROWS = """
     const rows = document.querySelectorAll(".selectable li");
     return [...rows].map((row) => Math.round(row.getBoundingClientRect().height));
+"""
+# Tables that scroll sideways.
+SCROLLING = """
+    const boxes = [...document.querySelectorAll("#conversions .figures")];
+    return boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.innerText);
 """
 # Cells of a row whose texts touch.
 TOUCHING = """
@@ -103,6 +109,7 @@ def test_each_page_of_a_filled_account_is_small_and_fits_and_cuts_no_name(
             faults += [f"{path} is {at} pixels wide at {width}" for at in browser.run(MEASURE) if at > width]
             faults += [f"{path} has at {width} a card below another one: {card}" for card in browser.run(COVERED)]
             faults += [f"{path} has at {width} figures that touch: {row}" for row in browser.run(TOUCHING)]
+            faults += [f"{path} scrolls sideways at {width}: {table}" for table in browser.run(SCROLLING)]
             if width > min(LOOKS):
                 faults += [f"{path} has at {width} a row of {high} pixels" for high in browser.run(ROWS) if high > 72]
             if width == max(WIDTHS) and "=target" in path:
