@@ -1,6 +1,5 @@
 """The bins: deleted links and QR codes, of which some or all are restored or deleted forever."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request, url_for
@@ -10,7 +9,6 @@ from linkmgr.console import charts
 from linkmgr.console.forms import PER_PAGE
 from linkmgr.console.frame import bp
 from linkmgr.console.link_changes import BATCH, MAX_BATCHES, selected_ids
-from linkmgr.core.database.paging import Page
 from linkmgr.core.errors import AppError, refusal
 from linkmgr.core.fields import qr as qr_data
 from linkmgr.core.fields.query import page_number
@@ -20,25 +18,12 @@ from linkmgr.repository import link_bin, qr_bin
 class Bin(NamedTuple):
     noun: str
     row: str  # the endpoint of the page of a row
-    listed: Callable[..., Page]
-    newest: Callable[[int, int], list[int]]
-    changes: dict[str, tuple[str, Callable[[int, list[int]], int]]]
+    repository: Any  # the module with the statements
 
 
-LINKS = Bin(
-    "link",
-    "console.link",
-    link_bin.index,
-    link_bin.newest,
-    {"restore": ("restored", link_bin.restore_all), "delete": ("deleted forever", link_bin.delete)},
-)
-CODES = Bin(
-    "QR code",
-    "console.qr",
-    qr_bin.index,
-    qr_bin.newest,
-    {"restore": ("restored", qr_bin.restore_all), "delete": ("deleted forever", qr_bin.delete)},
-)
+LINKS = Bin("link", "console.link", link_bin)
+CODES = Bin("QR code", "console.qr", qr_bin)
+_DONE = {"restore": "restored", "delete": "deleted forever"}
 
 
 @bp.get("/links/bin")
@@ -62,24 +47,24 @@ def qrs_bin_change() -> Response:
 
 
 def _show(binned: Bin, template: str, **values: Any) -> str:
-    page = binned.listed(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    page = binned.repository.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(template, page=page, noun=binned.noun, days=link_bin.DAYS, **values)
 
 
 def _change(binned: Bin, shown: str) -> Response:
     """Change the selected rows, or the last deleted ones, a bounded number of them."""
     ids, action = selected_ids(), request.form.get("action")
-    if action not in binned.changes:
-        raise AppError("invalid", problems=f"action must be one of {', '.join(binned.changes)}")
-    done, store = binned.changes[action]
-    chosen = binned.newest(g.user_id, BATCH * MAX_BATCHES) if request.form.get("all") else ids
+    if action not in _DONE:
+        raise AppError("invalid", problems=f"action must be one of {', '.join(_DONE)}")
+    store = binned.repository.restore_all if action == "restore" else binned.repository.delete
+    chosen = binned.repository.newest(g.user_id, BATCH * MAX_BATCHES) if request.form.get("all") else ids
     batches = (chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH))
     numbers: list[int] = []
     error = refusal(lambda: numbers.extend(store(g.user_id, some) for some in batches))
     if error:
         flash(error.message, "error")
     if number := sum(numbers):
-        flash(f"{charts.count(number, binned.noun)} {done}.", "success")
+        flash(f"{charts.count(number, binned.noun)} {_DONE[action]}.", "success")
     elif not error:
         missing = f"These {binned.noun}s are not in the bin any more."
         flash(missing if ids else f"Select {binned.noun}s first.", "error")

@@ -4,7 +4,7 @@
 from typing import Unpack
 
 from linkmgr.core.database.paging import Page, Paging, page
-from linkmgr.core.database.statements import row, rows, run, run_one
+from linkmgr.core.database.statements import rows, run, run_one
 from linkmgr.core.errors import existing, not_found
 from linkmgr.repository import link_bin
 from linkmgr.repository.qr import link
@@ -45,15 +45,6 @@ def newest(user_id: int, limit: int) -> list[int]:
         limit=limit,
     )
     return [code["id"] for code in codes]
-
-
-def has_code(user_id: int, code: str) -> bool:
-    binned = row(
-        "SELECT FROM kept_qrs WHERE user_id = %(user_id)s AND code = %(code)s AND binned IS NOT NULL",
-        user_id=user_id,
-        code=code,
-    )
-    return binned is not None
 
 
 def put(user_id: int, qr_id: int) -> None:

@@ -129,6 +129,7 @@ _OWN_IDS = {
         ("campaigns", "name", "name", "text"),
         ("channels", "name", "name", "text"),
         ("qrs", "code", "code", "text"),
+        ("kept_qrs", "code", "code", "text"),
         ("bios", "alias", "alias", "text"),
         *((table, "id", "id", "bigint") for table in (*TABLES, "qrs")),
     )

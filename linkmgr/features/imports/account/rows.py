@@ -28,7 +28,7 @@ from linkmgr.features.imports.figures import utc
 from linkmgr.features.imports.links import Outcome, Sent, failure, skipped
 from linkmgr.features.imports.rows import ImportRow
 from linkmgr.qr import logos
-from linkmgr.repository import bio, channels, qr, qr_bin
+from linkmgr.repository import bio, channels, qr
 from linkmgr.repository.overlay import MAX_ANSWER
 from linkmgr.schemas.bio import BioPage
 from linkmgr.schemas.domains import Domain, add_checked_domain, prove_domain
@@ -196,7 +196,7 @@ class Lines(Batch):
             with undoable():
                 return int(qr.add(user_id, stored | {"code": code})["id"])
         except UniqueViolation:
-            if qr_bin.has_code(user_id, code):
+            if imported.own_ids(user_id, "kept_qrs", "code", [code]):
                 raise AppError("alias_taken", detail="code") from None
             return int(qr.add(user_id, stored | {"code": qr_data.new_code()})["id"])
 
