@@ -141,7 +141,7 @@ def test_visits_of_a_deleted_target_count_for_its_account_only_and_those_of_a_de
     run_jobs: Callable[[], None],
 ) -> None:
     target.visit()
-    alice.delete(f"/api/qr/{target.id}/delete")
+    alice.delete(f"/api/qr/{target.id}/delete?bin=0")
     run_jobs()
     recorder.add(visit_of(target, alice))
     assert recorder.flush()
