@@ -316,6 +316,28 @@ def test_a_delete_is_undone_in_two_clicks(person: Person, alice: Client, sql: Sq
     assert alice.get(f"/api/url/{link}").status_code == 200
 
 
+def test_a_delete_of_a_qr_code_is_undone_in_one_click_and_found_later_in_three(
+    person: Person, base: str, alice: Client, sql: Sql
+) -> None:
+    code = factories.qr(sql, alice.id)
+    for undo in (True, False):
+        person.browser.open(f"{base}/console/qrs/{code}")
+        person.browser.click("Delete")
+        person.browser.click("Delete QR code")
+        person.browser.wait_for_text("QR code deleted.")
+        before = person.steps
+        if undo:
+            person.click("Undo")
+        else:
+            person.browser.open(f"{base}/console/qrs")
+            person.click("Bin 1", "/console/qrs/bin")
+            person.mark("[name=id]")
+            person.click("Restore")
+        person.browser.wait_for_text("1 QR code restored.")
+        assert person.steps - before <= (1 if undo else 3)
+        assert alice.get(f"/api/qr/{code}").status_code == 200
+
+
 def test_a_link_is_found_by_its_target_in_two_steps(person: Person, alice: Client, sql: Sql) -> None:
     for number in range(60):
         factories.link(sql, alice.id, url=f"https://shop.example.com/garden/{number}", title=f"Product {number}")
