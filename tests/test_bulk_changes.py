@@ -165,7 +165,7 @@ def test_the_version_of_one_link_is_rejected(alice: Client, sql: Sql) -> None:
 @pytest.fixture
 def constraints(raw: psycopg2.extensions.connection) -> Iterator[None]:
     """Refuse links whose title is their alias and QR codes named `two`, as a concurrent change of another row may."""
-    checks = {"links": "title <> alias", "qrs": "name <> 'two'"}
+    checks = {"links": "title <> alias", "kept_qrs": "name <> 'two'"}
     with raw.cursor() as cursor:
         for table, check in checks.items():
             cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT campaign_unknown CHECK ({check})")

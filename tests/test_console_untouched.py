@@ -118,7 +118,7 @@ def test_a_form_writes_nothing_untouched_and_a_change_of_one_field_leaves_the_ot
     add, read, body, typed = ROWS[path]
     row_id = alice.add(add, body)
     form = f"/console/{path}/{row_id}/edit"
-    table = {"keys": "api_keys", "splash": "splash_pages"}.get(path, path)
+    table = {"keys": "api_keys", "qrs": "kept_qrs", "splash": "splash_pages"}.get(path, path)
     stored, before = sql(f"SELECT xmin::text, * FROM {table}"), record(alice, read.format(row_id))
     untouched = sent(get(browser, form)) | {"current_password": PASSWORD}
     assert browser.post(form, data=untouched).status_code == 303
